@@ -1,0 +1,79 @@
+#ifndef RUBATO_CORE_RESULT_HPP
+#define RUBATO_CORE_RESULT_HPP
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "../config.hpp"
+
+namespace rubato::inline RUBATO_ABI {
+
+/// How a call ended.
+enum class [[nodiscard]] errc : std::uint8_t {
+  ok,
+  unknown_worker,   ///< index beyond the capacity, or never joined
+  departed_worker,  ///< the worker left, finished or died
+  old_incarnation,  ///< another incarnation is known under this index
+  invalid_time,     ///< a time was not finite
+  invalid_token,    ///< committed before, or never admitted
+  no_pulls,         ///< pull() needs park_on = pull
+  repeated,         ///< seen before; the ticket was taken over or answered
+  busy,             ///< not now: admitted gradients are out
+  wrong_kind,       ///< the bytes belong to another policy or another format version
+  corrupt,          ///< the bytes are not what was written
+  invalid_option,   ///< an option is out of its range
+  io                ///< reading or writing failed
+};
+
+/// The code as a word, such as "old_incarnation".
+[[nodiscard]] constexpr std::string_view name(errc code) noexcept {
+  constexpr std::array<std::string_view, 13> names{
+      "ok",       "unknown_worker", "departed_worker", "old_incarnation", "invalid_time",   "invalid_token", "no_pulls",
+      "repeated", "busy",           "wrong_kind",      "corrupt",         "invalid_option", "io"};
+  return static_cast<std::size_t>(code) < names.size() ? names[static_cast<std::size_t>(code)] : "invalid";
+}
+
+/// An error for people: which value, in which file or argument, was wrong, and what was expected.
+struct error {
+  errc code = errc::ok;
+  std::string message;
+};
+
+/// A value, or the error that stands in its place. No exceptions; reading the wrong one is a broken precondition.
+template <class T>
+class [[nodiscard]] result {
+ public:
+  result(T value) : state_{std::in_place_index<0>, std::move(value)} {}                 // NOLINT(*-explicit-*)
+  result(struct error problem) : state_{std::in_place_index<1>, std::move(problem)} {}  // NOLINT(*-explicit-*)
+
+  [[nodiscard]] bool has_value() const noexcept { return state_.index() == 0; }
+  explicit operator bool() const noexcept { return has_value(); }
+
+  [[nodiscard]] T& operator*() & noexcept { return *value(); }
+  [[nodiscard]] const T& operator*() const& noexcept { return *std::get_if<0>(&state_); }
+  [[nodiscard]] T&& operator*() && noexcept { return std::move(*value()); }
+  [[nodiscard]] T* operator->() noexcept { return value(); }
+  [[nodiscard]] const T* operator->() const noexcept { return std::get_if<0>(&state_); }
+
+  /// Precondition: !has_value().
+  [[nodiscard]] const struct error& error() const noexcept {
+    RUBATO_ASSERT(!has_value(), "error() of a result that has a value");
+    return *std::get_if<1>(&state_);
+  }
+
+ private:
+  [[nodiscard]] T* value() noexcept {
+    RUBATO_ASSERT(has_value(), "value of a result that holds an error");
+    return std::get_if<0>(&state_);
+  }
+
+  std::variant<T, struct error> state_;
+};
+
+}  // namespace rubato::inline RUBATO_ABI
+
+#endif

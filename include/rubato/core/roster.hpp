@@ -1,0 +1,278 @@
+#ifndef RUBATO_CORE_ROSTER_HPP
+#define RUBATO_CORE_ROSTER_HPP
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "archive.hpp"
+#include "event.hpp"
+#include "parking.hpp"
+#include "speed_classes.hpp"
+#include "vector_clock.hpp"
+
+namespace rubato::inline RUBATO_ABI {
+
+/// Where a worker is in its life. Exclusion is kept apart: an excluded worker goes on running, being admitted, parking.
+enum class worker_state : std::uint8_t {
+  absent,    ///< never joined
+  joining,   ///< waits for the quorum, or for the commit of a gradient of its former incarnation
+  running,   ///< computes a step under a grant
+  released,  ///< free to go, but its pull (or a new ticket) has not come yet
+  admitted,  ///< its gradient is admitted and not yet committed
+  parked,    ///< waits for its release
+  left,
+  done,
+  dead,
+  count_
+};
+
+/// The state as it appears in logs.
+[[nodiscard]] constexpr std::string_view name(worker_state state) noexcept {
+  constexpr std::array<std::string_view, 9> names{"absent", "joining", "running", "released", "admitted",
+                                                  "parked", "left",    "done",    "dead"};
+  return static_cast<std::size_t>(state) < names.size() ? names[static_cast<std::size_t>(state)] : "invalid";
+}
+
+/// What is known of one worker.
+struct worker_record {
+  std::uint32_t incarnation = 0;
+  worker_state state = worker_state::absent;
+  bool excluded = false;
+  bool linked = false;            ///< in the parking lists
+  reason doomed = reason::none;   ///< why the gradient it is computing will be dropped
+  grant granted{};                ///< terms of the step it runs, ran last, or will run once its pull comes
+  double granted_at = 0.0;
+  double parked_at = 0.0;
+  float step_time = 0.0F;         ///< of its latest step, from grant to arrival
+  float smoothed_step_time = 0.0F;
+  std::uint64_t step = 0;         ///< highest step number seen in this incarnation
+  std::uint64_t round = no_round; ///< the round that its latest gradient joined
+
+  static constexpr std::uint64_t no_round = ~std::uint64_t{0};
+};
+
+/// Who is where: membership, states, counts, clocks, and the orders in which parked workers wait.
+///
+/// A worker is *counted* while it runs, is released, admitted or parked, and is not excluded. Exactly the counted workers
+/// are in the vector clock and the speed classes; exactly the counted parked ones whose `linked` is set are in the parking orders.
+///
+/// Cost    O(1) each unless stated. No allocation after construction. Not thread-safe.
+/// Tests   tests/core/roster_test.cpp
+class roster {
+ public:
+  explicit roster(std::uint32_t capacity)
+      : records_(capacity), running_links_(capacity), scratch_(capacity), clock_{capacity}, parking_{capacity} {
+    in_[static_cast<std::size_t>(worker_state::absent)] = capacity;
+  }
+
+  [[nodiscard]] std::uint32_t capacity() const noexcept { return static_cast<std::uint32_t>(records_.size()); }
+  [[nodiscard]] const worker_record& operator[](std::uint32_t worker) const noexcept { return records_[worker]; }
+  [[nodiscard]] worker_record& operator[](std::uint32_t worker) noexcept { return records_[worker]; }
+  [[nodiscard]] const vector_clock& clock() const noexcept { return clock_; }
+  [[nodiscard]] vector_clock& clock() noexcept { return clock_; }
+  [[nodiscard]] const speed_classes& speeds() const noexcept { return speeds_; }
+  [[nodiscard]] const parking& parked() const noexcept { return parking_; }
+  [[nodiscard]] parking& parked() noexcept { return parking_; }
+  [[nodiscard]] worker_id id(std::uint32_t worker) const noexcept { return {worker, records_[worker].incarnation}; }
+
+  /// Workers in a state, without the excluded ones.
+  [[nodiscard]] std::uint32_t in(worker_state state) const noexcept { return in_[static_cast<std::size_t>(state)]; }
+  [[nodiscard]] std::uint32_t excluded() const noexcept { return excluded_; }
+  /// Counted workers that will be heard of without any release.
+  [[nodiscard]] std::uint32_t busy() const noexcept {
+    return in(worker_state::running) + in(worker_state::released) + in(worker_state::admitted);
+  }
+  [[nodiscard]] static constexpr bool is_member(worker_state s) noexcept {
+    return s >= worker_state::running && s <= worker_state::parked;
+  }
+  [[nodiscard]] static constexpr bool is_gone(worker_state s) noexcept {
+    return s >= worker_state::left && s <= worker_state::dead;
+  }
+  [[nodiscard]] bool counted(std::uint32_t worker) const noexcept { return clock_.counts(worker); }
+
+  void move_to(std::uint32_t worker, worker_state state) noexcept {
+    worker_record& r = records_[worker];
+    if (!r.excluded) {
+      --in_[static_cast<std::size_t>(r.state)];
+      ++in_[static_cast<std::size_t>(state)];
+    }
+    if (tracks_running_ && r.state == worker_state::running) running_.erase(worker, running_links());
+    r.state = state;
+    if (tracks_running_ && state == worker_state::running) running_.push_back(worker, running_links());
+  }
+
+  /// A joining worker becomes a counted, parked member at this clock. O(distinct clocks).
+  void enter(std::uint32_t worker, clock_type clock, double now) noexcept {
+    clock_.set(worker, clock);
+    count(worker);
+    move_to(worker, worker_state::parked);
+    park(worker, now);
+  }
+
+  /// Puts a counted worker in state parked into the parking orders.
+  void park(std::uint32_t worker, double now) noexcept {
+    worker_record& r = records_[worker];
+    r.parked_at = now;
+    r.linked = true;
+    parking_.park(worker, speed_classes::class_of(r.smoothed_step_time));
+  }
+
+  /// Takes a worker out of the parking orders, if it is in them.
+  void unpark(std::uint32_t worker) noexcept {
+    worker_record& r = records_[worker];
+    if (!r.linked) return;
+    r.linked = false;
+    parking_.unpark(worker);
+  }
+
+  /// Ends a worker's life: left, done or dead. Its clock is kept for its return.
+  void depart(std::uint32_t worker, worker_state how) noexcept {
+    worker_record& r = records_[worker];
+    if (r.excluded) {
+      r.excluded = false;
+      --excluded_;
+      ++in_[static_cast<std::size_t>(r.state)];
+    }
+    uncount(worker);
+    r.step_time = r.smoothed_step_time = 0.0F;
+    move_to(worker, how);
+  }
+
+  void exclude(std::uint32_t worker) noexcept {
+    worker_record& r = records_[worker];
+    uncount(worker);
+    --in_[static_cast<std::size_t>(r.state)];
+    r.excluded = true;
+    ++excluded_;
+    if (r.state == worker_state::running) r.doomed = reason::excluded;
+    if (r.state == worker_state::released) r.state = worker_state::parked;  // the promise is withdrawn
+  }
+
+  /// Counts an excluded worker again, its clock raised to at least `floor`. O(distinct clocks). True if it was raised.
+  bool readmit(std::uint32_t worker, clock_type floor, double now) noexcept {
+    worker_record& r = records_[worker];
+    const bool raised = clock_.clock(worker) < floor;
+    if (raised) clock_.set(worker, floor);
+    r.excluded = false;
+    --excluded_;
+    ++in_[static_cast<std::size_t>(r.state)];
+    count(worker);
+    if (r.state == worker_state::parked) park(worker, now);
+    return raised;
+  }
+
+  /// Notes the duration of a finished step (smoothing 0.2 per step).
+  void note_step_time(std::uint32_t worker, double duration) noexcept {
+    worker_record& r = records_[worker];
+    const bool known = r.smoothed_step_time > 0.0F;
+    if (known && counted(worker)) speeds_.remove(speed_classes::class_of(r.smoothed_step_time));
+    r.step_time = static_cast<float>(std::max(duration, 1e-30));
+    r.smoothed_step_time = known ? r.smoothed_step_time + 0.2F * (r.step_time - r.smoothed_step_time) : r.step_time;
+    if (counted(worker)) speeds_.add(speed_classes::class_of(r.smoothed_step_time));
+  }
+
+  /// Longest running worker first, so granted versions never fall along the list. The order is kept from the first call on,
+  /// which costs O(capacity log capacity) and allocates nothing.
+  [[nodiscard]] std::uint32_t first_running() noexcept {
+    if (!tracks_running_) track_running();
+    return running_.front;
+  }
+  [[nodiscard]] std::uint32_t next_running(std::uint32_t worker) const noexcept { return running_links_[worker].after; }
+
+  /// Shifts the counted clocks so that the slowest is 0, and limits them to `bound` for workers that have started a step
+  /// and to bound + 1 for the parked; calls clamped(worker) for each that was limited. O(capacity).
+  template <class Clamped>
+  void rebase(clock_type bound, Clamped&& clamped) noexcept {
+    clock_.rebase(
+        [&](std::uint32_t w) {
+          return records_[w].state == worker_state::parked ? saturating_add(bound, 1) : bound;
+        },
+        clamped);
+  }
+
+  /// Saves, or rebuilds a fresh roster of the same capacity. Bytes that contradict each other fail the archive.
+  void state(archive& bytes) {
+    for (std::uint32_t w = 0; w < capacity(); ++w) {
+      worker_record r = records_[w];
+      clock_type clock = clock_.clock(w);
+      bytes(r.incarnation, r.state, r.excluded, r.doomed);
+      bytes(r.granted);
+      bytes(r.granted_at, r.parked_at, r.step_time, r.smoothed_step_time, r.step, r.round, clock);
+      if (bytes.saving()) continue;
+      if (!bytes.ok() || r.state >= worker_state::count_ || r.state == worker_state::admitted ||
+          r.doomed >= reason::count_ || (r.excluded && !is_member(r.state)))
+        return bytes.fail();
+      clock_.set(w, clock);
+      --in_[static_cast<std::size_t>(worker_state::absent)];
+      ++(r.excluded ? excluded_ : in_[static_cast<std::size_t>(r.state)]);
+      records_[w] = r;
+      if (is_member(r.state) && !r.excluded) count(w);
+    }
+    std::uint32_t parked = parking_.size();
+    bytes(parked);
+    if (!bytes.saving() && parked != in(worker_state::parked)) return bytes.fail();
+    std::uint32_t w = parking_.front();
+    for (std::uint32_t i = 0; i < parked && bytes.ok(); ++i) {
+      bytes(w);
+      if (bytes.saving()) {
+        w = parking_.after(w);
+      } else {
+        if (!bytes.ok() || w >= capacity() || records_[w].state != worker_state::parked || !counted(w) || records_[w].linked)
+          return bytes.fail();
+        park(w, records_[w].parked_at);
+      }
+    }
+  }
+
+ private:
+  void count(std::uint32_t worker) noexcept {
+    clock_.insert(worker);
+    const float step_time = records_[worker].smoothed_step_time;
+    if (step_time > 0.0F) speeds_.add(speed_classes::class_of(step_time));
+  }
+  void uncount(std::uint32_t worker) noexcept {
+    if (!counted(worker)) return;
+    unpark(worker);
+    clock_.erase(worker);
+    const float step_time = records_[worker].smoothed_step_time;
+    if (step_time > 0.0F) speeds_.remove(speed_classes::class_of(step_time));
+  }
+
+  struct links {
+    std::vector<index_link>& all;
+    index_link& operator()(std::uint32_t worker) const noexcept { return all[worker]; }
+  };
+  [[nodiscard]] links running_links() noexcept { return {running_links_}; }
+
+  // Granted versions only grow, so sorting by them restores the order of the grants.
+  void track_running() noexcept {
+    tracks_running_ = true;
+    std::uint32_t n = 0;
+    for (std::uint32_t w = 0; w < capacity(); ++w)
+      if (records_[w].state == worker_state::running) scratch_[n++] = w;
+    std::sort(scratch_.begin(), scratch_.begin() + n, [this](std::uint32_t a, std::uint32_t b) {
+      return std::pair{records_[a].granted.version, a} < std::pair{records_[b].granted.version, b};
+    });
+    for (std::uint32_t i = 0; i < n; ++i) running_.push_back(scratch_[i], running_links());
+  }
+
+  std::vector<worker_record> records_;
+  std::vector<index_link> running_links_;
+  std::vector<std::uint32_t> scratch_;
+  index_list running_;
+  vector_clock clock_;
+  parking parking_;
+  speed_classes speeds_;
+  std::array<std::uint32_t, static_cast<std::size_t>(worker_state::count_)> in_{};
+  std::uint32_t excluded_ = 0;
+  bool tracks_running_ = false;
+};
+
+}  // namespace rubato::inline RUBATO_ABI
+
+#endif

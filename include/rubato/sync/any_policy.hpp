@@ -1,0 +1,104 @@
+#ifndef RUBATO_SYNC_ANY_POLICY_HPP
+#define RUBATO_SYNC_ANY_POLICY_HPP
+
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "concepts.hpp"
+
+namespace rubato::inline RUBATO_ABI {
+
+/// Any policy, chosen at run time: what switch_to needs to change from one rule to another.
+///
+/// Holds a copy of the policy and forwards to it; optional members that it lacks behave as if it stood alone.
+/// Cost    one virtual call per member. Construction and copying allocate, deciding and moving do not.
+/// Thread  as the policy.
+/// Tests   tests/sync/any_policy_test.cpp: DecidesAsThePolicyItHolds, CopiesAreIndependent, KindIsThatOfThePolicy, LacksNothingThatAPolicyLacks
+class any_policy {
+ public:
+  template <class P>
+    requires(!std::same_as<P, any_policy>) && SyncPolicy<P> && std::copy_constructible<P>
+  any_policy(P policy) : held_{std::make_unique<model<P>>(std::move(policy))} {}  // NOLINT(*-explicit-*)
+
+  any_policy(const any_policy& other) : held_{other.held_->clone()} {}
+  any_policy& operator=(const any_policy& other) { return *this = any_policy{other}; }
+  any_policy(any_policy&&) noexcept = default;
+  any_policy& operator=(any_policy&&) noexcept = default;
+  ~any_policy() = default;
+
+  [[nodiscard]] decision release(const cluster_view& v, const event& e) noexcept { return held_->release(v, e); }
+  [[nodiscard]] admission admit(const cluster_view& v, const event& e) noexcept { return held_->admit(v, e); }
+  void observe(const feedback& f) noexcept { held_->observe(f); }
+  void shape(const cluster_view& v, std::uint32_t worker, grant& g) noexcept { held_->shape(v, worker, g); }
+  void resize(std::uint32_t capacity) { held_->resize(capacity); }
+  void reset(std::uint32_t worker) noexcept { held_->reset(worker); }
+  void state(archive& bytes) { held_->state(bytes); }
+  [[nodiscard]] clock_type clock_bound() const noexcept { return held_->clock_bound(); }
+  [[nodiscard]] double max_legal_wait(std::uint32_t worker) const noexcept { return held_->max_legal_wait(worker); }
+  [[nodiscard]] description describe() const { return held_->describe(); }
+  [[nodiscard]] std::string_view kind() const noexcept { return held_->kind(); }
+
+ private:
+  struct interface {
+    virtual ~interface() = default;
+    [[nodiscard]] virtual std::unique_ptr<interface> clone() const = 0;
+    virtual decision release(const cluster_view&, const event&) noexcept = 0;
+    virtual admission admit(const cluster_view&, const event&) noexcept = 0;
+    virtual void observe(const feedback&) noexcept = 0;
+    virtual void shape(const cluster_view&, std::uint32_t, grant&) noexcept = 0;
+    virtual void resize(std::uint32_t) = 0;
+    virtual void reset(std::uint32_t) noexcept = 0;
+    virtual void state(archive&) = 0;
+    [[nodiscard]] virtual clock_type clock_bound() const noexcept = 0;
+    [[nodiscard]] virtual double max_legal_wait(std::uint32_t) const noexcept = 0;
+    [[nodiscard]] virtual description describe() const = 0;
+    [[nodiscard]] virtual std::string_view kind() const noexcept = 0;
+  };
+
+  template <class P>
+  struct model final : interface {
+    explicit model(P held) : policy{std::move(held)} {}
+    std::unique_ptr<interface> clone() const override { return std::make_unique<model>(policy); }
+    decision release(const cluster_view& v, const event& e) noexcept override { return policy.release(v, e); }
+    admission admit([[maybe_unused]] const cluster_view& v, [[maybe_unused]] const event& e) noexcept override {
+      if constexpr (AdmittingPolicy<P>) return policy.admit(v, e);
+      return admission::apply();
+    }
+    void observe([[maybe_unused]] const feedback& f) noexcept override {
+      if constexpr (ObservingPolicy<P>) policy.observe(f);
+    }
+    void shape([[maybe_unused]] const cluster_view& v, [[maybe_unused]] std::uint32_t w,
+               [[maybe_unused]] grant& g) noexcept override {
+      if constexpr (ShapingPolicy<P>) policy.shape(v, w, g);
+    }
+    void resize([[maybe_unused]] std::uint32_t capacity) override {
+      if constexpr (ResizablePolicy<P>) policy.resize(capacity);
+    }
+    void reset([[maybe_unused]] std::uint32_t worker) noexcept override {
+      if constexpr (ResettablePolicy<P>) policy.reset(worker);
+    }
+    void state([[maybe_unused]] archive& bytes) override {
+      if constexpr (StatefulPolicy<P>) policy.state(bytes);
+    }
+    clock_type clock_bound() const noexcept override { return clock_bound_of(policy); }
+    double max_legal_wait([[maybe_unused]] std::uint32_t worker) const noexcept override {
+      if constexpr (WaitLimitingPolicy<P>) return policy.max_legal_wait(worker);
+      return std::numeric_limits<double>::infinity();
+    }
+    description describe() const override {
+      if constexpr (DescribedPolicy<P>) return policy.describe();
+      return {std::string{kind()}, R"({"kind":")" + std::string{kind()} + R"("})"};
+    }
+    std::string_view kind() const noexcept override { return kind_of(policy); }
+    P policy;
+  };
+
+  std::unique_ptr<interface> held_;
+};
+
+static_assert(SyncPolicy<any_policy>);
+
+}  // namespace rubato::inline RUBATO_ABI
+
+#endif

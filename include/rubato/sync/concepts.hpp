@@ -1,0 +1,96 @@
+#ifndef RUBATO_SYNC_CONCEPTS_HPP
+#define RUBATO_SYNC_CONCEPTS_HPP
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "../core/admission.hpp"
+#include "../core/archive.hpp"
+#include "../core/cluster_view.hpp"
+#include "../core/decision.hpp"
+#include "../core/event.hpp"
+
+namespace rubato::inline RUBATO_ABI {
+
+/// How a policy presents itself: one line for people, one JSON object for machines.
+struct description {
+  std::string line;
+  std::string json;
+};
+
+/// Decides what happens with each arriving gradient. Without it every gradient is applied with weight 1.
+template <class P>
+concept AdmittingPolicy = requires(P& p, const cluster_view& view, const event& what) {
+  { p.admit(view, what) } noexcept -> std::same_as<admission>;
+};
+/// Learns what became of each step, before it is asked.
+template <class P>
+concept ObservingPolicy = requires(P& p, const feedback& f) {
+  { p.observe(f) } noexcept -> std::same_as<void>;
+};
+/// Sets batch size and learning-rate factor worker by worker, at the release.
+template <class P>
+concept ShapingPolicy = requires(P& p, const cluster_view& view, std::uint32_t worker, grant& g) {
+  { p.shape(view, worker, g) } noexcept -> std::same_as<void>;
+};
+/// Keeps state per worker: resize() is called with the capacity once before use, and may allocate.
+template <class P>
+concept ResizablePolicy = requires(P& p, std::uint32_t capacity) { p.resize(capacity); };
+/// Forgets a worker whose index is taken by a new incarnation.
+template <class P>
+concept ResettablePolicy = requires(P& p, std::uint32_t worker) {
+  { p.reset(worker) } noexcept;
+};
+/// States the largest lead, in steps, of a starting worker over the slowest; `unbounded` if there is none.
+template <class P>
+concept BoundedPolicy = requires(const P& p) {
+  { p.clock_bound() } noexcept -> std::same_as<clock_type>;
+};
+/// States how long a worker may wait, in steps of the slowest counted worker; infinite if it may wait for ever.
+template <class P>
+concept WaitLimitingPolicy = requires(const P& p, std::uint32_t worker) {
+  { p.max_legal_wait(worker) } noexcept -> std::same_as<double>;
+};
+/// Has state worth saving: one function for both directions.
+template <class P>
+concept StatefulPolicy = requires(P& p, archive& bytes) { p.state(bytes); };
+/// Presents itself.
+template <class P>
+concept DescribedPolicy = requires(const P& p) {
+  { p.describe() } -> std::same_as<description>;
+};
+
+/// Who may run next: asked for every cause, and total over them. Satisfied by bsp, asp, ssp and any_policy.
+///
+/// Every optional member above that a policy has must have the signature, and the noexcept, that its concept names.
+template <class P>
+concept SyncPolicy = std::movable<P> && requires(P& p, const cluster_view& view, const event& what) {
+  { p.release(view, what) } noexcept -> std::same_as<decision>;
+} && (AdmittingPolicy<P> || !requires { &P::admit; }) && (ObservingPolicy<P> || !requires { &P::observe; }) &&
+    (ShapingPolicy<P> || !requires { &P::shape; }) && (ResettablePolicy<P> || !requires { &P::reset; }) &&
+    (BoundedPolicy<P> || !requires { &P::clock_bound; }) && (WaitLimitingPolicy<P> || !requires { &P::max_legal_wait; }) &&
+    (DescribedPolicy<P> || !requires { &P::describe; });
+
+/// The bound of any policy.
+template <class P>
+[[nodiscard]] constexpr clock_type clock_bound_of(const P& policy) noexcept {
+  if constexpr (BoundedPolicy<P>) return policy.clock_bound();
+  return unbounded;
+}
+
+/// The kind of any policy: the word that saved state begins with. A static member `kind`, or a function of that name.
+template <class P>
+[[nodiscard]] std::string_view kind_of(const P& policy) noexcept {
+  if constexpr (requires { { policy.kind() } -> std::convertible_to<std::string_view>; })
+    return policy.kind();
+  else if constexpr (requires { std::string_view{P::kind}; })
+    return P::kind;
+  else
+    return "custom";
+}
+
+}  // namespace rubato::inline RUBATO_ABI
+
+#endif

@@ -1,0 +1,538 @@
+#ifndef RUBATO_SYNC_CONTROLLER_HPP
+#define RUBATO_SYNC_CONTROLLER_HPP
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../core/result.hpp"
+#include "executor.hpp"
+
+namespace rubato::inline RUBATO_ABI {
+
+/// Which of a worker's requests waits for its release.
+enum class park_on : std::uint8_t { push, pull };
+
+/// What switch_to does with gradients that wait in the open round: apply their mean, or throw them away.
+enum class pending_gradients : std::uint8_t { flush, discard };
+
+struct controller_options {
+  std::uint32_t capacity = 0;  ///< worker indices go from 0 to capacity - 1; at least 1
+  std::uint32_t quorum = 0;    ///< nobody runs before that many have joined; 0: all of the capacity
+  park_on park = park_on::push;
+  guard_options guard{};
+  std::uint32_t max_release_per_call = no_worker;  ///< the rest follows by poll(), or before the next decision; at least 1
+  std::uint64_t seed = 0;                          ///< for releases in random order
+};
+
+/// Decides, for a parameter server, who may run next, with how much of the gradient, and when to flush.
+///
+/// Per push the host calls admit() when the gradient arrives, does with it what the verdict says, and then commit(), which
+/// answers through the sink every worker that may go on (sink.hpp). push() is both for hosts that need no verdict. The
+/// controller has no clock, thread, lock or I/O: times are arguments, effects are callbacks.
+///
+///     rubato::controller<rubato::ssp, reply> sync{{.capacity = 8}, {.staleness = 3}};
+///     sync.push({.worker = {3, 0}, .now = now}, reply, [](reply r, worker_id, const grant&) { r.send(); });
+///
+/// Ticket   the host's means to answer one waiting worker; movable. Each is released once or abandoned once.
+/// Thread   not thread-safe: the host serialises the calls, but not its work on gradients between admit and commit.
+/// Cost     O(1) per call plus O(1) per released worker, independent of the capacity, unless a member states otherwise.
+///          No allocation after construction, except in save, load and the policy's own resize.
+/// Errors   by value; a call that returns a refusal has changed nothing, and its ticket went to `abandon`.
+/// Tests    tests/sync/controller_test.cpp, one per numbered semantics of docs/design.md; tests/properties/
+template <SyncPolicy Policy, class Ticket, Observer Watcher = no_observer>
+class controller : private detail::executor<Policy, Ticket, Watcher> {
+  using base = detail::executor<Policy, Ticket, Watcher>;
+  template <class Sink>
+  using full = typename base::template full<Sink>;
+
+ public:
+  using options = controller_options;
+
+  /// Precondition: problem(options) is empty.
+  controller(const options& o, Policy policy, Watcher watcher = {})
+      : base{o.capacity, o.guard, o.max_release_per_call, o.seed, std::move(policy), std::move(watcher)},
+        quorum_{o.quorum == 0 ? o.capacity : o.quorum}, park_on_{o.park}, out_(o.capacity) {
+    RUBATO_ASSERT(problem(o).empty(), "controller options out of range");
+  }
+
+  /// What is wrong with these options, as a sentence; empty if nothing is.
+  [[nodiscard]] static std::string problem(const options& o) {
+    if (o.capacity == 0 || o.capacity == no_worker) return "capacity must lie between 1 and 4294967294";
+    if (o.quorum > o.capacity)
+      return "quorum is " + std::to_string(o.quorum) + ", expected at most the capacity, " + std::to_string(o.capacity);
+    if (o.max_release_per_call == 0) return "max_release_per_call is 0, expected at least 1";
+    if (std::isnan(o.guard.max_wait) || o.guard.max_wait < 0) return "guard.max_wait must be a time of 0 or more";
+    return {};
+  }
+
+  /// A worker comes, or comes back with a higher incarnation. It is released or parked as the policy says; push hosts give
+  /// the ticket by which it is answered, pull hosts none. Its clock is moved into [minimum, minimum + bound].
+  template <class Sink>
+  errc join(worker_id who, double now, std::optional<Ticket> ticket, Sink&& host) {
+    const full<Sink> sink{host};
+    const std::uint32_t w = who.index;
+    if (!std::isfinite(now)) return refuse(who, reason::invalid_time, ticket, sink);
+    if (w >= workers_.capacity()) return refuse(who, reason::unknown_worker, ticket, sink);
+    worker_record& r = workers_[w];
+    const bool gone = roster::is_gone(r.state);
+    const bool here = !gone && r.state != worker_state::absent;
+    if ((here && who.incarnation < r.incarnation) || (gone && who.incarnation <= r.incarnation))
+      return refuse(who, reason::old_incarnation, ticket, sink);
+    advance(now);
+    this->drain(sink);
+    if (here && who.incarnation == r.incarnation) return repeat(w, std::move(ticket), sink);
+    if (here) remove(w, cause::death, sink);
+
+    r.incarnation = who.incarnation;
+    r.step = 0;
+    r.doomed = reason::none;
+    r.granted = {};
+    tickets_[w] = std::move(ticket);
+    workers_.move_to(w, worker_state::joining);
+    if constexpr (ResettablePolicy<Policy>) policy_.reset(w);
+    this->note({.what = record::kind::join, .worker = who});
+    if (out_[w].serial == 0) enter(w, sink);  // else its former incarnation's commit lets it in
+    return errc::ok;
+  }
+
+  /// A worker goes: `why` is leave, death or done. Gradients of it that were admitted are still to be committed.
+  template <class Sink>
+  errc depart(worker_id who, double now, cause why, Sink&& host) {
+    const full<Sink> sink{host};
+    std::optional<Ticket> none;
+    if (why != cause::leave && why != cause::death && why != cause::done) return errc::invalid_option;
+    if (!std::isfinite(now)) return refuse(who, reason::invalid_time, none, sink);
+    if (const reason bad = stranger(who); bad != reason::none) return refuse(who, bad, none, sink);
+    advance(now);
+    this->drain(sink);
+    remove(who.index, why, sink);
+    return errc::ok;
+  }
+
+  /// A gradient has arrived: what is to be done with it. Every answer, refusals included, is to be committed once.
+  [[nodiscard]] admitted admit(const push_event& push) {
+    const std::uint32_t w = push.worker.index;
+    reason bad = std::isfinite(push.now) ? stranger(push.worker) : reason::invalid_time;
+    if (bad != reason::none) {
+      count_refusal(bad, push.worker);
+      return answer(push.worker, {.what = verdict::refused, .why = bad});
+    }
+    advance(push.now);
+    worker_record& r = workers_[w];
+    if (r.state != worker_state::running || (push.step != 0 && push.step <= r.step)) {
+      return answer(push.worker, {.what = verdict::repeated, .why = reason::repeated});
+    }
+
+    r.step = push.step != 0 ? push.step : r.step + 1;
+    const double step_time = at_.now - r.granted_at;
+    if (r.doomed != reason::cancelled) workers_.note_step_time(w, step_time);
+    const std::uint64_t read = push.read.lowest < r.granted.version ? push.read.lowest : r.granted.version;
+    event what{.worker = w, .staleness = ledger_.updates() - read, .now = at_.now, .loss = push.loss, .samples = push.samples};
+
+    admission verdict_on = admission::apply();
+    if (r.doomed != reason::none)
+      verdict_on = admission::drop(r.doomed);
+    else if (!std::isfinite(push.loss) || !std::isfinite(push.grad_norm))
+      verdict_on = admission::drop(reason::non_finite);
+    else if constexpr (AdmittingPolicy<Policy>)
+      verdict_on = checked(policy_.admit(this->view(w), what), w);
+    return take_in(push.worker, what, step_time, verdict_on);
+  }
+
+  /// The host has done what a verdict said. Answers, through the sink, the workers that may go on. A ticket is given here
+  /// by hosts that park pushes. Valid once per token, in any order, also when the worker has gone meanwhile.
+  template <class Sink>
+  errc commit(const token& work, double now, outcome how, std::optional<Ticket> ticket, Sink&& host) {
+    const full<Sink> sink{host};
+    const std::uint32_t w = work.worker.index;
+    if (work.what == verdict::refused) {  // counted when it was refused
+      give_back(work.worker, work.why, ticket, sink);
+      return code_of(work.why);
+    }
+    if (!std::isfinite(now)) return refuse(work.worker, reason::invalid_time, ticket, sink);
+    if (w >= workers_.capacity()) return refuse(work.worker, reason::unknown_worker, ticket, sink);
+    if (work.what == verdict::repeated) {
+      if (const reason bad = stranger(work.worker); bad != reason::none) return refuse(work.worker, bad, ticket, sink);
+      advance(now);
+      this->drain(sink);
+      return repeat(w, std::move(ticket), sink);
+    }
+    if (out_[w].serial != work.serial || work.serial == 0) return refuse(work.worker, reason::invalid_token, ticket, sink);
+    advance(now);
+    this->drain(sink);
+    const outstanding done = std::exchange(out_[w], {});
+    event what = done.what;
+    what.now = at_.now;
+    settle(done, how, what, sink);
+
+    if (workers_[w].state != worker_state::admitted || workers_[w].incarnation != work.worker.incarnation) {
+      give_back(work.worker, reason::departed_worker, ticket, sink);
+      note_commit(work.worker, done, what, how);
+      if (workers_[w].state == worker_state::joining) enter(w, sink);
+      what.why = cause::death;  // the submitter is not there to be released; whoever waited for its gradient may be
+      this->ask(what, sink);
+      return errc::ok;
+    }
+    if (tickets_[w].has_value()) {  // a repeat of this push brought a newer one
+      counters_.add(reason::replaced, w);
+      give_back(work.worker, reason::replaced, ticket, sink);
+    } else {
+      tickets_[w] = std::move(ticket);
+    }
+    workers_.clock().tick(w);
+    workers_.move_to(w, worker_state::parked);
+    workers_[w].round = what.pending ? ledger_.open_round() : worker_record::no_round;
+    if (!what.dropped) at_.may_cancel = true;
+    note_commit(work.worker, done, what, how);
+    if constexpr (ObservingPolicy<Policy>)
+      policy_.observe({.what = what, .step_time = done.step_time, .succeeded = how == outcome::done});
+    this->ask(what, sink);
+    return errc::ok;
+  }
+
+  /// admit() and commit() in one, for hosts that treat every gradient alike: what the verdict was is only counted.
+  template <class Sink>
+  errc push(const push_event& event, std::optional<Ticket> ticket, Sink&& host) {
+    const admitted answer = admit(event);
+    return commit(answer.work, event.now, outcome::done, std::move(ticket), host);
+  }
+
+  /// A worker asks for parameters, at a controller that parks on pull. It is answered at once if it is free to go.
+  template <class Sink>
+  errc pull(worker_id who, double now, Ticket ticket, Sink&& host) {
+    const full<Sink> sink{host};
+    std::optional<Ticket> held{std::move(ticket)};
+    if (!std::isfinite(now)) return refuse(who, reason::invalid_time, held, sink);
+    if (park_on_ != park_on::pull) return refuse(who, reason::no_pulls, held, sink);
+    if (const reason bad = stranger(who); bad != reason::none) return refuse(who, bad, held, sink);
+    advance(now);
+    this->drain(sink);
+    const worker_state state = workers_[who.index].state;
+    if (state == worker_state::running || tickets_[who.index].has_value()) return repeat(who.index, std::move(held), sink);
+    hand_over(who.index, std::move(held), sink);
+    return errc::ok;
+  }
+
+  /// When the controller wants to be polled: -infinity for at once, +infinity for never.
+  [[nodiscard]] double next_deadline() const noexcept {
+    return residue_.has_value() || at_.ask_on_poll ? -std::numeric_limits<double>::infinity() : at_.wake_at;
+  }
+
+  /// Does what is due by now: releases that an earlier call left over, and the policy's own deadline.
+  template <class Sink>
+  void poll(double now, Sink&& host) {
+    const full<Sink> sink{host};
+    if (!std::isfinite(now)) return count_refusal(reason::invalid_time, {});
+    advance(now);
+    if (residue_.has_value()) return this->resume(max_release_, sink);
+    if (std::exchange(at_.ask_on_poll, false)) this->ask({.why = cause::enter, .now = at_.now}, sink);
+    if (at_.wake_at > at_.now) return;
+    at_.wake_at = std::numeric_limits<double>::infinity();
+    this->ask({.why = cause::deadline, .now = at_.now}, sink);
+  }
+
+  /// Puts another policy in charge, without waiting for anything. Running steps and admissions keep the terms they have;
+  /// the excluded are readmitted; clocks are re-based to the new bound; then it is asked with cause enter. O(capacity).
+  template <class Sink>
+  errc switch_to(Policy policy, double now, pending_gradients waiting, Sink&& host) {
+    const full<Sink> sink{host};
+    if (!std::isfinite(now)) return count_refusal(reason::invalid_time, {}), errc::invalid_time;
+    advance(now);
+    this->drain(sink);
+    this->emit(waiting == pending_gradients::flush ? ledger_.complete(1.0F) : ledger_.abandon(), sink);
+    policy_ = std::move(policy);
+    if constexpr (ResizablePolicy<Policy>) policy_.resize(workers_.capacity());
+    at_.wake_at = std::numeric_limits<double>::infinity();
+    for (std::uint32_t w = 0; w < workers_.capacity() && workers_.excluded() > 0; ++w)
+      if (workers_[w].excluded) this->readmit(w);  // an exclusion ends with the policy that ordered it
+    this->rebase(this->bound());
+    this->note({.what = record::kind::change_policy});
+    this->ask({.why = cause::enter, .now = at_.now}, sink);
+    return errc::ok;
+  }
+
+  [[nodiscard]] const Policy& policy() const noexcept { return policy_; }
+  [[nodiscard]] const roster& workers() const noexcept { return workers_; }
+  [[nodiscard]] const counters& counts() const noexcept { return counters_; }
+  [[nodiscard]] Watcher& watcher() noexcept { return watcher_; }
+  [[nodiscard]] std::uint64_t version() const noexcept { return ledger_.version(); }  ///< updates that are in
+  [[nodiscard]] std::uint64_t updates() const noexcept { return ledger_.updates(); }  ///< updates decided
+  [[nodiscard]] std::uint32_t pending() const noexcept { return ledger_.adds(); }     ///< gradients in the open round
+
+  /// Saves everything but tickets. `busy` while admissions are out or releases are left over. Allocates; O(capacity).
+  errc save(archive& bytes) const {
+    if (in_flight_ > 0 || residue_.has_value()) return errc::busy;
+    controller& self = const_cast<controller&>(*this);  // one state() per type serves both directions; saving only reads
+    std::string kind{kind_of(policy_)};
+    bytes.text(kind);
+    static_cast<void>(self.save_or_load(bytes, self.workers_, self.ledger_, self.counters_, self.at_, self.policy_));
+    for (const auto& ticket : tickets_) {
+      bool waits = ticket.has_value();
+      bytes(waits);
+    }
+    return errc::ok;
+  }
+
+  /// Restores what save() wrote, for the same capacity and kind of policy. reattach(worker_id) -> std::optional<Ticket> is
+  /// asked for each worker that had a ticket; one without is dead, and may come back. Then poll() once. On `wrong_kind`,
+  /// `corrupt` and `busy` nothing has changed. Allocates; O(capacity).
+  template <class Reattach>
+  errc load(archive& bytes, Reattach&& reattach) {
+    if (in_flight_ > 0 || residue_.has_value()) return errc::busy;
+    std::string kind;
+    bytes.text(kind);
+    if (kind != kind_of(policy_)) return errc::wrong_kind;
+    roster workers{workers_.capacity()};
+    ledger rounds{workers_.capacity()};
+    counters counted{workers_.capacity()};
+    typename base::progress at;
+    Policy policy = policy_;
+    if (!save_or_load(bytes, workers, rounds, counted, at, policy)) return errc::corrupt;
+    std::vector<char> waits(workers_.capacity());
+    for (char& waiting : waits) {
+      bool had_ticket = false;
+      bytes(had_ticket);
+      waiting = had_ticket ? 1 : 0;
+    }
+    if (!bytes.finished()) return errc::corrupt;
+
+    workers_ = std::move(workers);
+    ledger_ = std::move(rounds);
+    counters_ = std::move(counted);
+    at_ = at;
+    at_.ask_on_poll = true;
+    policy_ = std::move(policy);
+    for (std::uint32_t w = 0; w < workers_.capacity(); ++w) {
+      tickets_[w].reset();
+      if (waits[w] == 0) continue;
+      tickets_[w] = reattach(workers_.id(w));
+      if (!tickets_[w].has_value()) workers_.depart(w, worker_state::dead);
+    }
+    return errc::ok;
+  }
+
+ private:
+  struct outstanding {
+    std::uint64_t serial = 0;  // 0: none
+    std::uint32_t slot = 0;    // of its round in the ledger
+    verdict what_to_do = verdict::drop;
+    event what{};
+    double step_time = 0.0;
+  };
+
+  void advance(double now) noexcept {
+    if (now < at_.now)
+      counters_.add(reason::time_clamped, no_worker);
+    else
+      at_.now = now;
+  }
+
+  // Why this worker may not speak; none if it may.
+  [[nodiscard]] reason stranger(worker_id who) const noexcept {
+    if (who.index >= workers_.capacity() || workers_[who.index].state == worker_state::absent)
+      return reason::unknown_worker;
+    if (who.incarnation != workers_[who.index].incarnation) return reason::old_incarnation;
+    return roster::is_gone(workers_[who.index].state) ? reason::departed_worker : reason::none;
+  }
+
+  [[nodiscard]] static constexpr errc code_of(reason why) noexcept {
+    switch (why) {
+      case reason::unknown_worker: return errc::unknown_worker;
+      case reason::departed_worker: return errc::departed_worker;
+      case reason::old_incarnation: return errc::old_incarnation;
+      case reason::invalid_time: return errc::invalid_time;
+      case reason::no_pulls: return errc::no_pulls;
+      case reason::repeated:
+      case reason::replaced: return errc::repeated;
+      default: return errc::invalid_token;
+    }
+  }
+
+  void count_refusal(reason why, worker_id who) noexcept {
+    counters_.add(why, who.index);
+    this->note({.what = record::kind::refuse, .because = why, .worker = who});
+  }
+
+  template <class Sink>
+  void give_back(worker_id who, reason why, std::optional<Ticket>& ticket, const Sink& sink) {
+    if (!ticket.has_value()) return;
+    sink.abandon(std::move(*ticket), who, why);
+    ticket.reset();
+    this->note({.what = record::kind::abandon, .because = why, .worker = who});
+  }
+
+  template <class Sink>
+  errc refuse(worker_id who, reason why, std::optional<Ticket>& ticket, const Sink& sink) {
+    count_refusal(why, who);
+    give_back(who, why, ticket, sink);
+    return code_of(why);
+  }
+
+  // A message seen before: a running worker is told its terms again, a waiting one exchanges its ticket.
+  template <class Sink>
+  errc repeat(std::uint32_t worker, std::optional<Ticket> ticket, const Sink& sink) {
+    counters_.add(reason::repeated, worker);
+    if (ticket.has_value()) {
+      if (workers_[worker].state == worker_state::running)
+        sink.release(std::move(*ticket), workers_.id(worker), workers_[worker].granted);
+      else
+        hand_over(worker, std::move(ticket), sink);
+    }
+    return errc::repeated;
+  }
+
+  // The worker waits with this ticket from now on, or starts if it is free to.
+  template <class Sink>
+  void hand_over(std::uint32_t worker, std::optional<Ticket> ticket, const Sink& sink) {
+    if (tickets_[worker].has_value()) {
+      counters_.add(reason::replaced, worker);
+      give_back(workers_.id(worker), reason::replaced, tickets_[worker], sink);
+    }
+    tickets_[worker] = std::move(ticket);
+    if (workers_[worker].state == worker_state::released) this->start(worker, sink);
+  }
+
+  template <class Sink>
+  void enter(std::uint32_t worker, const Sink& sink) {
+    if (at_.started) {
+      seat(worker);
+    } else {
+      if (workers_.in(worker_state::joining) < quorum_) return;
+      at_.started = true;
+      for (std::uint32_t w = 0; w < workers_.capacity(); ++w)
+        if (workers_[w].state == worker_state::joining) seat(w);
+    }
+    this->ask({.why = cause::join, .worker = worker, .now = at_.now}, sink);
+  }
+
+  void seat(std::uint32_t worker) noexcept {
+    const vector_clock& clock = workers_.clock();
+    const clock_type own = clock.clock(worker);
+    const clock_type lowest = clock.size() == 0 ? own : clock.minimum();
+    const clock_type fitting = std::clamp(own, lowest, saturating_add(lowest, this->bound()));
+    workers_.enter(worker, fitting, at_.now);
+    at_.parked_floor = std::min(at_.parked_floor, fitting);
+    if (fitting != own) this->adjust(reason::clock_clamped, worker);
+  }
+
+  template <class Sink>
+  void remove(std::uint32_t worker, cause why, const Sink& sink) {
+    give_back(workers_.id(worker), reason::departed_worker, tickets_[worker], sink);
+    workers_.depart(worker, why == cause::leave  ? worker_state::left
+                            : why == cause::done ? worker_state::done
+                                                 : worker_state::dead);
+    this->note({.what = record::kind::depart, .why = why, .worker = workers_.id(worker)});
+    this->ask({.why = why, .worker = worker, .now = at_.now}, sink);
+  }
+
+  [[nodiscard]] static admitted answer(worker_id who, const admission& a) noexcept {
+    return {.work = {.worker = who, .what = a.what, .why = a.why}, .what = a};
+  }
+
+  // A policy's verdict with everything that makes no sense taken out.
+  [[nodiscard]] admission checked(admission a, std::uint32_t worker) noexcept {
+    const bool droppable = a.why >= reason::stale && a.why <= reason::unwanted;
+    if (a.what > verdict::drop || !std::isfinite(a.weight) || (a.what == verdict::drop && !droppable)) {
+      this->adjust(reason::invalid_decision, worker);
+      return admission::drop(reason::unwanted);
+    }
+    if (!std::isfinite(a.scale)) {
+      this->adjust(reason::invalid_decision, worker);
+      a.scale = 1.0F;
+    }
+    return a;
+  }
+
+  [[nodiscard]] admitted take_in(worker_id who, event what, double step_time, const admission& a) noexcept {
+    admitted result = answer(who, a);
+    result.work.serial = ++at_.serial;
+    result.staleness = what.staleness;
+    what.dropped = a.what == verdict::drop;
+    what.why_dropped = what.dropped ? a.why : reason::none;
+    if (what.dropped) counters_.add(a.why, who.index);
+    if (!what.dropped && a.weight != 1.0F) counters_.add(reason::scaled, who.index);
+    out_[who.index] = {result.work.serial, ledger_.open_slot(), a.what, what, step_time};
+    if (a.what == verdict::apply) ledger_.decide_apply();
+    if (a.what == verdict::accumulate) {
+      result.round = ledger_.open_round();
+      ledger_.admit();
+      if (a.completes) ledger_.complete(a.scale);  // never ready here: this very gradient is still out
+    }
+    ++in_flight_;
+    workers_.move_to(who.index, worker_state::admitted);
+    this->note({.what = record::kind::admit, .decided = a.what, .because = what.why_dropped, .worker = who,
+                .staleness = what.staleness, .round = result.round, .step = workers_[who.index].step, .value = a.weight,
+                .loss = what.loss});
+    return result;
+  }
+
+  // Books the end of an admission: versions, rounds, and what that tells the policy.
+  template <class Sink>
+  void settle(const outstanding& done, outcome how, event& what, const Sink& sink) {
+    --in_flight_;
+    const bool succeeded = how == outcome::done;
+    if (!succeeded && !what.dropped) counters_.add(reason::failed, what.worker);
+    if (done.what_to_do == verdict::apply) ledger_.commit_apply();
+    if (done.what_to_do == verdict::accumulate) {
+      const ledger::finished_round finished = ledger_.commit_add(done.slot, succeeded);
+      what.pending = succeeded && done.slot == ledger_.open_slot();
+      what.flushed = finished.flushed;
+      this->emit(finished, sink);
+    }
+  }
+
+  void note_commit(worker_id who, const outstanding& done, const event& what, outcome how) noexcept {
+    this->note({.what = record::kind::commit, .decided = done.what_to_do,
+                .because = how == outcome::failed ? reason::failed : what.why_dropped, .worker = who,
+                .staleness = what.staleness, .step = workers_[who.index].step, .loss = what.loss});
+  }
+
+  [[nodiscard]] bool save_or_load(archive& bytes, roster& workers, ledger& rounds, counters& counted,
+                                  typename base::progress& at, Policy& policy) {
+    std::uint32_t format = 1;
+    std::uint32_t capacity = workers.capacity();
+    bytes(format, capacity);
+    if (!bytes.ok() || format != 1 || capacity != workers.capacity()) return false;
+    at.state(bytes);
+    rounds.state(bytes);
+    counted.state(bytes);
+    workers.state(bytes);
+    if constexpr (StatefulPolicy<Policy>) policy.state(bytes);
+    return bytes.ok();
+  }
+
+  using base::at_;
+  using base::counters_;
+  using base::ledger_;
+  using base::max_release_;
+  using base::policy_;
+  using base::residue_;
+  using base::tickets_;
+  using base::watcher_;
+  using base::workers_;
+
+  std::uint32_t quorum_;
+  park_on park_on_;
+  std::vector<outstanding> out_;
+  std::uint32_t in_flight_ = 0;
+};
+
+/// The kind of policy whose state these bytes hold, as written by controller::save; empty if they hold none.
+[[nodiscard]] inline std::string peek_kind(std::span<const std::byte> bytes) {
+  archive reader{bytes};
+  std::string kind;
+  reader.text(kind);
+  return reader.ok() ? kind : std::string{};
+}
+
+}  // namespace rubato::inline RUBATO_ABI
+
+#endif

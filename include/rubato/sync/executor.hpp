@@ -1,0 +1,402 @@
+#ifndef RUBATO_SYNC_EXECUTOR_HPP
+#define RUBATO_SYNC_EXECUTOR_HPP
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../core/rng.hpp"
+#include "counters.hpp"
+#include "guard.hpp"
+#include "ledger.hpp"
+#include "observer.hpp"
+#include "sink.hpp"
+
+namespace rubato::inline RUBATO_ABI::detail {
+
+/// Asks the policy and carries its decisions out: the half of a controller that faces the policy. The other half,
+/// controller, faces the host and keeps the protocol; it owns nothing else.
+template <SyncPolicy Policy, class Ticket, Observer Watcher>
+class executor {
+ protected:
+  template <class Sink>
+  using full = full_sink<Policy, Ticket, std::remove_reference_t<Sink>>;
+
+  executor(std::uint32_t capacity, const guard_options& guarding, std::uint32_t max_release, std::uint64_t seed,
+           Policy policy, Watcher watcher)
+      : policy_{std::move(policy)}, watcher_{std::move(watcher)}, workers_{capacity}, ledger_{capacity},
+        counters_{capacity}, tickets_(capacity), guard_{guarding}, max_release_{max_release}, seed_{seed} {
+    if constexpr (ResizablePolicy<Policy>) policy_.resize(capacity);
+  }
+
+  /// What changes from call to call, besides workers and gradients.
+  struct progress {
+    double now = -std::numeric_limits<double>::infinity();
+    double wake_at = std::numeric_limits<double>::infinity();
+    clock_type asked_minimum = 0;  // when the policy was last asked
+    clock_type parked_floor = 0;   // no parked worker's clock is lower
+    std::uint64_t serial = 0;      // of the latest admission
+    std::uint64_t draws = 0;
+    bool started = false;          // the quorum has been reached
+    bool may_cancel = true;        // a useful push came in since the last cancellation
+    bool ask_on_poll = false;
+
+    void state(archive& bytes) {
+      bytes(now, wake_at, asked_minimum, parked_floor, serial, draws, started, may_cancel, ask_on_poll);
+    }
+  };
+
+  [[nodiscard]] clock_type bound() const noexcept { return clock_bound_of(policy_); }
+
+  [[nodiscard]] cluster_view view(std::uint32_t submitter) noexcept {
+    totals_ = {.version = ledger_.version(),
+               .updates = ledger_.updates(),
+               .pending = ledger_.adds(),
+               .round_admissions = ledger_.admissions(),
+               .now = at_.now,
+               .minimum_moved = workers_.clock().minimum() != at_.asked_minimum};
+    return {workers_, totals_, submitter};
+  }
+
+  /// The policy's answer to an event, carried out, and then the guard.
+  template <class Sink>
+  void ask(event what, const Sink& sink) {
+    if (!at_.started) return;
+    decision answer = consult(what);
+    if (answer.verb == release_verb::submitter) answer.worker = what.worker;
+    const std::uint64_t round = ledger_.open_round();
+    if (answer.wakes) set_deadline(answer.wake_at);
+    if (answer.flushes) emit(ledger_.complete(finite_or_one(answer.flush_scale)), sink);
+    // A submitter that goes on at once is spared the parking lists.
+    if (answer.verb != release_verb::submitter || answer.cancels || answer.rebases) park(what.worker);
+    if (answer.cancels) cancel_below(answer, round, sink);
+    if (answer.rebases) rebase(answer.rebase_bound);
+    release(answer, round, max_release_, sink);
+    park(what.worker);
+    protect(sink);
+    at_.asked_minimum = workers_.clock().minimum();
+  }
+
+  /// Finishes releases that an earlier call left over; a policy is never asked before that.
+  template <class Sink>
+  void drain(const Sink& sink) {
+    if (residue_.has_value()) [[unlikely]]
+      resume(no_worker, sink);
+  }
+  template <class Sink>
+  void resume(std::uint32_t at_most, const Sink& sink) {
+    const leftover rest = *std::exchange(residue_, std::nullopt);
+    release(rest.what, rest.round, at_most, sink);
+  }
+
+  /// Lets a released worker with a ticket start its step.
+  template <class Sink>
+  void start(std::uint32_t worker, const Sink& sink) {
+    worker_record& r = workers_[worker];
+    r.granted.version = ledger_.version();
+    if constexpr (ShapingPolicy<Policy>) {
+      policy_.shape(view(worker), worker, r.granted);
+      r.granted.version = ledger_.version();
+      r.granted.lr_scale = finite_or_one(r.granted.lr_scale);
+    }
+    r.granted_at = at_.now;
+    r.doomed = reason::none;
+    workers_.move_to(worker, worker_state::running);
+    Ticket ticket = std::move(*tickets_[worker]);
+    tickets_[worker].reset();
+    sink.release(std::move(ticket), workers_.id(worker), r.granted);
+    note({.what = record::kind::release,
+          .worker = workers_.id(worker),
+          .version = r.granted.version,
+          .count = r.granted.batch,
+          .value = r.granted.lr_scale});
+  }
+
+  template <class Sink>
+  void emit(const ledger::finished_round& done, const Sink& sink) {
+    if (!done.ready) return;
+    if (done.flushed) {
+      sink.flush(done.round, done.scale, done.adds);
+    } else {
+      sink.discard(done.round, done.adds);
+      for (std::uint32_t i = 0; i < done.adds; ++i) counters_.add(reason::switched, no_worker);
+    }
+    note({.what = done.flushed ? record::kind::flush : record::kind::discard,
+          .because = done.flushed ? reason::none : reason::switched,
+          .round = done.round,
+          .count = done.adds,
+          .value = done.scale});
+  }
+
+  void rebase(clock_type to_bound) noexcept {
+    workers_.rebase(to_bound, [this](std::uint32_t w) { adjust(reason::clock_clamped, w); });
+    at_.parked_floor = 0;
+  }
+
+  /// Counts and logs an intervention.
+  void adjust(reason why, std::uint32_t worker) noexcept {
+    counters_.add(why, worker);
+    note({.what = record::kind::adjust,
+          .because = why,
+          .worker = worker < workers_.capacity() ? workers_.id(worker) : worker_id{}});
+  }
+
+  void note(record r) noexcept {
+    if constexpr (!std::same_as<Watcher, no_observer>) {
+      r.now = at_.now;
+      if (r.worker.index < workers_.capacity()) r.clock = workers_.clock().clock(r.worker.index);
+      if (r.what != record::kind::release) r.version = ledger_.version();
+      r.parked = workers_.in(worker_state::parked);
+      watcher_(r);
+    }
+  }
+
+  /// Puts a counted parked worker that is not yet linked into the parking orders.
+  void park(std::uint32_t worker) noexcept {
+    if (worker >= workers_.capacity()) return;
+    const worker_record& r = workers_[worker];
+    if (r.linked || r.state != worker_state::parked || !workers_.counted(worker)) return;
+    workers_.park(worker, at_.now);
+    at_.parked_floor = std::min(at_.parked_floor, workers_.clock().clock(worker));
+  }
+
+  void readmit(std::uint32_t worker) noexcept {
+    if (workers_.readmit(worker, workers_.clock().minimum(), at_.now)) adjust(reason::clock_clamped, worker);
+    at_.parked_floor = std::min(at_.parked_floor, workers_.clock().clock(worker));
+    note({.what = record::kind::readmit, .worker = workers_.id(worker)});
+  }
+
+  Policy policy_;
+  Watcher watcher_;
+  roster workers_;
+  ledger ledger_;
+  counters counters_;
+  std::vector<std::optional<Ticket>> tickets_;
+  progress at_;
+
+  struct leftover {
+    decision what;
+    std::uint64_t round;
+  };
+  std::optional<leftover> residue_;
+  guard guard_;
+  std::uint32_t max_release_;
+
+ private:
+  [[nodiscard]] float finite_or_one(float scale) noexcept {
+    if (std::isfinite(scale)) return scale;
+    adjust(reason::invalid_decision, no_worker);
+    return 1.0F;
+  }
+
+  void set_deadline(double time) noexcept {
+    if (std::isnan(time)) return adjust(reason::invalid_decision, no_worker);
+    at_.wake_at = time;
+  }
+
+  // Asks until the answer changes no membership. A policy that keeps changing its mind is cut off.
+  [[nodiscard]] decision consult(event what) {
+    for (std::uint64_t left = 2 * std::uint64_t{workers_.capacity()} + 2;; --left) {
+      const decision answer = policy_.release(view(what.worker), what);
+      if (left == 0) adjust(reason::invalid_decision, what.worker);
+      if (left == 0 || !change_membership(answer)) return answer;
+      what.why = answer.exclude != no_worker ? cause::exclude : cause::readmit;
+    }
+  }
+
+  [[nodiscard]] bool change_membership(const decision& answer) {
+    const std::uint32_t out = answer.exclude;
+    const std::uint32_t in = answer.readmit;
+    if (out == no_worker && in == no_worker) [[likely]]
+      return false;
+    bool changed = false;
+    if (out != no_worker) {
+      if (out >= workers_.capacity()) {
+        adjust(reason::invalid_decision, no_worker);
+      } else if (workers_.counted(out) && workers_.clock().size() > 1) {
+        workers_.exclude(out);
+        note({.what = record::kind::exclude, .worker = workers_.id(out)});
+        changed = true;
+      } else if (workers_.counted(out)) {
+        adjust(reason::nobody_left, out);
+        for (std::uint32_t w = 0; w < workers_.capacity() && workers_.excluded() > 0; ++w)
+          if (workers_[w].excluded) readmit(w), changed = true;
+      }
+    }
+    if (in != no_worker) {
+      if (in >= workers_.capacity())
+        adjust(reason::invalid_decision, no_worker);
+      else if (workers_[in].excluded)
+        readmit(in), changed = true;
+    }
+    return changed;
+  }
+
+  // Whether a parked worker is one that this decision may release.
+  [[nodiscard]] bool covers(const decision& d, std::uint32_t worker, std::uint64_t round) const noexcept {
+    switch (d.verb) {
+      case release_verb::all: return true;
+      case release_verb::up_to: return d.count > 0;
+      case release_verb::up_to_clock: return workers_.clock().clock(worker) <= d.clock;
+      case release_verb::contributors: return workers_[worker].round == round;
+      case release_verb::submitter:
+      case release_verb::only: return worker == d.worker;
+      default: return false;
+    }
+  }
+
+  // Walks the parked in park order and releases those that the decision covers. False if it had to stop early.
+  template <class Sink>
+  bool sweep(const decision& d, std::uint64_t round, std::uint32_t& budget, const Sink& sink) {
+    std::uint32_t next = no_worker;
+    for (std::uint32_t w = workers_.parked().front(); w != no_worker; w = next) {
+      next = workers_.parked().after(w);
+      if (covers(d, w, round) && budget > 0 && let_go(w, d, sink)) {
+        --budget;
+        continue;
+      }
+      at_.parked_floor = std::min(at_.parked_floor, workers_.clock().clock(w));
+      if (covers(d, w, round) && budget == 0) return false;
+    }
+    return true;
+  }
+
+  template <class Sink>
+  void release(const decision& d, std::uint64_t round, std::uint32_t budget, const Sink& sink) {
+    switch (d.verb) {
+      case release_verb::hold: return;
+      case release_verb::submitter:
+      case release_verb::only: return release_one(d, sink);
+      case release_verb::up_to: return release_up_to(d, round, budget, sink);
+      case release_verb::up_to_clock: return release_up_to_clock(d, round, budget, sink);
+      case release_verb::all:
+      case release_verb::contributors:
+        if (!sweep(d, round, budget, sink)) residue_ = {d, round};
+    }
+  }
+
+  template <class Sink>
+  void release_one(const decision& d, const Sink& sink) {
+    std::uint32_t worker = d.worker;
+    if (worker >= workers_.capacity()) {
+      if (d.verb == release_verb::only) adjust(reason::invalid_decision, no_worker);
+      return;
+    }
+    if (workers_[worker].state != worker_state::parked || !workers_.counted(worker)) return;
+    let_go(overdue_or(worker), d, sink);
+  }
+
+  // The worker that the guard's age puts before this one, or this one.
+  [[nodiscard]] std::uint32_t overdue_or(std::uint32_t worker) noexcept {
+    const std::uint32_t waiting = guard_.overdue(workers_, at_.now, bound());
+    if (waiting == no_worker || waiting == worker) return worker;
+    adjust(reason::overdue, waiting);
+    return waiting;
+  }
+
+  template <class Sink>
+  void release_up_to(const decision& d, std::uint64_t round, std::uint32_t budget, const Sink& sink) {
+    for (std::uint32_t left = d.count; left > 0; --left) {
+      if (workers_.parked().size() == 0) return;
+      if (budget-- == 0) {
+        residue_ = {decision::up_to(left, d.order).with_batch(d.batch).with_lr_scale(d.lr_scale), round};
+        return;
+      }
+      std::uint32_t worker = overdue_or(workers_.parked().next(d.order, d.order == release_order::random ? draw() : 0));
+      if (let_go(worker, d, sink)) continue;
+      // The one preferred is withheld by the bound: the longest parked that is not goes in its place.
+      worker = workers_.parked().front();
+      while (worker != no_worker && !guard_.allows(workers_, worker, bound())) worker = workers_.parked().after(worker);
+      if (worker == no_worker) return;
+      let_go(worker, d, sink);
+    }
+  }
+
+  // Under a bounded policy that sweeps whenever the minimum moves, all who are parked go together, so looking at each costs
+  // O(released); the floor spares the look when nobody can be meant.
+  template <class Sink>
+  void release_up_to_clock(const decision& d, std::uint64_t round, std::uint32_t budget, const Sink& sink) {
+    if (d.clock < at_.parked_floor) return;
+    at_.parked_floor = saturating_add(d.clock, 1);  // sweep() lowers it again to whomever it leaves behind
+    if (!sweep(d, round, budget, sink)) residue_ = {d, round};
+  }
+
+  // Releases a counted parked worker, unless the bound withholds it.
+  template <class Sink>
+  bool let_go(std::uint32_t worker, const decision& d, const Sink& sink) {
+    if (!guard_.allows(workers_, worker, bound())) [[unlikely]] {
+      adjust(reason::bound, worker);
+      return false;
+    }
+    worker_record& r = workers_[worker];
+    workers_.unpark(worker);
+    r.granted.batch = d.batch;
+    r.granted.lr_scale = finite_or_one(d.lr_scale);
+    if (tickets_[worker].has_value())
+      start(worker, sink);
+    else
+      workers_.move_to(worker, worker_state::released);
+    return true;
+  }
+
+  // With the guard, a cancellation comes at most once per useful push, and somebody who is busy afterwards is not cancelled.
+  template <class Sink>
+  void cancel_below(const decision& d, std::uint64_t round, const Sink& sink) {
+    bool somebody_stays = !guard_.options.enabled || workers_.in(worker_state::admitted) > 0 ||
+                          workers_.in(worker_state::released) > 0;
+    for (std::uint32_t w = workers_.parked().front(); w != no_worker && !somebody_stays; w = workers_.parked().after(w))
+      somebody_stays = covers(d, w, round);
+    std::uint32_t candidate = no_worker;
+    bool cancelled = false;
+    for (std::uint32_t w = workers_.first_running();; w = workers_.next_running(w)) {
+      const bool old = w != no_worker && workers_[w].granted.version < d.cancel_below;
+      if (old && (workers_[w].doomed != reason::none || !workers_.counted(w))) continue;
+      // A candidate is cancelled once another one is known to stay busy.
+      if (candidate != no_worker) {
+        if ((guard_.options.enabled && !at_.may_cancel) || !(somebody_stays || w != no_worker))
+          adjust(reason::cancel_limit, candidate);
+        else
+          stop(candidate, sink), cancelled = true;
+      }
+      if (!old) break;
+      candidate = w;
+    }
+    if (cancelled) at_.may_cancel = false;
+  }
+
+  template <class Sink>
+  void stop(std::uint32_t worker, const Sink& sink) {
+    workers_[worker].doomed = reason::cancelled;
+    sink.cancel(workers_.id(worker));
+    note({.what = record::kind::cancel, .worker = workers_.id(worker)});
+  }
+
+  // After every call somebody counted is busy, or nobody counted is parked (semantics 11).
+  template <class Sink>
+  void protect(const Sink& sink) {
+    if (const std::uint32_t w = guard_.must_readmit(workers_); w != no_worker) {
+      adjust(reason::nobody_left, w);
+      readmit(w);
+    }
+    if (const std::uint32_t w = guard_.must_release(workers_); w != no_worker) {
+      adjust(reason::liveness, w);
+      let_go(w, decision::only(w), sink);
+    }
+  }
+
+  [[nodiscard]] std::uint64_t draw() noexcept {
+    const auto word = philox(seed_, 0, at_.draws++);
+    return (std::uint64_t{word[1]} << 32) | word[0];
+  }
+
+  view_totals totals_;
+  std::uint64_t seed_;
+};
+
+}  // namespace rubato::inline RUBATO_ABI::detail
+
+#endif

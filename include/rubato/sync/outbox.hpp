@@ -1,0 +1,72 @@
+#ifndef RUBATO_SYNC_OUTBOX_HPP
+#define RUBATO_SYNC_OUTBOX_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "sink.hpp"
+
+namespace rubato::inline RUBATO_ABI {
+
+/// A sink that keeps the effects, in their order, for a host that acts on them after unlocking.
+///
+///     { std::lock_guard lock{mutex}; sync.commit(work, now, outcome::done, reply, box); }
+///     box.deliver(host);
+///
+/// Keeping the total order over several threads is the host's part: one thread delivers, or each its own effects where
+/// the policy never flushes.
+/// Cost    O(1) per effect; allocates only beyond the largest number ever kept (`reserve`). Not thread-safe.
+/// Tests   tests/sync/outbox_test.cpp: DeliversInOrder, DeliversOnce
+template <class Ticket>
+class outbox {
+ public:
+  explicit outbox(std::size_t reserve = 0) { effects_.reserve(reserve); }
+
+  void release(Ticket&& ticket, worker_id worker, const grant& terms) {
+    effects_.push_back({.what = kind::release, .worker = worker, .terms = terms, .ticket = std::move(ticket)});
+  }
+  void flush(std::uint64_t round, float scale, std::uint32_t n) {
+    effects_.push_back({.what = kind::flush, .n = n, .scale = scale, .round = round});
+  }
+  void discard(std::uint64_t round, std::uint32_t n) { effects_.push_back({.what = kind::discard, .n = n, .round = round}); }
+  void cancel(worker_id worker) { effects_.push_back({.what = kind::cancel, .worker = worker}); }
+  void abandon(Ticket&& ticket, worker_id worker, reason why) {
+    effects_.push_back({.what = kind::abandon, .why = why, .worker = worker, .ticket = std::move(ticket)});
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return effects_.size(); }
+
+  /// Plays the effects to another sink, and forgets them. The sink must have every callback.
+  template <class Sink>
+  void deliver(Sink&& sink) {
+    for (effect& e : effects_) switch (e.what) {
+        case kind::release: sink.release(std::move(*e.ticket), e.worker, e.terms); break;
+        case kind::flush: sink.flush(e.round, e.scale, e.n); break;
+        case kind::discard: sink.discard(e.round, e.n); break;
+        case kind::cancel: sink.cancel(e.worker); break;
+        case kind::abandon: sink.abandon(std::move(*e.ticket), e.worker, e.why); break;
+      }
+    effects_.clear();
+  }
+
+ private:
+  enum class kind : std::uint8_t { release, flush, discard, cancel, abandon };
+  struct effect {
+    kind what = kind::release;
+    reason why = reason::none;
+    std::uint32_t n = 0;
+    float scale = 0.0F;
+    std::uint64_t round = 0;
+    worker_id worker{};
+    grant terms{};
+    std::optional<Ticket> ticket{};
+  };
+  std::vector<effect> effects_;
+};
+
+}  // namespace rubato::inline RUBATO_ABI
+
+#endif

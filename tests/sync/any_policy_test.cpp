@@ -1,0 +1,47 @@
+#include <rubato/sync/any_policy.hpp>
+
+#include "recorder.hpp"
+
+namespace {
+
+using namespace rubato;
+using test::bench;
+
+struct counting {
+  int asked = 0;
+  decision release(const cluster_view&, const event&) noexcept { return ++asked, decision::all(); }
+  void state(archive& bytes) { bytes(asked); }
+  static constexpr std::string_view kind = "counting";
+};
+
+TEST(AnyPolicy, DecidesAsThePolicyItHolds) {
+  bench<ssp> direct{{.staleness = 1}, 3};
+  bench<> erased{ssp{.staleness = 1}, 3};
+  for (const std::uint32_t w : {0u, 0u, 1u, 2u, 1u, 0u}) EXPECT_EQ(direct.push(w), erased.push(w));
+  EXPECT_EQ(erased.sync.policy().clock_bound(), 1u);
+  EXPECT_EQ(erased.sync.policy().describe().json, R"({"kind":"ssp","staleness":1})");
+}
+
+TEST(AnyPolicy, CopiesAreIndependent) {
+  any_policy a{counting{}};
+  bench<> b{a, 1};
+  b.push(0);
+  archive of_original, of_copy;
+  a.state(of_original);
+  any_policy{b.sync.policy()}.state(of_copy);
+  EXPECT_EQ(std::to_integer<int>(of_original.bytes()[0]), 0);
+  EXPECT_EQ(std::to_integer<int>(of_copy.bytes()[0]), 2);
+}
+
+TEST(AnyPolicy, KindIsThatOfThePolicy) {
+  EXPECT_EQ(any_policy{bsp{}}.kind(), "bsp");
+  EXPECT_EQ(kind_of(any_policy{counting{}}), "counting");
+  EXPECT_EQ(any_policy{counting{}}.describe().json, R"({"kind":"counting"})");
+}
+
+TEST(AnyPolicy, LacksNothingThatAPolicyLacks) {
+  EXPECT_EQ(any_policy{counting{}}.clock_bound(), unbounded);
+  EXPECT_EQ(any_policy{counting{}}.max_legal_wait(0), std::numeric_limits<double>::infinity());
+}
+
+}  // namespace

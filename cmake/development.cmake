@@ -1,0 +1,12 @@
+# Settings of our own tests, examples and benchmarks. Included after the dependencies, so that these do not see them; the
+# presets add -Werror (CMAKE_COMPILE_WARNING_AS_ERROR).
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_CXX_EXTENSIONS OFF)
+add_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # False alarms: on "literal" + std::string (GCC bug 105329) and on std::jthread.
+  add_compile_options(-Wno-restrict -Wno-maybe-uninitialized)
+endif()

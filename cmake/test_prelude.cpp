@@ -1,0 +1,1 @@
+// The object library test_prelude needs one source; what it is for is its precompiled header.

@@ -1,0 +1,39 @@
+# Rules for tests/CMakeLists.txt.
+include(GoogleTest)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+# -O3 on test bodies more than doubles the build time of the suite; the lab and the benchmarks are built with it.
+set(RUBATO_TEST_OPTIMISATION $<$<CONFIG:Release>:-O1>)
+
+# Parsing <gtest/gtest.h> takes most of the time of a small test file, so the test programs share one parsed copy.
+add_library(test_prelude OBJECT "${PROJECT_SOURCE_DIR}/cmake/test_prelude.cpp")
+target_link_libraries(test_prelude PUBLIC rubato::rubato GTest::gtest Threads::Threads)
+target_compile_definitions(test_prelude PUBLIC RUBATO_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+target_compile_options(test_prelude PRIVATE ${RUBATO_TEST_OPTIMISATION})
+target_precompile_headers(test_prelude PRIVATE <gtest/gtest.h>)
+
+# rubato_test_module(core): program test_core from core/*_test.cpp, each of its tests one ctest entry with label `core`.
+# Further arguments are linked; a module without sources is left out.
+function(rubato_test_module module)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${module}/*_test.cpp")
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(test_${module} ${sources})
+  target_include_directories(test_${module} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+  target_link_libraries(test_${module} PRIVATE rubato::rubato GTest::gtest_main Threads::Threads ${ARGN})
+  target_compile_definitions(test_${module} PRIVATE RUBATO_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_compile_options(test_${module} PRIVATE ${RUBATO_TEST_OPTIMISATION})
+  if(ARGN)
+    target_precompile_headers(test_${module} PRIVATE <gtest/gtest.h>)
+  else()
+    target_precompile_headers(test_${module} REUSE_FROM test_prelude)
+  endif()
+  gtest_discover_tests(test_${module} TEST_PREFIX ${module}. PROPERTIES LABELS ${module} DISCOVERY_MODE PRE_TEST)
+endfunction()
+
+# rubato_test_tree(name command...): a check of the source tree, the same in every preset; label `tree`.
+function(rubato_test_tree name)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES LABELS tree ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
+endfunction()

@@ -1,0 +1,10 @@
+// expect: constraint(s not satisfied| failure) for .*controller
+#include <rubato/rubato.hpp>
+
+struct throwing {
+  rubato::decision release(const rubato::cluster_view&, const rubato::event&) noexcept {
+    return rubato::decision::all();
+  }
+  rubato::admission admit(const rubato::cluster_view&, const rubato::event&) { return rubato::admission::apply(); }
+};
+rubato::controller<throwing, int> host{{.capacity = 2}, {}};

@@ -1,0 +1,7 @@
+// expect: constraint(s not satisfied| failure) for .*controller
+#include <rubato/rubato.hpp>
+
+struct throwing {
+  rubato::decision release(const rubato::cluster_view&, const rubato::event&) { return rubato::decision::all(); }
+};
+rubato::controller<throwing, int> host{{.capacity = 2}, {}};

@@ -1,0 +1,7 @@
+// expect: constraint(s not satisfied| failure) for .*controller
+#include <rubato/rubato.hpp>
+
+struct yes_or_no {
+  bool release(const rubato::cluster_view&, const rubato::event&) noexcept { return true; }
+};
+rubato::controller<yes_or_no, int> host{{.capacity = 2}, {}};

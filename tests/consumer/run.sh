@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Uses the library the way a host project does; one mode a call.
+# usage: run.sh find_package|add_subdirectory|fetch_content|pkg_config|install_tree [COMPILER]
+set -euo pipefail
+
+mode=$1
+export CXX=${2:-${CXX:-g++}}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+  printf 'consumer %s: %s\n' "$mode" "$*" >&2
+  exit 1
+}
+
+component() { sed -nE "s/^#define RUBATO_VERSION_$1 ([0-9]+)$/\1/p" "$root/include/rubato/version.hpp"; }
+minor=$(component MINOR)
+version=$(component MAJOR).$minor.$(component PATCH)
+
+# Installs into $work/prefix, then moves it: an installed tree holds no path of its own.
+install_library() {
+  cmake -S "$root" -B "$work/library" -DCMAKE_INSTALL_PREFIX="$work/first" -DRUBATO_BUILD_TESTING=OFF \
+    -DRUBATO_BUILD_EXAMPLES=OFF >"$work/log" || { cat "$work/log" >&2; fail "configuring the library failed"; }
+  cmake --install "$work/library" >>"$work/log"
+  mv "$work/first" "$work/prefix"
+}
+
+configure_consumer() {
+  cmake -S "$here" -B "$work/build" -DSOURCE="$root" -DCMAKE_PREFIX_PATH="$work/prefix" "$@" >"$work/log" 2>&1
+}
+
+build_and_run() {
+  configure_consumer "-DMODE=$mode" "$@" || { cat "$work/log" >&2; fail "configuring the consumer failed"; }
+  cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "building the consumer failed"; }
+  check_output "$work/build/consumer"
+}
+
+check_output() {
+  local said
+  said=$("$1")
+  [[ $said == "rubato $version: "* ]] || fail "the program said '$said', expected 'rubato $version: ...'"
+  printf '%s\n' "$said"
+}
+
+case $mode in
+  find_package)
+    install_library
+    build_and_run -DVERSION="$version"
+    for wrong in "0.$((minor + 1))" 1.0; do
+      rm -rf "$work/build"
+      ! configure_consumer -DMODE=find_package "-DVERSION=$wrong" || fail "version $wrong was accepted"
+      tr -s " \n" " " <"$work/log" | grep -q "compatible with requested version" || fail "$wrong was refused for another reason"
+    done
+    rm -rf "$work/build"
+    ! configure_consumer -DMODE=find_package -DCOMPONENTS=nonsense || fail "an unknown component was accepted"
+    ;;
+  add_subdirectory | fetch_content)
+    build_and_run
+    ;;
+  pkg_config)
+    install_library
+    export PKG_CONFIG_PATH=$work/prefix/share/pkgconfig
+    [[ $(pkg-config --modversion rubato) == "$version" ]] || fail "rubato.pc says $(pkg-config --modversion rubato)"
+    read -ra flags <<<"$(pkg-config --cflags rubato)"
+    # Unlike CMake's imported targets, -I does not silence warnings: the headers themselves have to be clean.
+    "$CXX" -std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror "${flags[@]}" "$here/main.cpp" \
+      -o "$work/consumer"
+    check_output "$work/consumer"
+    ;;
+  install_tree)
+    install_library
+    (cd "$root" && find include -type f) | sort >"$work/expected"
+    cat >>"$work/expected" <<END
+share/cmake/rubato/rubatoConfig.cmake
+share/cmake/rubato/rubatoConfigVersion.cmake
+share/cmake/rubato/rubatoTargets.cmake
+share/doc/rubato/LICENSE
+share/pkgconfig/rubato.pc
+END
+    (cd "$work/prefix" && find . -type f | sed 's|^\./||' | sort) >"$work/found"
+    diff "$work/expected" "$work/found" || fail "the installed files differ (< expected, > found)"
+    ! grep -rlF -e "$root" -e "$work" "$work/prefix/share" || fail "installed files hold an absolute path"
+    ;;
+  *)
+    fail "unknown mode"
+    ;;
+esac

@@ -1,0 +1,20 @@
+// Names that X11, <windows.h> and <complex.h> define as macros do not disturb the headers. The standard headers come
+// first: they owe nothing to such macros.
+#include <bits/stdc++.h>
+
+#define min(a, b) ((a) < (b) ? (a) : (b))
+#define max(a, b) ((a) > (b) ? (a) : (b))
+#define I (hostile)
+#define None 0L
+#define Success 0
+#define Status int
+#define Bool int
+#define True 1
+#define False 0
+#define Always 2
+#define ERROR 0
+#define OPTIONAL
+#define IN
+#define OUT
+
+#include <all_headers.hpp>

@@ -1,0 +1,3 @@
+#include "unit_body.hpp"
+
+unit optimised() { return describe_unit(); }

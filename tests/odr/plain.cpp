@@ -1,0 +1,3 @@
+#include "unit_body.hpp"
+
+unit plain() { return describe_unit(); }

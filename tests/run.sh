@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# Builds and runs every test; stops at the first stage that fails. Logs: build/logs/STAGE.log
+# usage: run.sh [--only STAGE]...
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+jobs=$(nproc)
+export CXX=${CXX:-g++} PYTHONDONTWRITEBYTECODE=1
+
+configure() { cmake --preset "$1"; }
+
+# build PRESET [REGEX]: everything, or the targets that match.
+build() {
+  local targets=(all)
+  if (($# > 1)); then
+    mapfile -t targets < <(cmake --build "build/$1" --target help | sed -nE "s/^($2): phony$/\1/p")
+  fi
+  cmake --build --preset "$1" -j "$jobs" --target "${targets[@]}"
+}
+
+# run_tests PRESET ctest-option...
+run_tests() { "${fixed_addresses[@]}" ctest --preset "$1" -j "$jobs" "${@:2}"; }
+
+# Sanitizers reserve fixed addresses, which a kernel with much address randomisation may have given away already.
+fixed_addresses=()
+fix_addresses() {
+  if setarch "$(uname -m)" -R true 2>/dev/null; then fixed_addresses=(setarch "$(uname -m)" -R); fi
+}
+
+programs='[0-9][0-9]_[a-z_]+'
+
+# The stages, the quickest to fail first. Label `tree`: checks of the source tree, the same in every preset.
+stages=(layers headers tree noexcept tsan release clang asan)
+
+stage_layers() {
+  python3 tests/layers/check.py
+  python3 tests/layers/self_test.py
+}
+stage_headers() {
+  configure release
+  build release all_verify_interface_header_sets
+}
+stage_tree() {
+  configure release
+  run_tests release -L '^tree$'
+}
+stage_noexcept() {
+  configure noexcept
+  build noexcept "test_core|test_sync|test_odr|$programs"  # test_odr includes every header
+  run_tests noexcept -L '^(core|sync|odr|compile_fail|example)$'
+}
+stage_tsan() {
+  fix_addresses
+  configure tsan
+  build tsan "test_core|test_sync|$programs"
+  run_tests tsan -L '^(core|sync)$'
+  run_tests tsan -L '^example$' --repeat until-fail:5
+}
+stage_release() {
+  configure release
+  build release
+  run_tests release -LE '^tree$'
+}
+# Optimised code of clang; the other tests are compiled by clang in the stages tsan and asan.
+stage_clang() {
+  configure clang
+  build clang "rubato-lab|test_sim|test_odr|$programs"
+  run_tests clang -L '^(sim|odr|compile_fail|example)$'
+}
+# All tests but the comparisons with published figures, which are about numbers and slow here.
+stage_asan() {
+  fix_addresses
+  configure asan
+  build asan "test_[a-z]+|$programs"
+  RUBATO_TEST_SCALE=0.1 run_tests asan -LE '^tree$' -E '^sim\.Reference'
+}
+
+only=()
+while (($# > 0)); do
+  if [[ $1 != --only || $# -lt 2 || " ${stages[*]} " != *" $2 "* ]]; then
+    printf 'usage: tests/run.sh [--only STAGE]...   stages: %s\n' "${stages[*]}" >&2
+    exit 2
+  fi
+  only+=("$2")
+  shift 2
+done
+
+bash cmake/need.sh cmake ninja-build g++ clang libclang-rt-dev pkg-config python3 libgtest-dev libbenchmark-dev \
+  libcli11-dev nlohmann-json3-dev zlib1g-dev
+
+passed=0
+failed=0
+mkdir -p build/logs
+for stage in "${only[@]:-${stages[@]}}"; do
+  log=build/logs/$stage.log
+  begin=$SECONDS
+  # A shell of its own: inside `if` errexit would not stop the stage at its first failing command.
+  set +e
+  (set -e; "stage_$stage") >"$log" 2>&1 </dev/null
+  status=$?
+  set -e
+  while read -r bad all; do
+    passed=$((passed + all - bad))
+    failed=$((failed + bad))
+  done < <(sed -nE 's/^[0-9]+% tests passed, ([0-9]+) tests? failed out of ([0-9]+)$/\1 \2/p' "$log")
+  if ((status != 0)); then
+    tail -n 80 "$log"
+    printf '%-9s FAILED %4d s   (whole log: %s)\n' "$stage" $((SECONDS - begin)) "$log"
+    ((failed > 0)) || failed=1
+    break
+  fi
+  printf '%-9s passed %4d s\n' "$stage" $((SECONDS - begin))
+done
+printf '%-9s        %4d s\n%d passed, %d failed\n' total "$SECONDS" "$passed" "$failed"
+((failed == 0))

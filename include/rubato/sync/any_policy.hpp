@@ -88,7 +88,9 @@ class any_policy {
     }
     description describe() const override {
       if constexpr (DescribedPolicy<P>) return policy.describe();
-      return {std::string{kind()}, R"({"kind":")" + std::string{kind()} + R"("})"};
+      std::string json = R"({"kind":")";
+      json.append(kind()).append(R"("})");
+      return {std::string{kind()}, std::move(json)};
     }
     std::string_view kind() const noexcept override { return kind_of(policy); }
     P policy;

@@ -203,16 +203,17 @@ class executor {
     for (std::uint64_t left = 2 * std::uint64_t{workers_.capacity()} + 2;; --left) {
       const decision answer = policy_.release(view(what.worker), what);
       if (left == 0) adjust(reason::invalid_decision, what.worker);
-      if (left == 0 || !change_membership(answer)) return answer;
+      if (left == 0 || !change_membership(answer, what.worker)) return answer;
       what.why = answer.exclude != no_worker ? cause::exclude : cause::readmit;
     }
   }
 
-  [[nodiscard]] bool change_membership(const decision& answer) {
+  [[nodiscard]] bool change_membership(const decision& answer, std::uint32_t submitter) {
     const std::uint32_t out = answer.exclude;
     const std::uint32_t in = answer.readmit;
     if (out == no_worker && in == no_worker) [[likely]]
       return false;
+    park(submitter);  // before anybody who is readmitted
     bool changed = false;
     if (out != no_worker) {
       if (out >= workers_.capacity()) {
@@ -349,12 +350,12 @@ class executor {
     bool somebody_stays = !guard_.options.enabled || workers_.in(worker_state::admitted) > 0 ||
                           workers_.in(worker_state::released) > 0;
     for (std::uint32_t w = workers_.parked().front(); w != no_worker && !somebody_stays; w = workers_.parked().after(w))
-      somebody_stays = covers(d, w, round);
+      somebody_stays = covers(d, w, round) && guard_.allows(workers_, w, bound());
     std::uint32_t candidate = no_worker;
     bool cancelled = false;
     for (std::uint32_t w = workers_.first_running();; w = workers_.next_running(w)) {
+      if (w != no_worker && (workers_[w].doomed != reason::none || !workers_.counted(w))) continue;
       const bool old = w != no_worker && workers_[w].granted.version < d.cancel_below;
-      if (old && (workers_[w].doomed != reason::none || !workers_.counted(w))) continue;
       // A candidate is cancelled once another one is known to stay busy.
       if (candidate != no_worker) {
         if ((guard_.options.enabled && !at_.may_cancel) || !(somebody_stays || w != no_worker))

@@ -27,9 +27,12 @@ struct ssp {
   /// Whoever waits is at the bound, so one step of the slowest frees it.
   [[nodiscard]] constexpr double max_legal_wait(std::uint32_t) const noexcept { return 1.0; }
   [[nodiscard]] description describe() const {
-    const std::string s = staleness == unbounded ? "unbounded" : std::to_string(staleness);
-    return {"ssp: no worker starts a step more than " + s + " steps ahead of the slowest",
-            R"({"kind":"ssp","staleness":)" + (staleness == unbounded ? "null" : s) + "}"};
+    const bool bounded = staleness != unbounded;
+    std::string line = "ssp: no worker starts a step more than ";
+    line.append(bounded ? std::to_string(staleness) : "any number of").append(" steps ahead of the slowest");
+    std::string json = R"({"kind":"ssp","staleness":)";
+    json.append(bounded ? std::to_string(staleness) : "null").append("}");
+    return {std::move(line), std::move(json)};
   }
 
   static constexpr std::string_view kind = "ssp";

@@ -1,0 +1,490 @@
+#ifndef RUBATO_SIM_CLUSTER_HPP
+#define RUBATO_SIM_CLUSTER_HPP
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../sync/controller.hpp"
+#include "event_queue.hpp"
+#include "fifo.hpp"
+#include "finish_line.hpp"
+#include "learning_rate.hpp"
+#include "loss_feature.hpp"
+#include "objective.hpp"
+#include "open_rounds.hpp"
+#include "options.hpp"
+#include "result.hpp"
+#include "shared_resource.hpp"
+#include "straggler.hpp"
+
+namespace rubato::inline RUBATO_ABI::sim {
+
+/// A parameter server and its workers in virtual time: a host of `controller` that trains an objective.
+///
+/// A released worker computes its gradient on the parameters of that moment; then time passes: pull over the link,
+/// compute on the cores, sleep if it straggles, push over the link. The server handles one push at a time, in the order
+/// of arrival, each taking decision_time + apply_time (+ probe_time): it asks for a verdict at the beginning, and at
+/// the end carries it out and commits. A step of another batch size computes in proportion. A cancelled worker reports
+/// back at once, without a transfer. With a worker that dies or leaves goes the step that it runs; what of it has
+/// reached the server is refused there, at no cost.
+///
+///     rubato::sim::quadratic goal;
+///     const run_result r = simulate({.workers = 10, .cores = 4}, {.seed = 1}, rubato::ssp{.staleness = 3}, goal);
+///
+/// Pre      problem(machines) and problem(run) are empty; `goal` and `watcher` outlive the cluster
+/// Random   keyed by (seed, worker, step): equal seeds give all policies the same steps, and a run the same bits in any
+///          thread
+/// Cost     O(log workers) per event, plus the controller, plus the objective. No allocation once buffers have grown.
+/// Thread   one object, with its objective, per thread
+/// Tests    tests/sim/cluster_test.cpp, cluster_faults_test.cpp, cluster_timing_test.cpp
+template <SyncPolicy Policy, Objective Goal, Observer Watcher = no_observer>
+class cluster {
+  struct watcher_reference {
+    Watcher* to;
+    void operator()(const record& r) const noexcept { (*to)(r); }
+  };
+  static constexpr bool watched = !std::same_as<Watcher, no_observer>;
+
+ public:
+  using controller_type =
+      controller<Policy, std::uint32_t, std::conditional_t<watched, watcher_reference, no_observer>>;
+
+  /// Resets the objective; all workers that are present at time 0 join, and the first steps start.
+  cluster(const cluster_options& machines, const run_options& run, Policy policy, Goal& goal, Watcher& watcher)
+      : machines_{machines},
+        run_{run},
+        goal_{goal},
+        workers_(machines.workers),
+        queue_{machines.workers + services},
+        cores_{machines.cores == 0 ? 1.0 : machines.cores, machines.workers},
+        link_{1.0, machines.workers},
+        stragglers_{machines.stragglers, machines.workers, run.seed},
+        rate_{run.learning_rate},
+        line_{run},
+        loss_{run.loss},
+        failures_{machines.failures},
+        sync_{{.capacity = machines.workers, .quorum = seat_workers(), .guard = run.guard, .seed = run.seed},
+              std::move(policy),
+              watch(watcher)} {
+    RUBATO_ASSERT(problem(machines).empty() && problem(run).empty(), "cluster or run options out of range");
+    shared_cores_ = machines.cores > 0 && machines.cores < machines.workers;
+    if (machines.link.bandwidth > 0) transfer_ = machines.link.model_size / machines.link.bandwidth;
+    service_ = machines.decision_time + machines.apply_time + (loss_.probes() ? run.probe_time : 0);
+    result_.steps.resize(machines.workers);
+    goal_.reset(run.seed);
+    if (loss_.probes()) loss_.probed(goal_.probe());
+    for (std::uint32_t w = 0; w < machines.workers; ++w)
+      if (workers_[w].at == stage::parked) static_cast<void>(sync_.join(id(w), now_, w, effects{*this}));
+    schedule_failure();
+    settle();
+  }
+
+  /// Lets the next event happen. False if the run has ended.
+  bool advance() {
+    if (result_.end != run_end::unfinished) return false;
+    const double next = queue_.next_time();
+    if (!(next <= run_.max_time)) {
+      if (!queue_.empty()) pass_time(run_.max_time);
+      finish(queue_.empty() ? run_end::stalled : run_end::out_of_time);
+      return false;
+    }
+    pass_time(next);
+    happen(queue_.pop().slot);
+    settle();
+    return result_.end == run_end::unfinished;
+  }
+
+  [[nodiscard]] double now() const noexcept { return now_; }
+  [[nodiscard]] const controller_type& sync() const noexcept { return sync_; }
+  /// Complete once advance() has returned false.
+  [[nodiscard]] const run_result& result() const noexcept { return result_; }
+
+ private:
+  // The stages of a step, in order.
+  enum class stage : std::uint8_t {
+    absent,
+    parked,
+    pulling,
+    pull_latency,
+    computing,
+    sleeping,
+    pushing,
+    push_latency,
+    at_server
+  };
+
+  struct worker {
+    std::uint32_t incarnation = 0;
+    stage at = stage::absent;
+    std::uint64_t step = 0;  // over all incarnations, from 1
+    grant granted{};
+    gradient work{};  // while it is in a step
+
+    [[nodiscard]] bool in_step() const noexcept { return at >= stage::pulling && at <= stage::push_latency; }
+  };
+
+  // What has reached the server.
+  struct arrival {
+    worker_id from{};
+    std::uint64_t step = 0;
+    grant granted{};
+    gradient work{};
+    bool cancelled = false;
+  };
+
+  // Slots of the event queue after those of the workers.
+  enum service : std::uint32_t { cores_slot, link_slot, server_slot, failure_slot, deadline_slot, services };
+  [[nodiscard]] std::uint32_t slot(service s) const noexcept { return machines_.workers + s; }
+
+  // What the controller decides, carried out. Nothing here calls the controller: arrivals wait for settle().
+  struct effects {
+    cluster& host;
+    void release(std::uint32_t&&, worker_id who, const grant& terms) const { host.start(who.index, terms); }
+    void flush(std::uint64_t round, float scale, std::uint32_t) const { host.flush(round, scale); }
+    void discard(std::uint64_t round, std::uint32_t) const { host.discard(round); }
+    void cancel(worker_id who) const { host.cancel(who.index); }
+  };
+
+  [[nodiscard]] static auto watch(Watcher& watcher) noexcept {
+    if constexpr (watched)
+      return watcher_reference{&watcher};
+    else
+      return no_observer{watcher};
+  }
+
+  [[nodiscard]] worker_id id(std::uint32_t w) const noexcept { return {w, workers_[w].incarnation}; }
+
+  // Sorts the failures and marks who is present at first. Returns how many that are, but at least 1.
+  [[nodiscard]] std::uint32_t seat_workers() {
+    std::stable_sort(failures_.begin(), failures_.end(), earlier);
+    for (worker& each : workers_) each.at = stage::parked;
+    for (auto f = failures_.rbegin(); f != failures_.rend(); ++f)
+      workers_[f->worker].at = f->kind == failure_kind::join ? stage::absent : stage::parked;
+    for (const worker& each : workers_) parked_ += each.at == stage::parked ? 1 : 0;
+    live_ = parked_;
+    return std::max(parked_, 1U);
+  }
+
+  void pass_time(double to) noexcept {
+    const double passed = to - now_;
+    idle_time_ += passed * parked_;
+    live_time_ += passed * live_;
+    now_ = to;
+  }
+
+  void happen(std::uint32_t what) {
+    if (what < machines_.workers) return proceed(what);
+    switch (static_cast<service>(what - machines_.workers)) {
+      case cores_slot:
+        return proceed(cores_.finish(now_));
+      case link_slot:
+        return proceed(link_.finish(now_));
+      case server_slot:
+        return end_service();
+      case failure_slot:
+        return fail();
+      default:
+        polled_at_ = now_;
+        return sync_.poll(now_, effects{*this});
+    }
+  }
+
+  // Brings everything that an event has caused to rest.
+  void settle() {
+    while (!serving_ && !arrivals_.empty() && result_.end == run_end::unfinished) begin_service();
+    if (result_.end != run_end::unfinished) return;
+    retime(cores_slot, cores_);
+    retime(link_slot, link_);
+    // A deadline that a poll leaves in the past is polled again once time has moved.
+    const double due = sync_.next_deadline();
+    const bool again = std::isfinite(due) && due <= polled_at_ && now_ <= polled_at_;
+    queue_.schedule(slot(deadline_slot), again ? std::numeric_limits<double>::infinity() : std::max(due, now_),
+                    no_worker);
+  }
+  void retime(service s, const shared_resource& of) noexcept {
+    queue_.schedule(slot(s), of.next_completion(), of.active() > 0 ? of.next_job() : 0);
+  }
+  void wait(std::uint32_t w, double duration) noexcept { queue_.schedule(w, now_ + duration, w); }
+
+  // ---- a worker's step
+
+  void start(std::uint32_t w, const grant& terms) {
+    worker& me = workers_[w];
+    RUBATO_ASSERT(me.at == stage::parked, "cluster: a release of a worker that does not wait");
+    --parked_;
+    me.granted = terms;
+    me.work = goal_.compute(w, ++me.step, terms.batch == 0 ? run_.batch : terms.batch);
+    ++result_.gradients.computed;
+    proceed(w);
+  }
+
+  // The worker enters the next stage that takes time, or arrives.
+  void proceed(std::uint32_t w) {
+    worker& me = workers_[w];
+    for (;;) {
+      me.at = static_cast<stage>(static_cast<std::uint8_t>(me.at) + 1);
+      switch (me.at) {
+        case stage::pulling:
+        case stage::pushing:
+          if (transfer_ > 0) return link_.start(w, transfer_, now_);
+          continue;
+        case stage::pull_latency:
+        case stage::push_latency:
+          if (machines_.link.latency > 0) return wait(w, machines_.link.latency);
+          continue;
+        case stage::computing:
+          if (shared_cores_) return cores_.start(w, computing_time(w), now_);
+          return wait(w, computing_time(w));
+        case stage::sleeping:
+          if (const double sleep = stragglers_.sleep(w, me.step, now_); sleep > 0) return wait(w, sleep);
+          continue;
+        default:
+          return arrive(w, false);
+      }
+    }
+  }
+
+  [[nodiscard]] double computing_time(std::uint32_t w) const noexcept {
+    constexpr double shortest = 0.01;  // of the mean: a normal deviate may fall below 0
+    const worker& me = workers_[w];
+    const double mean = machines_.step_time[machines_.step_time.size() == 1 ? 0 : w];
+    double factor = static_cast<double>(me.work.samples) / run_.batch;
+    if (machines_.jitter > 0) {
+      random_sequence random{run_.seed, stream_of(random_purpose::jitter, w), me.step};
+      factor *= std::max(shortest, 1 + machines_.jitter * random.normal());
+    }
+    return mean * factor;
+  }
+
+  void arrive(std::uint32_t w, bool cancelled) {
+    worker& me = workers_[w];
+    me.at = stage::at_server;
+    arrivals_.push({id(w), me.step, me.granted, me.work, cancelled});
+  }
+
+  void interrupt(std::uint32_t w) noexcept {
+    queue_.cancel(w);
+    cores_.remove(w, now_);
+    link_.remove(w, now_);
+  }
+
+  void cancel(std::uint32_t w) {
+    if (!workers_[w].in_step()) return;  // it is at the server already, where its gradient meets the same end
+    interrupt(w);
+    arrive(w, true);
+  }
+
+  // ---- the server
+
+  void begin_service() {
+    now_served_ = arrivals_.pop();
+    const gradient& work = now_served_.work;
+    verdict_ = sync_.admit({.worker = now_served_.from,
+                            .now = now_,
+                            .step = now_served_.step,
+                            .samples = work.samples,
+                            .loss = loss_.with(work, now_served_.cancelled),
+                            .grad_norm = work.norm});
+    serving_ = true;
+    if (service_ > 0 && verdict_.what.what != verdict::refused)
+      queue_.schedule(slot(server_slot), now_ + service_, now_served_.from.index);
+    else
+      end_service();
+  }
+
+  void end_service() {
+    serving_ = false;
+    const arrival& push = now_served_;
+    const bool known = verdict_.what.what != verdict::refused;
+    carry_out();
+    if (known) {
+      ++result_.pushes;
+      ++result_.steps[push.from.index];
+    }
+    worker& me = workers_[push.from.index];
+    if (me.incarnation == push.from.incarnation && me.at == stage::at_server) {
+      me.at = stage::parked;
+      ++parked_;
+    }
+    static_cast<void>(sync_.commit(verdict_.work, now_, outcome::done, push.from.index, effects{*this}));
+    if (known) judge();
+  }
+
+  void carry_out() {
+    const arrival& push = now_served_;
+    const admission& what = verdict_.what;
+    if (what.what == verdict::apply || what.what == verdict::accumulate) {
+      staleness_.add(verdict_.staleness);
+      result_.samples += push.work.samples;
+      const contribution part{push.work.handle,
+                              applied_weight(push.granted, what.weight, push.work.samples, run_.batch)};
+      if (what.what == verdict::accumulate) return rounds_.add(verdict_.round, part);
+      update({&part, 1});
+      ++result_.gradients.applied;
+    } else {
+      ++(what.what == verdict::refused ? result_.gradients.lost : result_.gradients.dropped);
+    }
+    goal_.release(push.work.handle);
+  }
+
+  void update(std::span<const contribution> parts) {
+    goal_.update(parts, rate_.at(result_.pushes));
+    ++result_.updates;
+    if (loss_.probes()) loss_.probed(goal_.probe());
+  }
+
+  void flush(std::uint64_t round, float scale) {
+    std::vector<contribution>& parts = rounds_.take(round);
+    for (contribution& part : parts) part.weight *= scale;
+    update(parts);
+    for (const contribution& part : parts) goal_.release(part.handle);
+    result_.gradients.flushed += parts.size();
+  }
+
+  void discard(std::uint64_t round) {
+    const std::vector<contribution>& parts = rounds_.take(round);
+    for (const contribution& part : parts) goal_.release(part.handle);
+    result_.gradients.discarded += parts.size();
+  }
+
+  void judge() {
+    if (line_.due(result_.pushes))
+      if (const run_end end = line_.judge(evaluate(), result_.pushes); end != run_end::unfinished) return finish(end);
+    if (line_.passed(result_.samples)) finish(run_end::reached);
+  }
+
+  evaluation evaluate() {
+    const evaluation now = goal_.evaluate();
+    evaluated_at_ = result_.pushes;
+    result_.final_loss = now.loss;
+    result_.final_accuracy = now.accuracy;
+    if (run_.keep_curve) result_.curve.push_back({now_, result_.pushes, now.loss, now.accuracy});
+    return now;
+  }
+
+  // ---- membership
+
+  [[nodiscard]] static bool earlier(const failure& a, const failure& b) noexcept { return a.time < b.time; }
+
+  void schedule_failure() noexcept {
+    if (next_failure_ < failures_.size())
+      queue_.schedule(slot(failure_slot), failures_[next_failure_].time, failures_[next_failure_].worker);
+  }
+
+  void fail() {
+    const failure what = failures_[next_failure_++];
+    schedule_failure();
+    worker& me = workers_[what.worker];
+    if (what.kind == failure_kind::join) {
+      me.at = stage::parked;
+      ++parked_;
+      ++live_;
+      static_cast<void>(sync_.join(id(what.worker), now_, what.worker, effects{*this}));
+      return;
+    }
+    interrupt(what.worker);
+    if (me.in_step()) {
+      goal_.release(me.work.handle);
+      ++result_.gradients.lost;
+    }
+    if (me.at == stage::parked) --parked_;
+    --live_;
+    me.at = stage::absent;
+    const worker_id gone = id(what.worker);
+    ++me.incarnation;
+    const cause why = what.kind == failure_kind::death ? cause::death : cause::leave;
+    static_cast<void>(sync_.depart(gone, now_, why, effects{*this}));
+  }
+
+  // ---- the end
+
+  void finish(run_end end) {
+    result_.end = end;
+    result_.reached = end == run_end::reached;
+    result_.time = result_.reached ? now_ : run_.max_time;
+    if (evaluated_at_ != result_.pushes) static_cast<void>(evaluate());
+    return_unfinished();
+    result_.staleness_mean = staleness_.mean();
+    result_.staleness_p95 = staleness_.quantile(0.95);
+    result_.idle_share = live_time_ > 0 ? idle_time_ / live_time_ : 0;
+    result_.decision_share = now_ > 0 ? machines_.decision_time * static_cast<double>(result_.pushes) / now_ : 0;
+    result_.overrides = sync_.counts().overrides();
+    for (std::size_t why = 0; why < result_.counted.size(); ++why)
+      result_.counted[why] = sync_.counts().total(static_cast<reason>(why));
+  }
+
+  // Gives every gradient that is still out back to the objective.
+  void return_unfinished() {
+    std::uint64_t& count = result_.gradients.unfinished;
+    const auto give_back = [&](std::uint32_t handle) { goal_.release(handle), ++count; };
+    for (const worker& each : workers_)
+      if (each.in_step()) give_back(each.work.handle);
+    if (serving_) give_back(now_served_.work.handle);
+    while (!arrivals_.empty()) give_back(arrivals_.pop().work.handle);
+    while (rounds_.waiting() > 0)
+      for (const contribution& part : rounds_.take(rounds_.any())) give_back(part.handle);
+  }
+
+  cluster_options machines_;
+  run_options run_;
+  Goal& goal_;
+  std::vector<worker> workers_;
+  event_queue queue_;
+  shared_resource cores_;
+  shared_resource link_;
+  straggler_model stragglers_;
+  learning_rate rate_;
+  finish_line line_;
+  loss_feature loss_;
+  std::vector<failure> failures_;  // in order of time
+  std::uint32_t parked_ = 0;
+  std::uint32_t live_ = 0;
+  controller_type sync_;
+
+  bool shared_cores_ = false;
+  double transfer_ = 0;  // time of one that is alone
+  double service_ = 0;   // time of one push at the server
+  double now_ = 0;
+  double idle_time_ = 0;
+  double live_time_ = 0;
+  double polled_at_ = -std::numeric_limits<double>::infinity();
+  std::size_t next_failure_ = 0;
+
+  fifo<arrival> arrivals_;
+  bool serving_ = false;
+  arrival now_served_{};
+  admitted verdict_{};
+  open_rounds rounds_;
+
+  std::uint64_t evaluated_at_ = std::numeric_limits<std::uint64_t>::max();
+  staleness_histogram staleness_;
+  run_result result_;
+};
+
+/// A whole run. Preconditions and costs as for `cluster`.
+template <SyncPolicy Policy, Objective Goal, Observer Watcher>
+[[nodiscard]] run_result simulate(const cluster_options& machines, const run_options& run, Policy policy, Goal& goal,
+                                  Watcher& watcher) {
+  cluster<Policy, Goal, Watcher> all{machines, run, std::move(policy), goal, watcher};
+  while (all.advance()) continue;
+  return all.result();
+}
+
+/// The same, unwatched.
+template <SyncPolicy Policy, Objective Goal>
+[[nodiscard]] run_result simulate(const cluster_options& machines, const run_options& run, Policy policy, Goal& goal) {
+  no_observer nobody;
+  return simulate(machines, run, std::move(policy), goal, nobody);
+}
+
+}  // namespace rubato::inline RUBATO_ABI::sim
+
+#endif

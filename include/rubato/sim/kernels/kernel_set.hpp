@@ -1,0 +1,77 @@
+#ifndef RUBATO_SIM_KERNELS_KERNEL_SET_HPP
+#define RUBATO_SIM_KERNELS_KERNEL_SET_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include "../../config.hpp"
+
+namespace rubato::inline RUBATO_ABI::sim::kernels {
+
+/// Rows of a sparse matrix: row r holds value[j] in column index[j] for j in [begin[r], begin[r + 1]).
+struct sparse_view {
+  const std::uint32_t* begin = nullptr;
+  const std::uint16_t* index = nullptr;
+  const float* value = nullptr;
+};
+
+/// A dense matrix whose element (row, column) is data[row * row_step + column * column_step].
+struct strided_view {
+  const float* data = nullptr;
+  std::size_t row_step = 0;
+  std::size_t column_step = 1;
+};
+
+/// One sample's outcome.
+struct outcome {
+  float loss = 0;        ///< cross-entropy
+  bool correct = false;  ///< the label is the first of the largest logits; false for NaN
+};
+
+/// The arithmetic of training, in one instruction set. Every sum runs in a fixed order, whatever the number of rows.
+///
+/// Matrices are row-major with a row stride in floats. `columns` is a multiple of 16 (multiply_transposed: 4 and
+/// `depth` 16): callers pad with zeros. No aliasing between outputs and inputs, no alignment demanded.
+/// Tests   tests/sim/kernels_test.cpp: every function of every set against a plain loop in double
+struct kernel_set {
+  const char* name;
+
+  /// out[i] = scale * bytes[i].
+  void (*widen)(const std::uint8_t* bytes, std::size_t count, float scale, float* out);
+
+  /// c[rows x columns] += scale * x y, x sparse with `rows` rows.
+  void (*sparse_multiply)(float* c, std::size_t c_stride, std::size_t rows, std::size_t columns, sparse_view x,
+                          const float* y, std::size_t y_stride, float scale);
+
+  /// c += scale * x^T y, x sparse with `rows` rows, y[rows x columns]; quick for few columns.
+  void (*sparse_outer)(float* c, std::size_t c_stride, std::size_t rows, std::size_t columns, sparse_view x,
+                       const float* y, std::size_t y_stride, float scale);
+
+  /// c[rows x columns] += scale * x y, x of rows x depth, y[depth x columns].
+  void (*multiply)(float* c, std::size_t c_stride, std::size_t rows, std::size_t columns, strided_view x,
+                   std::size_t depth, const float* y, std::size_t y_stride, float scale);
+
+  /// c[rows x columns] += x y^T, x[rows x depth], y[columns x depth].
+  void (*multiply_transposed)(float* c, std::size_t c_stride, std::size_t rows, std::size_t columns, const float* x,
+                              std::size_t x_stride, std::size_t depth, const float* y, std::size_t y_stride);
+
+  /// x = max(x, 0), keeping NaN. count is a multiple of 16.
+  void (*relu)(float* x, std::size_t count);
+
+  /// Zeroes delta where the activation is not positive. count is a multiple of 16.
+  void (*relu_gradient)(float* delta, const float* activation, std::size_t count);
+
+  /// Replaces the logits in row[0, classes) by scale * (softmax - one-hot label), and fills up to a multiple of 16
+  /// with zeros. Probabilities under e^-80 count as 0, which keeps subnormal numbers out of the gradients.
+  outcome (*softmax)(float* row, std::size_t classes, std::size_t label, float scale);
+
+  /// x *= factor. count is a multiple of 16.
+  void (*scale)(float* x, std::size_t count, float factor);
+
+  /// y += factor * x. count is a multiple of 16.
+  void (*add)(float* y, const float* x, std::size_t count, float factor);
+};
+
+}  // namespace rubato::inline RUBATO_ABI::sim::kernels
+
+#endif

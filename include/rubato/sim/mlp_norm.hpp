@@ -1,0 +1,80 @@
+#ifndef RUBATO_SIM_MLP_NORM_HPP
+#define RUBATO_SIM_MLP_NORM_HPP
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "../config.hpp"
+#include "aligned_buffer.hpp"
+#include "kernels/kernel_set.hpp"
+#include "mlp.hpp"
+
+namespace rubato::inline RUBATO_ABI::sim {
+
+/// The Euclidean norm of a gradient that exists only as factors.
+///
+/// For a layer with inputs a_n and deltas d_n, the squared norm of sum_n a_n d_n^T is sum_{n,m} (a_n . a_m)(d_n . d_m),
+/// and its bias adds 1 to every a_n . a_m. So two small Gram matrices replace the dense gradient.
+///
+/// Cost    batch^2 products of every layer's width; scratch is kept, so no allocation once warm. One object per thread.
+/// Tests   tests/sim/sgd_test.cpp: NormMatchesTheDenseGradient
+class mlp_gradient_norm {
+ public:
+  /// Precondition: the storage of `pass` has room for the number of rows rounded up to 4.
+  [[nodiscard]] float operator()(const mlp& net, const mlp_batch& batch, const mlp_pass& pass, pixel_map map,
+                                 std::size_t inputs, const kernels::kernel_set& kernel) {
+    const std::size_t rows = batch.rows();
+    const std::size_t stride = mlp::fours(rows);
+    left_.ensure(rows * stride);
+    right_.ensure(rows * stride);
+
+    double squares = 0;
+    for (std::uint32_t layer = 0; layer <= net.hidden(); ++layer) {
+      if (layer == 0)
+        gram_of_pixels(batch, map, inputs, stride);
+      else
+        gram(left_.data(), pass.activation[layer - 1], net.stride(layer - 1), rows, kernel);
+      gram(right_.data(), pass.delta[layer], net.stride(layer), rows, kernel);
+      for (std::size_t n = 0; n < rows; ++n)
+        for (std::size_t m = 0; m < rows; ++m)
+          squares += (double{left_.data()[n * stride + m]} + 1) * double{right_.data()[n * stride + m]};
+    }
+    // Rounding may leave a tiny negative number; a NaN must stay one.
+    return static_cast<float>(std::sqrt(squares < 0 ? 0 : squares));
+  }
+
+ private:
+  static void gram(float* to, const float* x, std::size_t x_stride, std::size_t rows,
+                   const kernels::kernel_set& kernel) {
+    const std::size_t stride = mlp::fours(rows);
+    std::fill(to, to + rows * stride, 0.0F);
+    kernel.multiply_transposed(to, stride, rows, stride, x, x_stride, x_stride, x, x_stride);
+  }
+
+  // With x = s + shift, x . y = s . t + shift (sum s + sum t) + inputs shift^2.
+  void gram_of_pixels(const mlp_batch& batch, pixel_map map, std::size_t inputs, std::size_t stride) {
+    const sparse_rows& pixels = batch.pixels;
+    dense_.assign(inputs, 0.0F);
+    for (std::size_t n = 0; n < batch.rows(); ++n) {
+      for (std::size_t j = pixels.begin[n]; j < pixels.begin[n + 1]; ++j) dense_[pixels.index[j]] = pixels.value[j];
+      for (std::size_t m = n; m < batch.rows(); ++m) {
+        float sum = map.shift * (batch.affine[n].backward[2] + batch.affine[m].forward[1]);
+        for (std::size_t j = pixels.begin[m]; j < pixels.begin[m + 1]; ++j)
+          sum += dense_[pixels.index[j]] * pixels.value[j];
+        left_.data()[n * stride + m] = left_.data()[m * stride + n] = sum;
+      }
+      for (std::size_t j = pixels.begin[n]; j < pixels.begin[n + 1]; ++j) dense_[pixels.index[j]] = 0;
+    }
+  }
+
+  aligned_buffer left_;   // inner products of the inputs
+  aligned_buffer right_;  // inner products of the deltas
+  std::vector<float> dense_;
+};
+
+}  // namespace rubato::inline RUBATO_ABI::sim
+
+#endif

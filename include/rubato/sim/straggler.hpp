@@ -1,0 +1,162 @@
+#ifndef RUBATO_SIM_STRAGGLER_HPP
+#define RUBATO_SIM_STRAGGLER_HPP
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../core/rng.hpp"
+#include "out_of_range.hpp"
+
+namespace rubato::inline RUBATO_ABI::sim {
+
+/// Random streams of a cluster: apart from each other, and from the objectives', which use those below 2^32 (one a
+/// worker) and those from 2^63 on.
+enum class random_purpose : std::uint64_t { jitter = 1, straggles, sleep_length, burst_phase, burst };
+
+[[nodiscard]] constexpr std::uint64_t stream_of(random_purpose purpose, std::uint32_t worker) noexcept {
+  return (static_cast<std::uint64_t>(purpose) << 32) | worker;
+}
+
+/// Who sleeps after the computation of a step.
+enum class straggler_kind : std::uint8_t {
+  none,
+  fixed,        ///< workers, drawn once per run: each of their steps
+  transient,    ///< steps, drawn one by one
+  burst,        ///< workers, drawn once per run: the steps that end in one of their bursts
+  heavy_tailed  ///< steps, drawn one by one; Pareto sleeps
+};
+
+struct straggler_options {
+  straggler_kind kind = straggler_kind::none;
+  double probability = 0.3;              ///< that a worker (fixed, burst) or a step (transient, heavy_tailed) is drawn
+  std::optional<std::uint32_t> count{};  ///< exact number of workers drawn in all, or for each step; not `probability`
+  double mean = 1;                       ///< of a sleep; units of time
+  double sd = 1.0 / 3;                   ///< of a normal sleep, which is cut off at 0; units of time
+  double burst_length = 10;              ///< mean of a burst, exponential; units of time
+  double burst_gap = 30;                 ///< mean between two bursts of a worker, exponential; units of time
+  double tail_index = 1.5;               ///< of the Pareto sleep, above 1; smaller is heavier
+};
+
+/// What is wrong with the options, as a sentence; empty if nothing is. O(1).
+[[nodiscard]] inline std::string problem(const straggler_options& o, std::uint32_t workers) {
+  using detail::a_duration;
+  using detail::is_duration;
+  using detail::out_of_range;
+  if (!(o.probability >= 0 && o.probability <= 1))
+    return out_of_range("stragglers.probability", o.probability, "0 to 1");
+  if (o.count.has_value() && *o.count > workers)
+    return out_of_range("stragglers.count", *o.count, "at most the number of workers");
+  if (!is_duration(o.mean)) return out_of_range("stragglers.mean", o.mean, a_duration);
+  if (!is_duration(o.sd)) return out_of_range("stragglers.sd", o.sd, a_duration);
+  if (!is_duration(o.burst_length) || o.burst_length == 0)
+    return out_of_range("stragglers.burst_length", o.burst_length, detail::a_positive_duration);
+  if (!is_duration(o.burst_gap) || o.burst_gap == 0)
+    return out_of_range("stragglers.burst_gap", o.burst_gap, detail::a_positive_duration);
+  if (!(o.tail_index > 1)) return out_of_range("stragglers.tail_index", o.tail_index, "a number above 1");
+  return {};
+}
+
+/// How long each step of each worker sleeps.
+///
+/// Every draw depends on (seed, worker, step) alone: whichever policy runs, the same step has the same sleep. Bursts
+/// belong to (seed, worker) and virtual time.
+///
+/// Pre     problem(options, workers).empty()
+/// Cost    sleep: O(1) amortised, but O(workers) for an exact count per step. No allocation after construction.
+/// Thread  one object per thread
+/// Tests   tests/sim/straggler_test.cpp
+class straggler_model {
+ public:
+  straggler_model(const straggler_options& options, std::uint32_t workers, std::uint64_t seed)
+      : options_{options}, seed_{seed}, workers_{workers} {
+    RUBATO_ASSERT(problem(options, workers).empty(), "straggler options out of range");
+    if (options.kind != straggler_kind::fixed && options.kind != straggler_kind::burst) return;
+    drawn_.resize(workers);
+    for (std::uint32_t w = 0; w < workers; ++w) drawn_[w] = draw(w, 0) ? 1 : 0;
+    if (options.kind == straggler_kind::fixed) return;
+    phases_.resize(workers);
+    for (std::uint32_t w = 0; w < workers; ++w) {
+      // Exponential phases have no memory: starting in a burst with its long-run share makes all times alike.
+      const double share = options.burst_length / (options.burst_length + options.burst_gap);
+      phases_[w].sleepy = random_sequence{seed, stream_of(random_purpose::burst_phase, w)}.uniform() < share;
+      phases_[w].end = length_of(w, 0);
+    }
+  }
+
+  /// Sleep of a step whose computation ends at `now`; 0 if it does not straggle. A worker's `now` never runs back.
+  [[nodiscard]] double sleep(std::uint32_t worker, std::uint64_t step, double now) {
+    switch (options_.kind) {
+      case straggler_kind::none:
+        return 0;
+      case straggler_kind::fixed:
+        return drawn_[worker] != 0 ? normal(worker, step) : 0;
+      case straggler_kind::transient:
+        return draw(worker, step) ? normal(worker, step) : 0;
+      case straggler_kind::burst:
+        return drawn_[worker] != 0 && in_burst(worker, now) ? normal(worker, step) : 0;
+      case straggler_kind::heavy_tailed:
+        return draw(worker, step) ? pareto(worker, step) : 0;
+    }
+    return 0;
+  }
+
+ private:
+  struct phase {
+    double end = 0;
+    std::uint64_t number = 0;
+    bool sleepy = false;
+  };
+
+  [[nodiscard]] double uniform(random_purpose purpose, std::uint32_t worker, std::uint64_t index) const noexcept {
+    return random_sequence{seed_, stream_of(purpose, worker), index}.uniform();
+  }
+
+  [[nodiscard]] bool draw(std::uint32_t worker, std::uint64_t step) const noexcept {
+    const double own = uniform(random_purpose::straggles, worker, step);
+    if (!options_.count.has_value()) return own < options_.probability;
+    std::uint32_t before = 0;  // of all workers' draws for this step, the smallest `count` straggle
+    for (std::uint32_t w = 0; w < workers_; ++w) {
+      const double other = uniform(random_purpose::straggles, w, step);
+      before += other < own || (other == own && w < worker) ? 1 : 0;
+    }
+    return before < *options_.count;
+  }
+
+  [[nodiscard]] double normal(std::uint32_t worker, std::uint64_t step) const noexcept {
+    random_sequence random{seed_, stream_of(random_purpose::sleep_length, worker), step};
+    return std::max(0.0, options_.mean + options_.sd * random.normal());
+  }
+
+  [[nodiscard]] double pareto(std::uint32_t worker, std::uint64_t step) const noexcept {
+    const double least = options_.mean * (options_.tail_index - 1) / options_.tail_index;
+    return least * std::pow(1 - uniform(random_purpose::sleep_length, worker, step), -1 / options_.tail_index);
+  }
+
+  [[nodiscard]] double length_of(std::uint32_t worker, std::uint64_t number) const noexcept {
+    const double mean = phases_[worker].sleepy ? options_.burst_length : options_.burst_gap;
+    return -mean * std::log(1 - uniform(random_purpose::burst, worker, number));
+  }
+
+  [[nodiscard]] bool in_burst(std::uint32_t worker, double now) noexcept {
+    phase& at = phases_[worker];
+    while (at.end <= now) {
+      at.sleepy = !at.sleepy;
+      at.end += length_of(worker, ++at.number);
+    }
+    return at.sleepy;
+  }
+
+  straggler_options options_;
+  std::uint64_t seed_;
+  std::uint32_t workers_;
+  std::vector<std::uint8_t> drawn_;  // fixed, burst
+  std::vector<phase> phases_;        // burst
+};
+
+}  // namespace rubato::inline RUBATO_ABI::sim
+
+#endif

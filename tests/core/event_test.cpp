@@ -1,0 +1,19 @@
+#include <gtest/gtest.h>
+
+#include <rubato/core/event.hpp>
+#include <set>
+#include <string_view>
+
+namespace rubato {
+namespace {
+
+TEST(Cause, EveryCauseHasItsName) {
+  std::set<std::string_view> names;
+  for (int why = 0; why <= static_cast<int>(cause::deadline); ++why) names.insert(name(static_cast<cause>(why)));
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(cause::deadline) + 1);
+  EXPECT_EQ(name(cause::readmit), "readmit");
+  EXPECT_EQ(name(static_cast<cause>(99)), "invalid");
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,80 @@
+// Rules that coincide, on release traces: fixed membership, fixed step times, quorum = all.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <rubato/core/rng.hpp>
+#include <vector>
+
+#include "../support/all_policies.hpp"
+#include "../support/metronome.hpp"
+
+namespace rubato {
+namespace {
+
+using test::metronome;
+
+// Step times of k workers; every other cluster has ties.
+std::vector<double> step_times(std::uint64_t seed, std::uint32_t k) {
+  random_sequence random{seed};
+  std::vector<double> times(k);
+  for (double& t : times) t = seed % 2 == 0 ? 1.0 + random.uniform() * 3.0 : 1.0 + static_cast<double>(random.below(3));
+  return times;
+}
+
+// one(k) and other(k) make the policies for k workers.
+template <class One, class Other>
+void expect_same_trace(One&& one, Other&& other) {
+  constexpr std::uint32_t steps = 300;
+  for (std::uint64_t seed = 0; seed < 20; ++seed)
+    for (const std::uint32_t k : {1u, 2u, 5u, 12u})
+      for (const park_on park : {park_on::push, park_on::pull}) {
+        const controller_options o{.park = park, .guard = {.enabled = false}};
+        metronome a{one(k), step_times(seed, k), o};
+        metronome b{other(k), step_times(seed, k), o};
+        ASSERT_TRUE(a.run(steps).ok() && b.run(steps).ok());
+        ASSERT_GE(a.trace().size(), steps - k);
+        ASSERT_EQ(a.trace(), b.trace()) << "seed " << seed << ", " << k << " workers";
+      }
+}
+
+constexpr auto bsp_mean = [](std::uint32_t) { return bsp{}; };
+constexpr auto plain_asp = [](std::uint32_t) { return asp{}; };
+
+TEST(Identities, SspOfZeroIsBsp) {
+  expect_same_trace([](std::uint32_t) { return ssp{.staleness = 0}; }, bsp_mean);
+}
+
+TEST(Identities, BspOfSumIsBspOfMean) {
+  expect_same_trace([](std::uint32_t) { return bsp{bsp::sum}; }, bsp_mean);
+}
+
+TEST(Identities, UnboundedSspIsAsp) {
+  expect_same_trace([](std::uint32_t) { return ssp{.staleness = unbounded}; }, plain_asp);
+}
+
+TEST(Identities, KSyncOfAllIsBsp) {
+  expect_same_trace([](std::uint32_t k) { return test::k_sync{.k = k}; }, bsp_mean);
+}
+
+TEST(Identities, KAsyncOfAllIsBsp) {
+  expect_same_trace([](std::uint32_t k) { return test::k_async{.k = k}; }, bsp_mean);
+}
+
+TEST(Identities, KBatchAsyncOfOneIsAsp) {
+  expect_same_trace([](std::uint32_t) { return test::k_batch_async{.k = 1}; }, plain_asp);
+}
+
+TEST(Identities, CapOfAllIsAsp) {
+  for (const auto order : {release_order::fifo, release_order::fastest})
+    expect_same_trace([&](std::uint32_t k) { return test::cap{.n = k, .order = order}; }, plain_asp);
+}
+
+TEST(Identities, AnyPolicyIsThePolicyThatItHolds) {
+  expect_same_trace([](std::uint32_t) { return any_policy{ssp{.staleness = 2}}; },
+                    [](std::uint32_t) { return ssp{.staleness = 2}; });
+  expect_same_trace([](std::uint32_t) { return any_policy{test::k_sync{.k = 2}}; },
+                    [](std::uint32_t) { return test::k_sync{.k = 2}; });
+}
+
+}  // namespace
+}  // namespace rubato

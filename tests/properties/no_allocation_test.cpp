@@ -1,0 +1,103 @@
+// admit, commit, pull, poll and the releases that follow them allocate nothing, under any policy.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+#include "../support/all_policies.hpp"
+#include "../support/metronome.hpp"
+
+namespace {
+
+bool counting = false;
+std::size_t allocations = 0;
+
+void* allocate(std::size_t size, std::size_t alignment) noexcept {
+  allocations += counting;
+  return alignment <= alignof(std::max_align_t)
+             ? std::malloc(size == 0 ? 1 : size)
+             : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+}  // namespace
+
+// Out of memory ends a test as well as an exception would. Inlining one of a pair would look like a mismatch to g++.
+#define RUBATO_TEST_OPERATOR [[gnu::noinline]]
+RUBATO_TEST_OPERATOR void* operator new(std::size_t size) {
+  void* memory = allocate(size, 1);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+RUBATO_TEST_OPERATOR void* operator new(std::size_t size, std::align_val_t alignment) {
+  void* memory = allocate(size, static_cast<std::size_t>(alignment));
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+RUBATO_TEST_OPERATOR void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return allocate(size, 1); }
+RUBATO_TEST_OPERATOR void operator delete(void* memory) noexcept { std::free(memory); }
+RUBATO_TEST_OPERATOR void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+RUBATO_TEST_OPERATOR void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+RUBATO_TEST_OPERATOR void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+RUBATO_TEST_OPERATOR void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+
+namespace rubato {
+namespace {
+
+class NoAllocation : public ::testing::TestWithParam<test::named_policy> {};
+
+INSTANTIATE_TEST_SUITE_P(Properties, NoAllocation, ::testing::ValuesIn(test::all_policies()),
+                         [](const auto& tested) { return tested.param.name; });
+
+TEST_P(NoAllocation, AfterConstruction) {
+  const std::vector<double> step_times{1.0, 1.3, 1.7, 2.0, 2.0, 2.9, 4.1, 7.7, 9.0, 20.0};
+  for (const park_on park : {park_on::push, park_on::pull})
+    for (const std::uint32_t at_once : {2u, no_worker}) {
+      test::metronome cluster{GetParam().policy,
+                              step_times,
+                              {.park = park, .guard = {.bound = 6, .max_wait = 3.0}, .max_release_per_call = at_once},
+                              20'000};
+      allocations = 0;
+      counting = true;
+      cluster.run(3000);
+      counting = false;
+      EXPECT_TRUE(cluster.ok());
+      EXPECT_EQ(allocations, 0u);
+      EXPECT_LT(cluster.trace().size(), 20'000u);
+    }
+}
+
+// The counter counts. (A direct call: a new-expression may be optimised away.)
+TEST(AllocationCount, IsMeasured) {
+  counting = true;
+  allocations = 0;
+  void* const memory = ::operator new(100);
+  counting = false;
+  EXPECT_EQ(allocations, 1u);
+  ::operator delete(memory);
+}
+
+TEST(AllocationCount, StaysThroughMembershipChanges) {
+  controller<any_policy, int> sync{{.capacity = 64, .quorum = 1}, ssp{.staleness = 2}};
+  struct quiet {
+    void release(int, worker_id, const grant&) {}
+    void flush(std::uint64_t, float, std::uint32_t) {}
+    void discard(std::uint64_t, std::uint32_t) {}
+  } sink;
+  allocations = 0;
+  counting = true;
+  errc last = errc::ok;
+  for (std::uint32_t n = 0; n < 2000; ++n) {
+    const double now = n;
+    last = sync.join({n % 64, n / 64}, now, 1, sink);
+    last = sync.push({.worker = {n % 7, n / 64}, .now = now}, 2, sink);
+    if (n % 3 == 0) last = sync.depart({(n + 30) % 64, n / 64}, now, cause::death, sink);
+    sync.poll(now, sink);
+  }
+  counting = false;
+  static_cast<void>(last);
+  EXPECT_EQ(allocations, 0u);
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,161 @@
+// Saved state: what it holds, and what a load refuses. The random schedules (schedule_test.cpp) go on after it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <rubato/core/rng.hpp>
+#include <span>
+#include <vector>
+
+#include "../support/all_policies.hpp"
+#include "../support/cluster.hpp"
+
+namespace rubato {
+namespace {
+
+using test::cluster;
+using bytes_type = std::vector<std::byte>;
+
+const auto reattach_all = [](worker_id who) { return std::optional{who.index}; };
+
+bytes_type saved(const controller<any_policy, std::uint32_t>& control) {
+  archive out;
+  EXPECT_EQ(control.save(out), errc::ok);
+  return {out.bytes().begin(), out.bytes().end()};
+}
+
+errc load(controller<any_policy, std::uint32_t>& control, std::span<const std::byte> bytes) {
+  archive in{bytes};
+  return control.load(in, reattach_all);
+}
+
+// A cluster with somebody parked, somebody running, somebody gone, and gradients in the open round.
+cluster<any_policy> in_the_middle(const any_policy& policy) {
+  cluster<any_policy> c{policy, 5, {.guard = {.enabled = false}}};
+  const auto step = [&](std::uint32_t w) {
+    if (c.state(w) == worker_state::running) c.push(w);
+  };
+  for (const std::uint32_t w : {0u, 1u, 2u, 3u, 4u, 0u, 0u, 1u, 2u, 0u, 4u}) step(w);
+  c.die(3);
+  for (const std::uint32_t w : {0u, 1u, 0u, 4u}) step(w);
+  return c;
+}
+
+class SaveLoad : public ::testing::TestWithParam<test::named_policy> {};
+
+INSTANTIATE_TEST_SUITE_P(Properties, SaveLoad, ::testing::ValuesIn(test::all_policies()),
+                         [](const auto& tested) { return tested.param.name; });
+
+TEST_P(SaveLoad, EverythingComesBack) {
+  cluster<any_policy> c = in_the_middle(GetParam().policy);
+  const bytes_type bytes = saved(c.control());
+  EXPECT_EQ(peek_kind(bytes), GetParam().policy.kind());
+
+  cluster<any_policy> other{GetParam().policy, 5, {.quorum = 5, .guard = {.enabled = false}}};
+  ASSERT_EQ(load(other.control(), bytes), errc::ok);
+  EXPECT_EQ(other.parked(), c.parked());
+  EXPECT_EQ(other.running(), c.running());
+  EXPECT_EQ(other.control().version(), c.control().version());
+  EXPECT_EQ(other.control().updates(), c.control().updates());
+  EXPECT_EQ(other.control().pending(), c.control().pending());
+  for (std::uint32_t w = 0; w < 5; ++w) {
+    EXPECT_EQ(other.clock(w), c.clock(w));
+    EXPECT_EQ(other.control().workers()[w].granted, c.control().workers()[w].granted);
+    EXPECT_EQ(other.control().workers()[w].smoothed_step_time, c.control().workers()[w].smoothed_step_time);
+  }
+  EXPECT_EQ(other.count(reason::clock_clamped), c.count(reason::clock_clamped));
+
+  // Loading and saving again gives the same bytes, once and twice.
+  const bytes_type again = saved(other.control());
+  cluster<any_policy> third{GetParam().policy, 5};
+  ASSERT_EQ(load(third.control(), again), errc::ok);
+  EXPECT_EQ(saved(third.control()), again);
+}
+
+// Cut short anywhere, the bytes are refused, and nothing has changed.
+TEST_P(SaveLoad, RefusesTruncatedBytes) {
+  const bytes_type bytes = saved(in_the_middle(GetParam().policy).control());
+  cluster<any_policy> c = in_the_middle(GetParam().policy);
+  const bytes_type before = saved(c.control());
+  for (std::size_t n = 0; n < bytes.size(); ++n) ASSERT_NE(load(c.control(), std::span{bytes}.first(n)), errc::ok) << n;
+  bytes_type longer = bytes;
+  longer.push_back(std::byte{0});
+  EXPECT_EQ(load(c.control(), longer), errc::corrupt);
+  EXPECT_EQ(saved(c.control()), before);
+}
+
+// A changed byte is refused, or loads as something that can go on.
+TEST_P(SaveLoad, SurvivesChangedBytes) {
+  const bytes_type bytes = saved(in_the_middle(GetParam().policy).control());
+  random_sequence random{1};
+  for (int n = 0; n < 1500; ++n) {
+    bytes_type changed = bytes;
+    for (std::uint64_t flips = 1 + random.below(3); flips > 0; --flips)
+      changed[random.below(changed.size())] ^= static_cast<std::byte>(1U << random.below(8));
+    controller<any_policy, std::uint32_t> control{{.capacity = 5}, GetParam().policy};
+    if (load(control, changed) != errc::ok) continue;
+    struct {
+      void release(std::uint32_t, worker_id, const grant&) {}
+      void flush(std::uint64_t, float, std::uint32_t) {}
+      void discard(std::uint64_t, std::uint32_t) {}
+    } sink;
+    control.poll(1000.0, sink);
+    for (std::uint32_t i = 0; i < 20; ++i) {
+      const worker_id who = control.workers().id(i % 5);
+      if (control.workers()[who.index].state == worker_state::running)
+        static_cast<void>(control.push({.worker = who, .now = 1000.0 + i}, 0U, sink));
+      else
+        static_cast<void>(control.join({who.index, who.incarnation + 1}, 1000.0 + i, 0U, sink));
+    }
+  }
+}
+
+TEST(SaveLoad, RefusesAnotherKind) {
+  cluster<any_policy> c{ssp{}, 3};
+  cluster<any_policy> other{bsp{}, 3};
+  EXPECT_EQ(load(other.control(), saved(c.control())), errc::wrong_kind);
+  EXPECT_EQ(other.running(), (std::vector{0u, 1u, 2u}));
+}
+
+TEST(SaveLoad, RefusesAnotherCapacity) {
+  cluster<any_policy> c{ssp{}, 3};
+  cluster<any_policy> other{ssp{}, 4};
+  EXPECT_EQ(load(other.control(), saved(c.control())), errc::corrupt);
+}
+
+TEST(SaveLoad, IsBusyWhileAdmissionsAreOut) {
+  cluster<any_policy> c{asp{}, 2};
+  const bytes_type bytes = saved(c.control());
+  const admitted out = c.admit(0);
+  archive archive_of_it;
+  EXPECT_EQ(c.control().save(archive_of_it), errc::busy);
+  EXPECT_EQ(load(c.control(), bytes), errc::busy);
+  c.commit(out);
+  EXPECT_EQ(c.control().save(archive_of_it), errc::ok);
+}
+
+// Whoever's ticket is lost is dead, keeps its clock, and may come back.
+TEST(SaveLoad, WhoHasNoTicketRejoins) {
+  cluster<any_policy> c{ssp{.staleness = 1}, 3};
+  c.push(0).push(0).push(1).push(1).push(2);
+  ASSERT_EQ(c.running(), (std::vector{0u, 1u, 2u}));
+  c.push(0).push(1);
+  ASSERT_EQ(c.parked(), (std::vector{0u, 1u}));
+  const bytes_type bytes = saved(c.control());
+
+  cluster<any_policy> other{ssp{.staleness = 1}, 3};
+  archive in{bytes};
+  ASSERT_EQ(
+      other.control().load(in, [](worker_id who) { return who.index == 0 ? std::nullopt : std::optional{who.index}; }),
+      errc::ok);
+  EXPECT_EQ(other.state(0), worker_state::dead);
+  EXPECT_EQ(other.clock(0), 3u);
+  EXPECT_EQ(other.control().next_deadline(), -test::never) << "it wants to be polled at once";
+  other.join(0);
+  EXPECT_EQ(other.clock(0), 2u) << "moved into the bound: the slowest is at 1";
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,60 @@
+// What there is to choose from: `policies` and `scenarios`.
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "commands.hpp"
+#include "policies.hpp"
+#include "shipped.hpp"
+#include "support/scenario_files.hpp"
+
+namespace rubato::lab {
+namespace {
+
+void print_policies() {
+  for (const rule& each : rules()) {
+    std::cout << each.syntax << "\n    " << each.meaning << '\n';
+    for (const auto& name : each.variants)
+      std::cout << "    " << name << std::string(name.size() < 10 ? 10 - name.size() : 1, ' ')
+                << parse_policy(name).policy.describe().line << '\n';
+  }
+}
+
+[[nodiscard]] nlohmann::json policies_json() {
+  nlohmann::json list = nlohmann::json::array();
+  for (const rule& each : rules()) {
+    nlohmann::json variants = nlohmann::json::array();
+    for (const auto& name : each.variants) {
+      const description text = parse_policy(name).policy.describe();
+      variants.push_back({{"policy", name}, {"line", text.line}, {"describe", nlohmann::json::parse(text.json)}});
+    }
+    list.push_back(
+        {{"name", each.name}, {"syntax", each.syntax}, {"meaning", each.meaning}, {"variants", std::move(variants)}});
+  }
+  return list;
+}
+
+}  // namespace
+
+int run_policies(bool json) {
+  if (json)
+    std::cout << policies_json().dump(2) << '\n';
+  else
+    print_policies();
+  return 0;
+}
+
+int run_scenarios(const std::string& name, bool keys) {
+  const auto directory = shipped("examples/lab/scenarios");
+  if (keys) {
+    std::cout << support::describe_keys();
+  } else if (!name.empty()) {
+    std::cout << support::to_json(support::find_scenario(name, directory)).dump(2) << '\n';
+  } else {
+    for (const auto& each : support::scenario_names(directory))
+      std::cout << each << "\n    " << support::find_scenario(each, directory).description << '\n';
+  }
+  return 0;
+}
+
+}  // namespace rubato::lab

@@ -1,0 +1,39 @@
+#ifndef RUBATO_EXAMPLES_LAB_COMMANDS_HPP
+#define RUBATO_EXAMPLES_LAB_COMMANDS_HPP
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace rubato::lab {
+
+/// Options of `rubato-lab compare` as they are given.
+struct compare_arguments {
+  std::string scenario = "shared4";
+  std::vector<std::string> settings;
+  std::string policies = "bsp:mean,bsp:sum,asp,ssp:1,ssp:2,ssp:3,ssp:5,ssp:8";
+  std::uint64_t seed = 1;
+  std::uint32_t seeds = 10;
+  unsigned threads = 0;  ///< 0: as many as the machine has
+  std::string data;      ///< empty: the images in the source tree
+  std::string json;
+  std::string csv;
+  std::string trace;
+  std::string log;
+  std::string cache = "out/cache";
+  bool no_cache = false;
+  bool tune = false;
+  std::uint32_t tuning_seeds = 10;
+  bool by_hidden_layers = false;
+  bool quiet = false;
+};
+
+/// Each returns the exit status. Errors: user_error.
+[[nodiscard]] int run_compare(const compare_arguments&);
+[[nodiscard]] int run_policies(bool json);
+[[nodiscard]] int run_scenarios(const std::string& name, bool keys);
+
+}  // namespace rubato::lab
+
+#endif

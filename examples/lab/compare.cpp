@@ -1,0 +1,144 @@
+#include "compare.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <rubato/sync/bsp.hpp>
+#include <span>
+
+#include "support/statistics.hpp"
+
+namespace rubato::lab {
+namespace {
+
+using results = std::vector<std::optional<measurement>>;
+
+[[nodiscard]] std::vector<std::uint32_t> all_hidden_layers(const support::scenario& scenario) {
+  if (scenario.objective == support::objective_kind::quadratic) return {0};
+  std::vector<std::uint32_t> distinct = scenario.hidden_layers;
+  std::ranges::sort(distinct);
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  return distinct;
+}
+
+// What the better of bsp mean and sum converges to, for each number of hidden layers, less a margin.
+void find_targets(comparison& made, const runner& run) {
+  const auto& asked = made.asked;
+  const auto layers = all_hidden_layers(asked.scenario);
+  const bool automatic = asked.scenario.run.target_accuracy == support::scenario::auto_target;
+  if (!automatic || asked.scenario.run.stop != sim::stop_rule::target) {
+    for (const auto h : layers) made.targets[h] = asked.scenario.run.target_accuracy;
+    return;
+  }
+  const any_policy rules[] = {bsp{.aggregate = bsp::mean}, bsp{.aggregate = bsp::sum}};
+  std::vector<job> jobs;
+  for (const auto h : layers)
+    for (const any_policy& rule : rules)
+      for (std::uint32_t i = 0; i < asked.tuning_seeds; ++i) {
+        setting at{asked.scenario, h};
+        at.scenario.run.stop = sim::stop_rule::converged;
+        jobs.push_back({std::move(at), &rule, first_tuning_seed + asked.seed + i});
+      }
+  const results measured = run.run(jobs, "target");
+  if (run.stop) return;
+  std::size_t next = 0;
+  for (const auto h : layers) {
+    double best = 0;
+    for (std::size_t rule = 0; rule < std::size(rules); ++rule) {
+      double sum = 0;
+      for (std::uint32_t i = 0; i < asked.tuning_seeds; ++i) sum += measured[next++]->final_accuracy;
+      best = std::max(best, sum / asked.tuning_seeds);
+    }
+    made.targets[h] = std::max(best - auto_target_margin, std::numeric_limits<double>::min());
+  }
+}
+
+[[nodiscard]] double interquartile_time(std::span<const std::optional<measurement>> runs) {
+  std::vector<double> times;
+  for (const auto& each : runs) times.push_back(each->time);
+  return support::interquartile_mean(times);
+}
+
+struct candidate {
+  std::size_t row;
+  const named_policy* policy;
+  double learning_rate;
+  std::uint32_t seeds;
+};
+
+[[nodiscard]] std::vector<candidate> candidates_of(const compare_options& asked) {
+  std::size_t most = 0;
+  for (const auto& request : asked.policies) most = std::max(most, request.candidates.size());
+  std::vector<candidate> all;
+  for (std::size_t row = 0; row < asked.policies.size(); ++row) {
+    const auto& options = asked.policies[row].candidates;
+    const auto seeds = static_cast<std::uint32_t>(asked.tuning_seeds * most / options.size());
+    for (const named_policy& policy : options)
+      for (const double factor : tuning_factors)
+        all.push_back({row, &policy, factor * asked.scenario.run.learning_rate.base, seeds});
+  }
+  return all;
+}
+
+// Puts the best candidate into each row.
+void tune(comparison& made, const runner& run) {
+  const auto candidates = candidates_of(made.asked);
+  std::vector<job> jobs;
+  for (const candidate& each : candidates)
+    for (std::uint32_t i = 0; i < each.seeds; ++i) {
+      const std::uint64_t seed = first_tuning_seed + made.asked.seed + i;
+      jobs.push_back({setting_of(made, seed, each.learning_rate), &each.policy->policy, seed});
+    }
+  const results measured = run.run(jobs, "tuning");
+  if (run.stop) return;
+  std::vector<double> best(made.rows.size(), std::numeric_limits<double>::infinity());
+  std::span<const std::optional<measurement>> rest{measured};
+  for (const candidate& each : candidates) {
+    const double time = interquartile_time(rest.first(each.seeds));
+    rest = rest.subspan(each.seeds);
+    if (!(time < best[each.row])) continue;
+    best[each.row] = time;
+    made.rows[each.row].used = *each.policy;
+    made.rows[each.row].learning_rate = each.learning_rate;
+  }
+}
+
+// Seed by seed, so that an interruption leaves about as many runs of each policy.
+void measure(comparison& made, const runner& run) {
+  std::vector<job> jobs;
+  for (std::uint32_t i = 0; i < made.asked.seeds; ++i)
+    for (const comparison_row& row : made.rows) {
+      const std::uint64_t seed = made.asked.seed + i;
+      jobs.push_back({setting_of(made, seed, row.learning_rate), &row.used.policy, seed});
+    }
+  results measured = run.run(jobs, "comparing");
+  for (std::size_t j = 0; j < jobs.size(); ++j)
+    made.rows[j % made.rows.size()].runs[j / made.rows.size()] = std::move(measured[j]);
+}
+
+}  // namespace
+
+setting setting_of(const comparison& made, std::uint64_t seed, double learning_rate) {
+  setting at{made.asked.scenario, hidden_layers_of(made.asked.scenario, seed)};
+  at.scenario.run.learning_rate.base = learning_rate;
+  at.scenario.run.target_accuracy = made.targets.at(at.hidden_layers);
+  return at;
+}
+
+comparison compare(const compare_options& asked, const runner& run) {
+  comparison made{};
+  made.asked = asked;
+  made.data = run.data.description;
+  made.data_fingerprint = run.data.fingerprint;
+  for (std::uint32_t i = 0; i < asked.seeds; ++i)
+    made.hidden_layers.push_back(hidden_layers_of(asked.scenario, asked.seed + i));
+  for (const policy_request& request : asked.policies)
+    made.rows.push_back(
+        {request.name, request.candidates.front(), asked.scenario.run.learning_rate.base, results(asked.seeds)});
+  find_targets(made, run);
+  if (asked.tune && !run.stop) tune(made, run);
+  if (!run.stop) measure(made, run);
+  made.interrupted = run.stop;
+  return made;
+}
+
+}  // namespace rubato::lab

@@ -1,0 +1,71 @@
+#ifndef RUBATO_EXAMPLES_LAB_COMPARE_HPP
+#define RUBATO_EXAMPLES_LAB_COMPARE_HPP
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measurement.hpp"
+#include "policies.hpp"
+#include "runner.hpp"
+#include "support/scenario.hpp"
+
+namespace rubato::lab {
+
+/// What to compare.
+struct compare_options {
+  support::scenario scenario;
+  std::vector<policy_request> policies;
+  std::uint64_t seed = 1;           ///< of the first run; each further run has the next one
+  std::uint32_t seeds = 10;         ///< runs of each policy
+  bool tune = false;                ///< parameter and learning rate of each policy, on other seeds
+  std::uint32_t tuning_seeds = 10;  ///< of each candidate of the policy that has most of them
+};
+
+/// A policy and its runs.
+struct comparison_row {
+  std::string name;   ///< as it was asked for
+  named_policy used;  ///< the same, or the best of the candidates
+  double learning_rate = 0;
+  std::vector<std::optional<measurement>> runs;  ///< by seed; none for what was interrupted
+};
+
+/// Everything that a report says.
+struct comparison {
+  compare_options asked;
+  std::string data;
+  std::uint64_t data_fingerprint = 0;
+  std::map<std::uint32_t, double> targets;   ///< accuracy to reach, by hidden layers
+  std::vector<std::uint32_t> hidden_layers;  ///< by seed
+  std::vector<comparison_row> rows;
+  bool interrupted = false;
+};
+
+/// Seeds of tuning start here, beyond those of any comparison.
+inline constexpr std::uint64_t first_tuning_seed = std::uint64_t{1} << 40;
+
+/// Below what BSP converges to, the target that is set "auto".
+inline constexpr double auto_target_margin = 0.005;
+
+/// Factors on the scenario's learning rate that tuning tries.
+inline constexpr double tuning_factors[] = {0.5, 1, 2, 4};
+
+/// Runs every policy on the same seeds. A seed decides initial parameters, data, hidden layers, stragglers and the
+/// times of all steps, so that all policies meet the same.
+///
+/// With tuning, each policy runs with all its candidates and learning rates on seeds of their own; the least
+/// interquartile mean of the time wins. All policies get the same number of tuning runs: who has fewer candidates tries
+/// each on more seeds.
+///
+/// Errors  user_error of the cache
+/// Tests   tests/examples/compare_test.cpp
+[[nodiscard]] comparison compare(const compare_options&, const runner&);
+
+/// The setting of one run.
+[[nodiscard]] setting setting_of(const comparison&, std::uint64_t seed, double learning_rate);
+
+}  // namespace rubato::lab
+
+#endif

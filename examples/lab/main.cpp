@@ -1,0 +1,97 @@
+// rubato-lab: compares synchronisation policies on a simulated cluster that trains real models on real images.
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdint>
+#include <iostream>
+#include <string>
+
+#include "commands.hpp"
+#include "compare.hpp"
+#include "support/user_error.hpp"
+
+namespace {
+
+using namespace rubato::lab;
+
+constexpr std::uint32_t most_seeds = 100'000;
+
+// CLI11 by itself takes -1 for a large number, and does not say what it found.
+CLI::Validator whole(std::uint64_t low, std::uint64_t high) {
+  return {[=](const std::string& text) -> std::string {
+            std::uint64_t value = 0;
+            const char* const end = text.data() + text.size();
+            const auto [rest, error] = std::from_chars(text.data(), end, value);
+            if (error == std::errc{} && rest == end && value >= low && value <= high) return "";
+            return "found \"" + text + "\", expected a whole number from " + std::to_string(low) + " to " +
+                   std::to_string(high);
+          },
+          ""};
+}
+
+void add_compare_options(CLI::App& command, compare_arguments& given) {
+  command.add_option("--scenario", given.scenario, "Shipped scenario, or a .json file")->capture_default_str();
+  command.add_option("--set", given.settings, "KEY=VALUE: change a key of the scenario; repeatable")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+  command.add_option("--policies", given.policies, "Comma-separated policies; see `rubato-lab policies`")
+      ->capture_default_str();
+  command.add_option("--seed", given.seed, "Seed of the first run")
+      ->check(whole(0, first_tuning_seed - most_seeds))
+      ->capture_default_str();
+  command.add_option("--seeds", given.seeds, "Runs of each policy")->check(whole(1, most_seeds))->capture_default_str();
+  command.add_option("--threads", given.threads, "Threads; the results do not depend on it")->check(whole(1, 1'024));
+  command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");
+  command.add_option("--json", given.json, "Write the result there (- for standard output instead of the table)");
+  command.add_option("--csv", given.csv, "Write every run there");
+  command.add_option("--trace", given.trace, "Write a Chrome trace of the first seed of the first policy there");
+  command.add_option("--log", given.log, "Write the decision log of the first seed of the first policy there");
+  command.add_option("--cache", given.cache, "Folder of results, from which an interrupted comparison resumes")
+      ->capture_default_str();
+  command.add_flag("--no-cache", given.no_cache, "Neither read nor write it");
+  command.add_flag("--tune", given.tune, "Find each policy's parameter (of a bare name such as ssp) and learning rate");
+  command.add_option("--tuning-seeds", given.tuning_seeds, "Seeds for that, and for target_accuracy=auto")
+      ->check(whole(1, most_seeds))
+      ->capture_default_str();
+  command.add_flag("--by-h", given.by_hidden_layers, "A second table, by number of hidden layers");
+  command.add_flag("--quiet", given.quiet, "No progress");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Compares synchronisation policies on a simulated cluster that trains real models"};
+  app.require_subcommand(1);
+  compare_arguments given;
+  add_compare_options(*app.add_subcommand("compare", "Compare policies; prints a table"), given);
+  auto* policies = app.add_subcommand("policies", "List the policies");
+  bool json = false;
+  policies->add_flag("--json", json, "As JSON");
+  auto* scenarios = app.add_subcommand("scenarios", "List the scenarios that ship");
+  std::string name;
+  bool keys = false;
+  scenarios->add_option("name", name, "Print this one as JSON, with all its keys");
+  scenarios->add_flag("--keys", keys, "Describe every key");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    throw rubato::support::user_error{error.what()};
+  }
+  if (policies->parsed()) return run_policies(json);
+  if (scenarios->parsed()) return run_scenarios(name, keys);
+  return run_compare(given);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const rubato::support::user_error& error) {
+    std::cerr << "rubato-lab: " << error.what() << '\n';
+    return rubato::support::user_error_status;
+  } catch (const std::exception& error) {
+    std::cerr << "rubato-lab: " << error.what() << '\n';
+    return 1;
+  }
+}

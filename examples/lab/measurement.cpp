@@ -1,0 +1,57 @@
+#include "measurement.hpp"
+
+namespace rubato::lab {
+namespace {
+
+// One list of members for both directions.
+template <class Measurement, class Visit>
+void each_member(Measurement& m, Visit&& visit) {
+  visit("time", m.time);
+  visit("reached", m.reached);
+  visit("end", m.end);
+  visit("pushes", m.pushes);
+  visit("updates", m.updates);
+  visit("staleness_mean", m.staleness_mean);
+  visit("staleness_p95", m.staleness_p95);
+  visit("idle_share", m.idle_share);
+  visit("decision_share", m.decision_share);
+  visit("final_accuracy", m.final_accuracy);
+  visit("dropped", m.dropped);
+  visit("overrides", m.overrides);
+}
+
+}  // namespace
+
+measurement summary(const sim::run_result& run) {
+  const auto& gradients = run.gradients;
+  return {.time = run.time,
+          .reached = run.reached,
+          .end = std::string{name(run.end)},
+          .pushes = run.pushes,
+          .updates = run.updates,
+          .staleness_mean = run.staleness_mean,
+          .staleness_p95 = run.staleness_p95,
+          .idle_share = run.idle_share,
+          .decision_share = run.decision_share,
+          .final_accuracy = run.final_accuracy,
+          .dropped = gradients.dropped + gradients.discarded + gradients.lost,
+          .overrides = run.overrides};
+}
+
+nlohmann::json to_json(const measurement& m) {
+  nlohmann::json object;
+  each_member(m, [&](const char* name, const auto& member) { object[name] = member; });
+  return object;
+}
+
+std::optional<measurement> measurement_from(const nlohmann::json& object) {
+  measurement m;
+  try {
+    each_member(m, [&](const char* name, auto& member) { object.at(name).get_to(member); });
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+  return m;
+}
+
+}  // namespace rubato::lab

@@ -1,0 +1,37 @@
+#ifndef RUBATO_EXAMPLES_LAB_MEASUREMENT_HPP
+#define RUBATO_EXAMPLES_LAB_MEASUREMENT_HPP
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <rubato/sim/result.hpp>
+#include <string>
+
+namespace rubato::lab {
+
+/// What the lab keeps of a run.
+struct measurement {
+  double time = 0;  ///< to the end that the scenario asks for; max_time if it was not reached
+  bool reached = false;
+  std::string end;  ///< why the run ended
+  std::uint64_t pushes = 0;
+  std::uint64_t updates = 0;
+  double staleness_mean = 0;
+  std::uint64_t staleness_p95 = 0;
+  double idle_share = 0;
+  double decision_share = 0;
+  double final_accuracy = 0;
+  std::uint64_t dropped = 0;    ///< gradients that were computed and came to nothing
+  std::uint64_t overrides = 0;  ///< times that the guard overrode the policy
+};
+
+[[nodiscard]] measurement summary(const sim::run_result&);
+
+[[nodiscard]] nlohmann::json to_json(const measurement&);
+
+/// Nothing if this is not what to_json() writes.
+[[nodiscard]] std::optional<measurement> measurement_from(const nlohmann::json&);
+
+}  // namespace rubato::lab
+
+#endif

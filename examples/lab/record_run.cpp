@@ -1,0 +1,36 @@
+#include "record_run.hpp"
+
+#include <optional>
+#include <rubato/io/chrome_trace.hpp>
+#include <rubato/io/decision_log.hpp>
+#include <string_view>
+
+namespace rubato::lab {
+namespace {
+
+struct file_reference {
+  atomic_file* to;
+  void operator()(std::string_view bytes) noexcept { (*to)(bytes); }
+};
+
+}  // namespace
+
+void record_first_run(const comparison& made, const training_data& data, atomic_file* log, atomic_file* trace) {
+  const comparison_row& row = made.rows.front();
+  const any_policy& policy = row.used.policy;
+  std::optional<decision_log<file_reference>> lines;
+  std::optional<chrome_trace> spans;
+  if (log != nullptr) lines.emplace(file_reference{log}, policy);
+  if (trace != nullptr)
+    spans.emplace(
+        chrome_trace_options{.workers = made.asked.scenario.cluster.workers, .policy = policy.describe().line});
+
+  any_observer watcher{[&](const record& r) {
+    if (lines) (*lines)(r);
+    if (spans) (*spans)(r);
+  }};
+  workbench{data}.watch(setting_of(made, made.asked.seed, row.learning_rate), policy, made.asked.seed, watcher);
+  if (spans) spans->write(*trace);
+}
+
+}  // namespace rubato::lab

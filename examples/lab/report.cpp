@@ -1,0 +1,120 @@
+#include "report.hpp"
+
+#include <nlohmann/json.hpp>
+#include <rubato/version.hpp>
+
+#include "summary.hpp"
+
+namespace rubato::lab {
+namespace {
+
+using nlohmann::json;
+
+[[nodiscard]] json targets_of(const comparison& from) {
+  json list = json::array();
+  for (const auto& [layers, accuracy] : from.targets)
+    list.push_back({{"hidden_layers", layers}, {"accuracy", accuracy}});
+  return list;
+}
+
+[[nodiscard]] json setting_json(const comparison& from, const comparison_summary& sum) {
+  const compare_options& asked = from.asked;
+  json setting{{"scenario", support::to_json(asked.scenario)},
+               {"data", {{"description", from.data}, {"fingerprint", from.data_fingerprint}}},
+               {"targets", targets_of(from)},
+               {"seed", asked.seed},
+               {"seeds", asked.seeds},
+               {"tuned", asked.tune},
+               {"tuning_seeds", asked.tune ? json(asked.tuning_seeds) : json(nullptr)},
+               {"interval", "95 % percentile bootstrap over seeds, 2000 resamples"},
+               {"baseline", sum.baseline ? json(from.rows[*sum.baseline].name) : json(nullptr)},
+               {"interrupted", from.interrupted},
+               {"version", std::to_string(RUBATO_VERSION_MAJOR) + "." + std::to_string(RUBATO_VERSION_MINOR) + "." +
+                               std::to_string(RUBATO_VERSION_PATCH)}};
+  return setting;
+}
+
+[[nodiscard]] json row_json(const comparison_row& row, const row_summary& sum) {
+  json object{{"policy", row.name},
+              {"used", row.used.name},
+              {"description", row.used.policy.describe().line},
+              {"learning_rate", row.learning_rate},
+              {"time_iqm", sum.time.value},
+              {"time_lo", sum.time.low},
+              {"time_hi", sum.time.high},
+              {"time_mean", sum.time_mean.mean},
+              {"time_se", sum.time_mean.standard_error},
+              {"reached", sum.reached},
+              {"seeds", sum.seeds},
+              {"pushes", sum.pushes},
+              {"updates", sum.updates},
+              {"staleness_mean", sum.staleness_mean},
+              {"staleness_p95", sum.staleness_p95},
+              {"idle_share", sum.idle_share},
+              {"decision_share", sum.decision_share},
+              {"final_accuracy", sum.final_accuracy},
+              {"dropped", sum.dropped},
+              {"overrides", sum.overrides},
+              {"speedup", nullptr},
+              {"speedup_lo", nullptr},
+              {"speedup_hi", nullptr},
+              {"by_hidden_layers", json::array()}};
+  if (sum.speedup) {
+    object["speedup"] = sum.speedup->value;
+    object["speedup_lo"] = sum.speedup->low;
+    object["speedup_hi"] = sum.speedup->high;
+  }
+  return object;
+}
+
+// Shortest text that reads back as the same number.
+[[nodiscard]] std::string text_of(double value) { return json(value).dump(); }
+
+}  // namespace
+
+json to_json(const comparison& from) {
+  const comparison_summary sum = summarise(from);
+  json rows = json::array();
+  for (std::size_t i = 0; i < from.rows.size(); ++i) rows.push_back(row_json(from.rows[i], sum.rows[i]));
+  for (const auto& [layers, accuracy] : from.targets) {
+    const comparison_summary part = summarise(from, layers);
+    for (std::size_t i = 0; i < from.rows.size(); ++i) {
+      const row_summary& one = part.rows[i];
+      rows[i]["by_hidden_layers"].push_back({{"hidden_layers", layers},
+                                             {"time_iqm", one.time.value},
+                                             {"time_lo", one.time.low},
+                                             {"time_hi", one.time.high},
+                                             {"time_mean", one.time_mean.mean},
+                                             {"time_se", one.time_mean.standard_error},
+                                             {"reached", one.reached},
+                                             {"seeds", one.seeds},
+                                             {"pushes", one.pushes},
+                                             {"staleness_mean", one.staleness_mean}});
+    }
+  }
+  return {{"setting", setting_json(from, sum)}, {"rows", std::move(rows)}};
+}
+
+std::string csv(const comparison& from) {
+  std::string lines =
+      "policy,used,learning_rate,seed,hidden_layers,target_accuracy,time,reached,end,pushes,updates,staleness_mean,"
+      "staleness_p95,idle_share,decision_share,final_accuracy,dropped,overrides\n";
+  for (const comparison_row& row : from.rows)
+    for (std::size_t i = 0; i < row.runs.size(); ++i) {
+      if (!row.runs[i]) continue;
+      const measurement& m = *row.runs[i];
+      const std::uint32_t layers = from.hidden_layers[i];
+      for (const std::string& cell :
+           {row.name, row.used.name, text_of(row.learning_rate), std::to_string(from.asked.seed + i),
+            std::to_string(layers), text_of(from.targets.at(layers)), text_of(m.time),
+            std::string{m.reached ? "1" : "0"}, m.end, std::to_string(m.pushes), std::to_string(m.updates),
+            text_of(m.staleness_mean), std::to_string(m.staleness_p95), text_of(m.idle_share),
+            text_of(m.decision_share), text_of(m.final_accuracy), std::to_string(m.dropped),
+            std::to_string(m.overrides)})
+        lines += cell + ",";
+      lines.back() = '\n';
+    }
+  return lines;
+}
+
+}  // namespace rubato::lab

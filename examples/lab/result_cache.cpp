@@ -1,0 +1,93 @@
+#include "result_cache.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <rubato/sim/kernels/kernels.hpp>
+#include <rubato/version.hpp>
+
+#include "support/fnv1a.hpp"
+#include "support/user_error.hpp"
+
+namespace rubato::lab {
+namespace {
+
+using support::user_error;
+
+[[nodiscard]] std::string hexadecimal(std::uint64_t number) {
+  std::string text(16, '0');
+  for (std::size_t digit = text.size(); digit-- > 0; number >>= 4) text[digit] = "0123456789abcdef"[number & 15];
+  return text;
+}
+
+[[noreturn]] void fail(const std::filesystem::path& file, const char* what) {
+  throw user_error{"--cache: " + file.string() + ": cannot be " + what + ": " + std::strerror(errno)};
+}
+
+void append(int descriptor, std::string_view text, const std::filesystem::path& file) {
+  if (write(descriptor, text.data(), text.size()) != static_cast<ssize_t>(text.size())) fail(file, "written");
+}
+
+}  // namespace
+
+std::string code_version() {
+  const std::string library = std::to_string(RUBATO_VERSION_MAJOR) + "." + std::to_string(RUBATO_VERSION_MINOR) + "." +
+                              std::to_string(RUBATO_VERSION_PATCH);
+  std::ifstream self{"/proc/self/exe", std::ios::binary};
+  const std::string program{std::istreambuf_iterator<char>{self}, {}};
+  return library + "-" + hexadecimal(support::fnv1a(program)) + "-" + std::string{sim::kernels::native().name};
+}
+
+std::string result_key(const setting& at, std::uint64_t data_fingerprint, const any_policy& policy,
+                       std::uint64_t seed) {
+  support::scenario one = at.scenario;
+  one.hidden_layers = {at.hidden_layers};
+  return nlohmann::json{{"scenario", nlohmann::json::parse(support::canonical_form(one))},
+                        {"data", hexadecimal(data_fingerprint)},
+                        {"policy", policy.describe().json},
+                        {"seed", seed}}
+      .dump();
+}
+
+result_cache::result_cache(const std::filesystem::path& directory, const std::string& version)
+    : file_{directory / (version + ".jsonl")} {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) throw user_error{"--cache: " + directory.string() + ": cannot be created: " + error.message()};
+
+  std::ifstream lines{file_, std::ios::binary};
+  std::string line;
+  bool torn = false;
+  while (std::getline(lines, line)) {
+    torn = lines.eof();
+    const auto entry = nlohmann::json::parse(line, nullptr, false);
+    if (!entry.is_object() || !entry.contains("key") || !entry.contains("result")) continue;
+    if (const auto result = measurement_from(entry["result"])) known_[entry["key"].dump()] = *result;
+  }
+  descriptor_ = open(file_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail(file_, "opened");
+  if (torn) append(descriptor_, "\n", file_);
+}
+
+result_cache::~result_cache() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+std::optional<measurement> result_cache::find(const std::string& key) const {
+  const std::lock_guard lock{mutex_};
+  const auto found = known_.find(key);
+  return found == known_.end() ? std::nullopt : std::optional{found->second};
+}
+
+void result_cache::store(const std::string& key, const measurement& result) {
+  if (descriptor_ < 0) return;
+  const std::string line = R"({"key":)" + key + R"(,"result":)" + to_json(result).dump() + "}\n";
+  const std::lock_guard lock{mutex_};
+  append(descriptor_, line, file_);
+}
+
+}  // namespace rubato::lab

@@ -1,0 +1,94 @@
+#include "workbench.hpp"
+
+#include <rubato/core/rng.hpp>
+#include <rubato/sim/cluster.hpp>
+#include <rubato/sim/quadratic.hpp>
+#include <utility>
+#include <vector>
+
+#include "support/user_error.hpp"
+
+namespace rubato::lab {
+namespace {
+
+using support::objective_kind;
+
+constexpr std::uint64_t hidden_layers_stream = std::uint64_t{1} << 62;  // the simulator uses none near it
+
+[[nodiscard]] sim::run_options run_options_of(const setting& at, std::uint64_t seed) {
+  sim::run_options run = at.scenario.run;
+  run.seed = seed;
+  return run;
+}
+
+[[nodiscard]] sim::sgd_options sgd_options_of(const setting& at) {
+  sim::sgd_options sgd = at.scenario.sgd;
+  sgd.hidden_layers = at.hidden_layers;
+  sgd.batch = at.scenario.run.batch;
+  return sgd;
+}
+
+[[nodiscard]] sim::quadratic quadratic_of(const setting& at) {
+  return sim::quadratic{{.momentum = at.scenario.sgd.momentum}};
+}
+
+template <class Goal>
+[[nodiscard]] std::optional<measurement> run_until(const setting& at, const any_policy& policy, std::uint64_t seed,
+                                                   const std::atomic<bool>& stop, Goal& goal) {
+  no_observer nobody;
+  sim::cluster<any_policy, Goal> cluster{at.scenario.cluster, run_options_of(at, seed), policy, goal, nobody};
+  while (cluster.advance())
+    if (stop.load(std::memory_order_relaxed)) return std::nullopt;
+  return summary(cluster.result());
+}
+
+}  // namespace
+
+training_data load_data(const support::scenario& scenario, const std::filesystem::path& directory) {
+  training_data data;
+  if (scenario.objective == objective_kind::quadratic) return data;
+  data.images = support::read_image_set(directory);
+  const support::image_set& images = data.images;
+  if (images.samples() < 2)
+    throw support::user_error{directory.string() + ": found one image, expected some to train on and some to validate"};
+  data.fingerprint = support::fingerprint(images);
+  data.description = images.description;
+  const sim::dataset all{images.pixels, images.labels, images.inputs, images.classes};
+  const std::size_t training = images.training_samples();
+  data.prepared = std::make_unique<sim::image_data>(split(all, training, images.samples() - training));
+  return data;
+}
+
+std::uint32_t hidden_layers_of(const support::scenario& scenario, std::uint64_t seed) {
+  if (scenario.objective == objective_kind::quadratic) return 0;
+  std::vector<std::uint32_t> order = scenario.hidden_layers;
+  random_sequence draw{seed / order.size(), hidden_layers_stream};
+  for (std::size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[static_cast<std::size_t>(draw.below(i))]);
+  return order[seed % order.size()];
+}
+
+sim::sgd_objective& workbench::objective(const setting& at) {
+  support::scenario what = at.scenario;
+  what.hidden_layers = {at.hidden_layers};
+  const auto entry = objectives_.try_emplace(support::to_json(what).at("objective").dump()).first;
+  if (!entry->second) entry->second = std::make_unique<sim::sgd_objective>(sgd_options_of(at), *data_->prepared);
+  return *entry->second;
+}
+
+std::optional<measurement> workbench::run(const setting& at, const any_policy& policy, std::uint64_t seed,
+                                          const std::atomic<bool>& stop) {
+  if (at.scenario.objective == objective_kind::sgd) return run_until(at, policy, seed, stop, objective(at));
+  sim::quadratic goal = quadratic_of(at);
+  return run_until(at, policy, seed, stop, goal);
+}
+
+measurement workbench::watch(const setting& at, const any_policy& policy, std::uint64_t seed, any_observer& watcher) {
+  const auto run = run_options_of(at, seed);
+  if (at.scenario.objective == objective_kind::sgd)
+    return summary(simulate(at.scenario.cluster, run, policy, objective(at), watcher));
+  sim::quadratic goal = quadratic_of(at);
+  return summary(simulate(at.scenario.cluster, run, policy, goal, watcher));
+}
+
+}  // namespace rubato::lab

@@ -1,0 +1,71 @@
+#ifndef RUBATO_EXAMPLES_LAB_WORKBENCH_HPP
+#define RUBATO_EXAMPLES_LAB_WORKBENCH_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <rubato/sim/sgd.hpp>
+#include <rubato/sync/any_policy.hpp>
+#include <rubato/sync/observer.hpp>
+#include <string>
+
+#include "measurement.hpp"
+#include "support/image_files.hpp"
+#include "support/scenario.hpp"
+
+namespace rubato::lab {
+
+/// What is trained on: images, prepared once for all threads; or nothing, for a quadratic.
+struct training_data {
+  std::string description = "no data (a noisy quadratic)";
+  std::uint64_t fingerprint = 0;
+  support::image_set images;
+  std::unique_ptr<const sim::image_data> prepared;
+};
+
+/// Reads what the scenario needs. Errors: user_error.
+[[nodiscard]] training_data load_data(const support::scenario&, const std::filesystem::path& directory);
+
+/// Everything but policy and seed that decides a run. Hidden layers are one number here.
+struct setting {
+  support::scenario scenario;
+  std::uint32_t hidden_layers = 0;
+};
+
+/// Which of the scenario's n hidden layers a seed draws: the same for every policy. Each run of n seeds that begins at
+/// a multiple of n draws each once, in random order, so that few seeds do not leave some out.
+[[nodiscard]] std::uint32_t hidden_layers_of(const support::scenario&, std::uint64_t seed);
+
+/// Passes records on to an observer whose type nobody here needs to know.
+struct any_observer {
+  std::function<void(const record&)> to;
+  void operator()(const record& r) noexcept { to(r); }
+};
+
+/// Simulates runs in one setting after another; keeps objectives, since their preparation costs about as much as a
+/// short run. One object per thread; `data` outlives it.
+class workbench {
+ public:
+  explicit workbench(const training_data& data) : data_{&data} {}
+
+  /// Nothing if `stop` was raised meanwhile.
+  [[nodiscard]] std::optional<measurement> run(const setting&, const any_policy&, std::uint64_t seed,
+                                               const std::atomic<bool>& stop);
+
+  /// The same run, watched to its end.
+  measurement watch(const setting&, const any_policy&, std::uint64_t seed, any_observer& watcher);
+
+ private:
+  [[nodiscard]] sim::sgd_objective& objective(const setting&);
+
+  const training_data* data_;
+  std::map<std::string, std::unique_ptr<sim::sgd_objective>> objectives_;  // by everything that decides them
+};
+
+}  // namespace rubato::lab
+
+#endif

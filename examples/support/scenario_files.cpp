@@ -1,0 +1,62 @@
+#include "scenario_files.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include "user_error.hpp"
+
+namespace rubato::support {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uintmax_t largest_file = std::uintmax_t{1} << 20;
+
+}  // namespace
+
+scenario load_scenario(const fs::path& file) {
+  const std::string name = file.string();
+  std::error_code error;
+  const auto status = fs::status(file, error);
+  if (!fs::exists(status)) throw user_error{name + ": found no such file, expected a scenario (JSON)"};
+  if (fs::is_directory(status)) throw user_error{name + ": found a directory, expected a scenario (JSON)"};
+  std::ifstream stream{file, std::ios::binary};
+  if (!stream) throw user_error{name + ": cannot be opened: " + std::strerror(errno)};
+  std::string text(largest_file + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  if (stream.bad()) throw user_error{name + ": cannot be read"};
+  if (text.size() > largest_file)
+    throw user_error{name + ": found more than " + std::to_string(largest_file) + " bytes, expected at most that"};
+  return read_scenario(text, name);
+}
+
+std::vector<std::string> scenario_names(const fs::path& directory) {
+  std::error_code error;
+  fs::directory_iterator entries{directory, error};
+  if (error) throw user_error{directory.string() + ": cannot be read as a directory of scenarios: " + error.message()};
+  std::vector<std::string> names;
+  for (const auto& entry : entries)
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+scenario find_scenario(std::string_view name_or_file, const fs::path& directory) {
+  if (name_or_file.ends_with(".json") || name_or_file.find('/') != std::string_view::npos)
+    return load_scenario(name_or_file);
+  const auto names = scenario_names(directory);
+  if (std::ranges::find(names, name_or_file) == names.end()) {
+    std::string known;
+    for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+    throw user_error{"--scenario: found \"" + std::string{name_or_file} + "\", expected a .json file or one of " +
+                     known};
+  }
+  return load_scenario(directory / (std::string{name_or_file} + ".json"));
+}
+
+}  // namespace rubato::support

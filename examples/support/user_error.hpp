@@ -1,0 +1,33 @@
+#ifndef RUBATO_EXAMPLES_SUPPORT_USER_ERROR_HPP
+#define RUBATO_EXAMPLES_SUPPORT_USER_ERROR_HPP
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace rubato::support {
+
+/// Exit status of a program that was given something malformed.
+inline constexpr int user_error_status = 2;
+
+/// What the user gave (an option, a key, a file) is wrong. what() is one line that says which value, where, and what
+/// was expected; `main` prints it and ends with `user_error_status`.
+///
+/// Control characters of quoted input become '?', so that the message stays one line and cannot steer a terminal.
+/// Tests   tests/examples/user_error_test.cpp
+class user_error : public std::runtime_error {
+ public:
+  explicit user_error(std::string_view message) : std::runtime_error{one_line(message)} {}
+
+ private:
+  [[nodiscard]] static std::string one_line(std::string_view message) {
+    std::string line{message};
+    for (char& c : line)
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    return line;
+  }
+};
+
+}  // namespace rubato::support
+
+#endif

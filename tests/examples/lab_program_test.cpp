@@ -1,0 +1,136 @@
+// The program itself: exit statuses, and what it leaves behind.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "temporary_directory.hpp"
+
+namespace {
+
+using nlohmann::json;
+using rubato::test::temporary_directory;
+
+struct outcome {
+  int status = -1;
+  std::string text;  // standard output, and with 2>&1 standard error
+};
+
+outcome shell(const std::string& command) {
+  std::FILE* pipe = popen(command.c_str(), "r");
+  outcome got;
+  char buffer[4096];
+  for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) got.text.append(buffer, n);
+  const int status = pclose(pipe);
+  if (WIFEXITED(status)) got.status = WEXITSTATUS(status);
+  return got;
+}
+
+// Runs in an empty folder, on a quick quadratic.
+struct lab_program {
+  temporary_directory folder;
+  lab_program() {
+    folder.write("quick.json", R"({"name": "quick", "objective": {"kind": "quadratic"}, "cluster": {"cores": 4}})");
+  }
+  [[nodiscard]] outcome run(const std::string& arguments) const {
+    return shell("cd '" + folder.path().string() + "' && '" RUBATO_LAB_BINARY "' " + arguments);
+  }
+  [[nodiscard]] outcome compare(const std::string& arguments) const {
+    return run("compare --scenario quick.json --seeds 3 " + arguments);
+  }
+  [[nodiscard]] std::string content(const std::string& name) const {
+    std::ifstream stream{folder.path() / name, std::ios::binary};
+    return {std::istreambuf_iterator<char>{stream}, {}};
+  }
+};
+
+TEST(LabProgram, WritesEveryKindOfResult) {
+  const lab_program lab;
+  const outcome got = lab.compare("--quiet --json a.json --csv a.csv --log a.jsonl --trace a.trace 2>&1");
+  EXPECT_EQ(got.status, 0) << got.text;
+  EXPECT_NE(got.text.find("the run of bsp:mean with seed 1"), std::string::npos) << got.text;
+  EXPECT_EQ(json::parse(lab.content("a.json"))["rows"].size(), 8u);
+  EXPECT_EQ(json::parse(lab.content("a.trace")).count("traceEvents"), 1u);
+  const std::string log = lab.content("a.jsonl");
+  EXPECT_EQ(json::parse(log.substr(0, log.find('\n')))["describe"]["aggregate"], "mean");
+  const std::string runs = lab.content("a.csv");
+  EXPECT_EQ(std::count(runs.begin(), runs.end(), '\n'), 25);
+}
+
+TEST(LabProgram, JsonOnStandardOutputIsAlone) {
+  const lab_program lab;
+  const outcome got = lab.compare("--json - 2>/dev/null");
+  EXPECT_EQ(got.status, 0);
+  EXPECT_EQ(json::parse(got.text)["rows"][2]["policy"], "asp");
+}
+
+TEST(LabProgram, ResumesFromItsCache) {
+  const lab_program lab;
+  const outcome first = lab.compare("--quiet --json -");
+  EXPECT_EQ(lab.compare("--quiet --json - --threads 3").text, first.text);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator{lab.folder.path() / "out/cache"}, {}), 1);
+  EXPECT_EQ(lab.compare("--quiet --json - --no-cache").text, first.text);
+}
+
+TEST(LabProgram, InterruptPrintsThePartAndExits130) {
+  const lab_program lab;
+  const outcome got = shell("cd '" + lab.folder.path().string() +
+                            "' && timeout --preserve-status -s INT -k 60 1 '" RUBATO_LAB_BINARY
+                            "' compare --scenario quick.json --set objective.target_accuracy=1 --seeds 1000 --quiet "
+                            "--threads 2 --json part.json 2>&1");
+  EXPECT_EQ(got.status, 130) << got.text;
+  EXPECT_NE(got.text.find("INTERRUPTED"), std::string::npos) << got.text;
+  EXPECT_EQ(json::parse(lab.content("part.json"))["setting"]["interrupted"], true);
+}
+
+TEST(LabProgram, ListsPoliciesAndScenarios) {
+  const lab_program lab;
+  EXPECT_NE(lab.run("policies").text.find("ssp: no worker starts a step more than 3 steps ahead"), std::string::npos);
+  EXPECT_EQ(json::parse(lab.run("policies --json").text)[1]["variants"][0]["describe"]["kind"], "asp");
+  EXPECT_NE(lab.run("scenarios").text.find("\nshared4\n    "), std::string::npos);
+  EXPECT_EQ(json::parse(lab.run("scenarios paper").text)["cluster"]["cores"], 1);
+  EXPECT_NE(lab.run("scenarios --keys").text.find("cluster.link.bandwidth\n"), std::string::npos);
+  EXPECT_EQ(lab.run("--help").status, 0);
+}
+
+TEST(LabProgram, BadInputIsOneLineAndStatus2) {
+  const lab_program lab;
+  lab.folder.write("bad.json", R"({"name": "bad", "workers": "ten"})");
+  lab.folder.write("train-images-idx3-ubyte", "short");
+  lab.folder.write("train-labels-idx1-ubyte", "short");
+  for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
+           {"", "A subcommand is required"},
+           {"compare --bogus", "The following argument was not expected: --bogus"},
+           {"compare --scenario nope", "--scenario: found \"nope\", expected a .json file or one of"},
+           {"compare --scenario bad.json", "bad.json: workers: found \"ten\", expected a whole number from 1 to 10000"},
+           {"compare --scenario none.json", "none.json: found no such file"},
+           {"compare --set worker=3", "--set: found the unknown key worker, expected a known one; the nearest is"},
+           {"compare --policies foo", "--policies: found \"foo\", expected one of bsp"},
+           {"compare --policies ssp:x", "found \"x\", expected a number of steps, or inf"},
+           {"compare --seeds 0", "--seeds: found \"0\", expected a whole number from 1 to 100000"},
+           {"compare --seed -1", "--seed: found \"-1\", expected a whole number from 0 to"},
+           {"compare --threads many", "--threads: found \"many\", expected a whole number from 1 to 1024"},
+           {"compare --data nowhere", "nowhere: cannot be read as a directory"},
+           {"compare --data .", "train-images-idx3-ubyte"},
+           {"compare --scenario quick.json --json no/where.json", "--json: "},
+           {"compare --scenario quick.json --csv -", "--csv: found \"-\", expected the name of a file"},
+           {"compare --scenario quick.json --cache bad.json/x", "--cache: bad.json/x"},
+           {"scenarios nope", "found \"nope\""}}) {
+    const outcome got = lab.run(arguments + " 2>&1 >/dev/null");
+    EXPECT_EQ(got.status, 2) << arguments;
+    EXPECT_TRUE(got.text.starts_with("rubato-lab: ")) << got.text;
+    EXPECT_NE(got.text.find(message), std::string::npos) << got.text;
+    EXPECT_EQ(std::count(got.text.begin(), got.text.end(), '\n'), 1) << got.text;
+  }
+}
+
+TEST(LabProgram, ARefusedRequestLeavesNothingBehind) {
+  const lab_program lab;
+  EXPECT_EQ(lab.compare("--json a.json --csv no/where.csv 2>&1").status, 2);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator{lab.folder.path()}, {}), 1);  // quick.json
+}
+
+}  // namespace

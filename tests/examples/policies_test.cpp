@@ -1,0 +1,83 @@
+#include "../../examples/lab/policies.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "../../examples/support/user_error.hpp"
+#include "temporary_directory.hpp"
+
+namespace {
+
+using namespace rubato::lab;
+
+std::string describe(const std::string& name) { return parse_policy(name).policy.describe().json; }
+
+std::string refusal(const std::string& list, bool tunable = false) {
+  return rubato::test::message_of<rubato::support::user_error>([&] { return parse_policies(list, tunable); });
+}
+
+TEST(Policies, EveryVariantParsesAndPrintsItself) {
+  for (const rule& each : rules())
+    for (const auto& name : each.variants) {
+      const named_policy parsed = parse_policy(name);
+      EXPECT_EQ(parsed.name, name);
+      EXPECT_FALSE(parsed.policy.describe().line.empty());
+      EXPECT_EQ(nlohmann::json::parse(describe(parsed.name)).at("kind"), parsed.policy.kind());
+      EXPECT_EQ(parsed.policy.kind(), each.name);
+    }
+}
+
+TEST(Policies, NamesMeanWhatTheySay) {
+  EXPECT_EQ(describe("bsp"), R"({"kind":"bsp","aggregate":"mean"})");
+  EXPECT_EQ(describe("bsp:mean"), describe("bsp"));
+  EXPECT_EQ(describe("bsp:sum"), R"({"kind":"bsp","aggregate":"sum"})");
+  EXPECT_EQ(describe("asp"), R"({"kind":"asp"})");
+  EXPECT_EQ(describe("ssp:0"), R"({"kind":"ssp","staleness":0})");
+  EXPECT_EQ(describe("ssp:inf"), R"({"kind":"ssp","staleness":null})");
+}
+
+// Zhu et al. hold a worker when its lead equals s, we when it exceeds s.
+TEST(Policies, RlpConventionIsOneLess) {
+  EXPECT_EQ(describe("ssp:3:rlp"), describe("ssp:2"));
+  EXPECT_EQ(describe("ssp:1:rlp"), describe("ssp:0"));
+}
+
+TEST(Policies, BadNamesAreRefusedWithWhatIsKnown) {
+  const std::string known = "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp";
+  EXPECT_EQ(refusal("bps"), "--policies: found \"bps\", expected one of " + known);
+  EXPECT_EQ(refusal(""), "--policies: found \"\", expected one of " + known);
+  EXPECT_EQ(refusal("asp,,bsp"), "--policies: found \"\", expected one of " + known);
+  const auto bad = [&](const std::string& name, const std::string& what) {
+    EXPECT_EQ(refusal("asp," + name), "--policies: \"" + name + "\": " + what + " (known: " + known + ")");
+  };
+  bad("bsp:median", "found \"median\", expected mean or sum");
+  bad("bsp:sum:2", "found \"2\", expected nothing more");
+  bad("asp:1", "found \"1\", expected nothing more");
+  bad("ssp:", "found \"\", expected a number of steps, or inf");
+  bad("ssp:-1", "found \"-1\", expected a number of steps, or inf");
+  bad("ssp:3.5", "found \"3.5\", expected a number of steps, or inf");
+  bad("ssp:99999999999", "found \"99999999999\", expected a number of steps, or inf");
+  bad("ssp:inf:rlp", "found \"inf\", expected a number of steps");
+  bad("ssp:3:ho", "found \"ho\", expected rlp or nothing");
+  bad("ssp:0:rlp", "found \"0\", expected at least 1 with rlp: nobody could ever run");
+  bad("ssp:3:rlp:x", "found \"x\", expected nothing more");
+}
+
+TEST(Policies, ListKeepsOrderAndRefusesRepeats) {
+  const auto list = parse_policies("ssp:3,bsp", false);
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0].name, "ssp:3");
+  EXPECT_EQ(list[1].name, "bsp");
+  EXPECT_EQ(refusal("asp,bsp,asp"), "--policies: found \"asp\" twice, expected it once");
+}
+
+TEST(Policies, OnlyTuningFindsAParameterByItself) {
+  EXPECT_EQ(refusal("ssp"),
+            "--policies: found \"ssp\", expected ssp:S|ssp:inf|ssp:S:rlp (only --tune finds the parameter by itself)");
+  const auto list = parse_policies("ssp,ssp:3,asp,bsp", true);
+  EXPECT_EQ(list[0].candidates.size(), 6u);
+  for (const std::size_t fixed : {1u, 2u, 3u}) EXPECT_EQ(list[fixed].candidates.size(), 1u);
+}
+
+}  // namespace

@@ -1,0 +1,101 @@
+#include "../../examples/lab/result_cache.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <rubato/sync/asp.hpp>
+#include <rubato/sync/ssp.hpp>
+
+#include "../../examples/lab/report.hpp"
+#include "../../examples/support/user_error.hpp"
+#include "lab_bench.hpp"
+#include "temporary_directory.hpp"
+
+namespace {
+
+using namespace rubato::lab;
+using rubato::test::lab_bench;
+using rubato::test::quick;
+using rubato::test::temporary_directory;
+
+std::string content(const std::filesystem::path& file) {
+  std::ifstream stream{file, std::ios::binary};
+  return {std::istreambuf_iterator<char>{stream}, {}};
+}
+
+TEST(ResultCache, ASecondComparisonRunsNothingAndSaysTheSame) {
+  temporary_directory folder;
+  lab_bench bench;
+  const auto asked = quick("bsp:mean,asp", 5);
+  std::string first, stored;
+  {
+    result_cache cache{folder.path(), "v"};
+    first = to_json(bench.compare(asked, cache)).dump();
+    stored = content(folder.path() / "v.jsonl");
+    EXPECT_EQ(std::ranges::count(stored, '\n'), 10);
+  }
+  result_cache cache{folder.path(), "v"};
+  EXPECT_EQ(to_json(bench.compare(asked, cache)).dump(), first);
+  EXPECT_EQ(content(folder.path() / "v.jsonl"), stored);
+}
+
+TEST(ResultCache, ATornLineCostsOneRun) {
+  temporary_directory folder;
+  lab_bench bench;
+  const auto asked = quick("asp", 4);
+  const auto file = folder.path() / "v.jsonl";
+  std::string first;
+  {
+    result_cache cache{folder.path(), "v"};
+    first = to_json(bench.compare(asked, cache)).dump();
+  }
+  const std::string whole = content(file);
+  std::filesystem::resize_file(file, whole.size() - 20);
+  for (int round = 0; round < 2; ++round) {
+    result_cache cache{folder.path(), "v"};
+    EXPECT_EQ(to_json(bench.compare(asked, cache)).dump(), first);
+  }
+  EXPECT_EQ(content(file),
+            whole.substr(0, whole.size() - 20) + "\n" + whole.substr(whole.rfind('\n', whole.size() - 2) + 1));
+}
+
+TEST(ResultCache, LinesOfNoMeaningArePassedOver) {
+  temporary_directory folder;
+  folder.write("v.jsonl", "\n[]\n{\"key\": 1}\n{\"key\": {}, \"result\": {\"time\": \"x\"}}\nnonsense\n");
+  result_cache cache{folder.path(), "v"};
+  EXPECT_FALSE(cache.find("{}"));
+}
+
+TEST(ResultCache, VersionsAreApart) {
+  temporary_directory folder;
+  {
+    result_cache cache{folder.path(), "a"};
+    cache.store("{}", {.time = 2, .end = "reached"});
+  }
+  EXPECT_EQ((result_cache{folder.path(), "a"}).find("{}")->time, 2);
+  EXPECT_FALSE((result_cache{folder.path(), "b"}).find("{}"));
+}
+
+TEST(ResultCache, KeyDependsOnSettingDataPolicyAndSeed) {
+  const setting plain{quick("asp", 1).scenario, 0};
+  const std::string key = result_key(plain, 1, rubato::asp{}, 1);
+  EXPECT_NE(key, result_key(plain, 2, rubato::asp{}, 1));
+  EXPECT_NE(key, result_key(plain, 1, rubato::asp{}, 2));
+  EXPECT_NE(key, result_key(plain, 1, rubato::ssp{}, 1));
+  EXPECT_NE(key, result_key({plain.scenario, 1}, 1, rubato::asp{}, 1));
+  setting other = plain;
+  other.scenario.run.learning_rate.base *= 2;
+  EXPECT_NE(key, result_key(other, 1, rubato::asp{}, 1));
+  other = plain;
+  other.scenario.name = "another";
+  EXPECT_EQ(key, result_key(other, 1, rubato::asp{}, 1));
+}
+
+TEST(ResultCache, RefusesAFolderThatItCannotUse) {
+  temporary_directory folder;
+  folder.write("file", "");
+  EXPECT_THROW(result_cache(folder.path() / "file" / "below", "v"), rubato::support::user_error);
+}
+
+}  // namespace

@@ -1,0 +1,118 @@
+#include "../../examples/support/scenario_files.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "../../examples/support/user_error.hpp"
+#include "source_directory.hpp"
+#include "temporary_directory.hpp"
+
+namespace {
+
+using namespace rubato::support;
+using namespace rubato::sim;
+using rubato::test::message_of;
+using rubato::test::temporary_directory;
+
+const auto shipped = rubato::test::source_directory / "examples/lab/scenarios";
+
+scenario load(const std::string& name) { return find_scenario(name, shipped); }
+
+TEST(ShippedScenarios, AreThoseDocumented) {
+  EXPECT_EQ(scenario_names(shipped),
+            (std::vector<std::string>{"ideal", "link", "paper", "paper-literal", "shared4", "table1", "table1-ideal"}));
+}
+
+TEST(ShippedScenarios, CarryTheirFileNameAndADescription) {
+  for (const auto& name : scenario_names(shipped)) {
+    EXPECT_EQ(load(name).name, name);
+    EXPECT_GT(load(name).description.size(), 60u) << name;
+  }
+}
+
+TEST(ShippedScenarios, RoundTrip) {
+  for (const auto& name : scenario_names(shipped)) {
+    const auto loaded = load(name);
+    EXPECT_EQ(read_scenario(to_json(loaded).dump(), name), loaded);
+  }
+}
+
+TEST(ShippedScenarios, AreWhatTheSimulatorTakes) {
+  for (const auto& name : scenario_names(shipped)) {
+    const auto s = load(name);
+    EXPECT_EQ(problem(s.cluster), "") << name;
+    EXPECT_EQ(problem(s.run), "") << name;
+    EXPECT_EQ(problem(s.sgd), nullptr) << name;
+  }
+}
+
+TEST(ShippedScenarios, ShareTheStudysSetUp) {
+  for (const auto& name : scenario_names(shipped)) {
+    const auto s = load(name);
+    EXPECT_EQ(s.cluster.workers, 10u) << name;
+    EXPECT_EQ(s.cluster.jitter, 0.05) << name;
+    EXPECT_EQ(s.run.batch, 16u) << name;
+    EXPECT_EQ(s.hidden_layers, (std::vector<std::uint32_t>{0, 1, 2, 3})) << name;
+    EXPECT_EQ(s.run.target_accuracy, 0.88) << name;
+    EXPECT_EQ(s.sgd.validation_samples, 1'000u) << name;
+    EXPECT_EQ(s.sgd.data_fraction, 0.5) << name;
+    EXPECT_EQ(s.run.evaluate_every, 20u) << name;
+    EXPECT_EQ(s.sgd.momentum, 0) << name;
+    EXPECT_EQ(s.run.stop, stop_rule::target) << name;
+    const bool literal = name == "paper-literal";
+    EXPECT_EQ(s.run.learning_rate.base, literal ? 0.01 : 0.03) << name;
+    EXPECT_EQ(s.sgd.input, literal ? input_scale::unit : input_scale::standardised) << name;
+  }
+}
+
+TEST(ShippedScenarios, DifferWhereTheyShould) {
+  EXPECT_EQ(load("paper").cluster.cores, 1u);
+  EXPECT_EQ(load("shared4").cluster.cores, 4u);
+  EXPECT_EQ(load("table1").cluster.cores, 4u);
+  for (const auto* name : {"paper-literal", "link", "ideal", "table1-ideal"}) EXPECT_EQ(load(name).cluster.cores, 0u);
+  for (const auto* name : {"paper", "shared4", "link", "paper-literal"}) {
+    EXPECT_EQ(load(name).cluster.stragglers.kind, straggler_kind::fixed);
+    EXPECT_EQ(load(name).cluster.stragglers.probability, 0.3);
+  }
+  for (const auto* name : {"ideal", "table1", "table1-ideal"})
+    EXPECT_EQ(load(name).cluster.stragglers.kind, straggler_kind::none);
+  const auto link = load("link").cluster.link;
+  EXPECT_EQ(2 * (link.model_size / link.bandwidth + link.latency), 0.5);  // a pull and a push alone
+  const std::vector<double> times{9.17, 10.103, 4.37, 4.47, 4.57, 15.39, 22.189, 5.31, 4.97, 5.07};
+  EXPECT_EQ(load("table1").cluster.step_time, times);
+  EXPECT_EQ(load("table1-ideal").cluster.step_time, times);
+}
+
+TEST(FindScenario, TakesAFileOrAName) {
+  EXPECT_EQ(find_scenario((shipped / "paper.json").string(), "/nowhere"), load("paper"));
+}
+
+TEST(FindScenario, RefusesAnUnknownNameListingTheKnown) {
+  EXPECT_EQ(message_of<user_error>([] { return load("papper"); }),
+            "--scenario: found \"papper\", expected a .json file or one of ideal, link, paper, paper-literal, shared4, "
+            "table1, table1-ideal");
+}
+
+TEST(LoadScenario, NamesTheFileInEveryRefusal) {
+  const temporary_directory d;
+  d.write("bad.json", "{\n\"name\": \"x\",\n\"workers\": 0}");
+  d.write("syntax.json", "{\n\"name\" 3}");
+  d.write("huge.json", std::string(2u << 20, ' '));
+  const auto refusal = [&](const std::string& name) {
+    const auto file = d.path() / name;
+    const std::string message = message_of<user_error>([&] { return load_scenario(file); });
+    EXPECT_TRUE(message.starts_with(file.string() + ": ")) << message;
+    return message.substr(std::min(message.size(), file.string().size() + 2));
+  };
+  EXPECT_EQ(refusal("bad.json"), "workers: found 0, expected a whole number from 1 to 10000");
+  EXPECT_TRUE(refusal("syntax.json").starts_with("line 2, byte 10: ")) << refusal("syntax.json");
+  EXPECT_EQ(refusal("huge.json"), "found more than 1048576 bytes, expected at most that");
+  EXPECT_EQ(refusal("none.json"), "found no such file, expected a scenario (JSON)");
+  std::filesystem::create_directory(d.path() / "folder.json");
+  EXPECT_EQ(refusal("folder.json"), "found a directory, expected a scenario (JSON)");
+}
+
+}  // namespace

@@ -1,0 +1,11 @@
+#include "../../examples/support/user_error.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+TEST(UserError, MessageIsOneLineWithoutControlCharacters) {
+  EXPECT_STREQ(rubato::support::user_error{"a\nb\x1b[2Jc\td"}.what(), "a?b?[2Jc?d");
+}
+
+}  // namespace

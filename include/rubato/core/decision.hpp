@@ -20,9 +20,9 @@ enum class release_order : std::uint8_t {
 
 /// A policy's answer: one verb for release, and what goes with it.
 ///
-/// Effects come in the order exclude/readmit (the policy is then asked again and the rest of this answer is void), flush,
-/// cancel, re-base, release. `all`, `up_to_clock` and `contributors` go out in park order. The submitter is parked before
-/// the policy is asked and counts among the parked. Parts that were not set have no effect.
+/// Effects come in the order exclude/readmit (the policy is then asked again and the rest of this answer is void),
+/// flush, cancel, re-base, release. `all`, `up_to_clock` and `contributors` go out in park order. The submitter is
+/// parked before the policy is asked and counts among the parked. Parts that were not set have no effect.
 ///
 ///     return decision::all().with_flush(1.0F).with_wake_at(what.now + 0.5);
 struct decision {
@@ -44,6 +44,16 @@ struct decision {
   clock_type rebase_bound = unbounded;
   double wake_at = std::numeric_limits<double>::infinity();
 
+ private:
+  // Defined before its uses: clang 14 needs that in constant expressions.
+  template <class Change>
+  [[nodiscard]] constexpr decision with(Change&& change) const noexcept {
+    decision d = *this;
+    change(d);
+    return d;
+  }
+
+ public:
   /// Nobody.
   [[nodiscard]] static constexpr decision hold() noexcept { return {}; }
   /// The worker whose push it is, if it is parked.
@@ -96,14 +106,6 @@ struct decision {
   /// Re-bases the clocks to a tighter bound, as switch_to does.
   [[nodiscard]] constexpr decision with_rebase(clock_type bound) const noexcept {
     return with([&](decision& d) { d.rebases = true, d.rebase_bound = bound; });
-  }
-
- private:
-  template <class Change>
-  [[nodiscard]] constexpr decision with(Change&& change) const noexcept {
-    decision d = *this;
-    change(d);
-    return d;
   }
 };
 

@@ -77,8 +77,8 @@ stage_asan() {
 
 only=()
 while (($# > 0)); do
-  if [[ $1 != --only || $# -lt 2 || " ${stages[*]} " != *" $2 "* ]]; then
-    printf 'usage: tests/run.sh [--only STAGE]...   stages: %s\n' "${stages[*]}" >&2
+  if [[ $1 != --only || $# -lt 2 || " ${stages[*]} ${by_name[*]} " != *" $2 "* ]]; then
+    printf 'usage: tests/run.sh [--only STAGE]...   stages: %s\n' "${stages[*]} ${by_name[*]}" >&2
     exit 2
   fi
   only+=("$2")

@@ -34,8 +34,8 @@ std::vector<json> events_of(const chrome_trace& trace, std::string_view phase) {
 }
 
 TEST(ChromeTrace, GoldenBytes) {
-  host<chrome_trace> h{bsp{}, 2,
-                       chrome_trace{{.workers = 2, .microseconds_per_unit = 1e3, .process = "a \"run\"", .policy = "bsp"}}};
+  host<chrome_trace> h{
+      bsp{}, 2, chrome_trace{{.workers = 2, .microseconds_per_unit = 1e3, .process = "a \"run\"", .policy = "bsp"}}};
   EXPECT_EQ(h.join(0, 0.0), errc::ok);
   EXPECT_EQ(h.join(1, 0.5), errc::ok);
   h.step(0, 1.5, 1.625, 2.25F);

@@ -37,10 +37,9 @@ TEST(JsonWriter, Nesting) {
 }
 
 TEST(JsonWriter, NewLinesComeAfterTheComma) {
-  EXPECT_EQ(written([](auto& json) {
-              json.begin_array().new_line().value(1).new_line().value(2).new_line().end_array();
-            }),
-            "[\n1,\n2\n]");
+  EXPECT_EQ(
+      written([](auto& json) { json.begin_array().new_line().value(1).new_line().value(2).new_line().end_array(); }),
+      "[\n1,\n2\n]");
 }
 
 TEST(JsonWriter, Escapes) {

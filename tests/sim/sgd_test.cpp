@@ -79,8 +79,7 @@ TEST_P(sgd_gradient, GradientMatchesFiniteDifferences) {
     return (above - below) / (2 * step);
   };
   for (std::size_t layer = 0; layer < at.weights.size(); ++layer) {
-    for (std::size_t i = 0; i < at.weights[layer].size(); ++i)
-      expected.weights[layer][i] = slope(at.weights[layer][i]);
+    for (std::size_t i = 0; i < at.weights[layer].size(); ++i) expected.weights[layer][i] = slope(at.weights[layer][i]);
     for (std::size_t i = 0; i < at.biases[layer].size(); ++i) expected.biases[layer][i] = slope(at.biases[layer][i]);
   }
 

@@ -48,7 +48,7 @@ TEST(sparse_rows, TransposeSwapsRowsAndColumns) {
   sparse_rows columns;
   columns.transpose_of(rows, images.inputs);
   ASSERT_EQ(columns.rows(), images.inputs);
-  ASSERT_EQ(columns.index.size(), rows.index.size());
+  ASSERT_EQ(columns.entries(), rows.entries());
   for (std::size_t pixel = 0; pixel < images.inputs; ++pixel)
     for (std::size_t j = columns.begin[pixel]; j < columns.begin[pixel + 1]; ++j) {
       EXPECT_EQ(columns.value[j], 2.0F * static_cast<float>(images.view().image(columns.index[j])[pixel]));

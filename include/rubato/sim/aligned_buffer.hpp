@@ -24,7 +24,7 @@ class aligned_buffer {
   /// At least `size` floats; on growth all become zero, otherwise nothing changes.
   void ensure(std::size_t size) {
     if (size <= size_) return;
-    data_.reset(static_cast<float*>(::operator new(size * sizeof(float), std::align_val_t{alignment})));
+    data_.reset(static_cast<float*>(::operator new (size * sizeof(float), std::align_val_t{alignment})));
     size_ = size;
     clear();
   }
@@ -37,7 +37,7 @@ class aligned_buffer {
 
  private:
   struct deleter {
-    void operator()(float* pointer) const noexcept { ::operator delete(pointer, std::align_val_t{alignment}); }
+    void operator()(float* pointer) const noexcept { ::operator delete (pointer, std::align_val_t{alignment}); }
   };
   std::unique_ptr<float[], deleter> data_;
   std::size_t size_ = 0;

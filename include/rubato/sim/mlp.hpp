@@ -87,8 +87,7 @@ struct mlp_pass {
 ///         networks", AISTATS 2010, eq. 16
 class mlp {
  public:
-  mlp(const mlp_shape& shape, const kernels::kernel_set& kernel) noexcept
-      : shape_{shape}, kernel_{&kernel} {
+  mlp(const mlp_shape& shape, const kernels::kernel_set& kernel) noexcept : shape_{shape}, kernel_{&kernel} {
     for (std::uint32_t layer = 0; layer <= shape_.hidden; ++layer) {
       weights_[layer] = size_;
       size_ += layer == 0 ? shape_.inputs * padded(width(0)) : weight_rows(layer) * weight_stride(layer);
@@ -117,7 +116,8 @@ class mlp {
   /// Layer l takes its randomness from stream first_stream + l.
   void initialise(float* parameters, std::uint64_t seed, std::uint64_t first_stream) const {
     for (std::uint32_t layer = 0; layer <= shape_.hidden; ++layer) {
-      const auto step = static_cast<float>(std::sqrt(6.0 / static_cast<double>(fan_in(layer) + width(layer))) * 0x1p-31);
+      const auto step =
+          static_cast<float>(std::sqrt(6.0 / static_cast<double>(fan_in(layer) + width(layer))) * 0x1p-31);
       float* weights = parameters + weights_[layer];
       std::array<std::uint32_t, 4> word{};
       std::uint64_t drawn = 0;
@@ -153,8 +153,8 @@ class mlp {
         kernel_->multiply_transposed(out, stride(layer), count, fours(width(layer)), in, stride(layer - 1),
                                      padded(width(layer - 1)), weights, weight_stride(layer));
       else
-        kernel_->multiply(out, stride(layer), count, padded(width(layer)), {in, stride(layer - 1), 1},
-                          width(layer - 1), weights, weight_stride(layer), 1);
+        kernel_->multiply(out, stride(layer), count, padded(width(layer)), {in, stride(layer - 1), 1}, width(layer - 1),
+                          weights, weight_stride(layer), 1);
     }
   }
 

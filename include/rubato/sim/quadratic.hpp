@@ -19,9 +19,9 @@ namespace rubato::inline RUBATO_ABI::sim {
 
 struct quadratic_options {
   std::uint32_t dimension = 8;  ///< number of parameters
-  double condition = 10;        ///< largest over smallest curvature, at least 1; the curvatures are spaced evenly in log
-  double noise = 0.1;           ///< standard deviation of one sample's gradient, per parameter
-  double momentum = 0;          ///< in [0, 1)
+  double condition = 10;  ///< largest over smallest curvature, at least 1; the curvatures are spaced evenly in log
+  double noise = 0.1;     ///< standard deviation of one sample's gradient, per parameter
+  double momentum = 0;    ///< in [0, 1)
 };
 
 /// What is wrong with the options, or nullptr.

@@ -94,8 +94,7 @@ class sgd_objective {
         data_{&data},
         kernel_{options.instructions == instruction_set::native ? &kernels::native() : &kernels::portable::set},
         map_{pixel_map_for(options.input, data.training)},
-        mlp_{{data.training.inputs(), options.hidden_layers, options.hidden_units, data.training.classes()},
-             *kernel_},
+        mlp_{{data.training.inputs(), options.hidden_layers, options.hidden_units, data.training.classes()}, *kernel_},
         parameters_(mlp_.size()),
         velocity_(options.momentum > 0 ? mlp_.size() : 0) {
     RUBATO_ASSERT(problem(options, data) == nullptr, "sgd_objective: bad options or data");
@@ -150,11 +149,14 @@ class sgd_objective {
     float* logits = to.pass.activation[mlp_.hidden()];
     const std::size_t stride = mlp_.stride(mlp_.hidden());
     for (std::size_t row = 0; row < batch; ++row)
-      loss += kernel_->softmax(logits + row * stride, data_->training.classes(), to.input.labels[row],
-                               1 / static_cast<float>(batch)).loss;
+      loss += kernel_
+                  ->softmax(logits + row * stride, data_->training.classes(), to.input.labels[row],
+                            1 / static_cast<float>(batch))
+                  .loss;
     mlp_.backward(parameters_.data(), batch, to.pass);
 
-    const float norm = options_.gradient_norm ? norm_(mlp_, to.input, to.pass, map_, data_->training.inputs(), *kernel_) : 0;
+    const float norm =
+        options_.gradient_norm ? norm_(mlp_, to.input, to.pass, map_, data_->training.inputs(), *kernel_) : 0;
     return {handle, static_cast<float>(loss / batch), norm, batch};
   }
 
@@ -167,8 +169,7 @@ class sgd_objective {
       const double scale = heavy ? double{part.weight} : -learning_rate * double{part.weight};
       mlp_.accumulate(target, static_cast<float>(scale), from.input, from.pass, transposed_);
     }
-    if (heavy)
-      kernel_->add(parameters_.data(), velocity_.data(), mlp_.size(), static_cast<float>(-learning_rate));
+    if (heavy) kernel_->add(parameters_.data(), velocity_.data(), mlp_.size(), static_cast<float>(-learning_rate));
 
     if (++updates_ % rebase_period == 0 && options_.input == input_scale::standardised) {
       mlp_.rebase(parameters_.data());

@@ -92,7 +92,7 @@ class sparse_images {
 
 /// A sparse matrix under construction: the non-zero inputs of a batch, or their transpose.
 ///
-/// Capacity is kept by clear(), so a warm matrix allocates nothing.
+/// index and value only ever grow, and hold entries() numbers that count: a warm matrix neither allocates nor clears.
 /// Tests   tests/sim/sparse_images_test.cpp: TransposeSwapsRowsAndColumns
 struct sparse_rows {
   std::vector<std::uint32_t> begin{0};
@@ -100,34 +100,30 @@ struct sparse_rows {
   std::vector<float> value;
 
   [[nodiscard]] std::uint32_t rows() const noexcept { return static_cast<std::uint32_t>(begin.size() - 1); }
+  [[nodiscard]] std::uint32_t entries() const noexcept { return begin.back(); }
   [[nodiscard]] kernels::sparse_view view(std::size_t first = 0) const noexcept {
     return {begin.data() + first, index.data(), value.data()};
   }
 
-  void clear() {
-    begin.resize(1);
-    index.clear();
-    value.clear();
-  }
+  void clear() { begin.resize(1); }
 
   /// One more row: the pixels of a sample times `scale`.
   void append(const sparse_images& images, std::uint32_t sample, float scale, const kernels::kernel_set& kernel) {
     const std::uint32_t count = images.nonzero(sample);
-    const std::size_t old = index.size();
-    index.insert(index.end(), images.index(sample), images.index(sample) + count);
-    value.resize(index.size());
+    const std::uint32_t old = entries();
+    make_room(old + count);
+    std::copy_n(images.index(sample), count, index.data() + old);
     kernel.widen(images.value(sample), count, scale, value.data() + old);
-    begin.push_back(static_cast<std::uint32_t>(index.size()));
+    begin.push_back(old + count);
   }
 
   /// Becomes the transpose of `other`, which has `columns` columns and at most 65,535 rows.
   void transpose_of(const sparse_rows& other, std::size_t columns) {
     begin.assign(columns + 1, 0);
-    index.resize(other.index.size());
-    value.resize(other.value.size());
+    make_room(other.entries());
 
     // Counting sort: begin[c] is first the size of column c, then its end, and at last, counted down, its start.
-    for (const std::uint16_t column : other.index) ++begin[column];
+    for (std::uint32_t j = 0; j < other.entries(); ++j) ++begin[other.index[j]];
     std::uint32_t sum = 0;
     for (std::uint32_t& count : begin) count = sum += count;
     for (std::uint32_t row = other.rows(); row > 0;) {
@@ -138,6 +134,13 @@ struct sparse_rows {
         value[place] = other.value[j];
       }
     }
+  }
+
+ private:
+  void make_room(std::size_t count) {
+    if (count <= index.size()) return;
+    index.resize(count);
+    value.resize(count);
   }
 };
 

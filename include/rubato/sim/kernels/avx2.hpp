@@ -22,8 +22,7 @@ RUBATO_DETAIL_AVX2 inline void widen(const std::uint8_t* bytes, std::size_t coun
   std::size_t i = 0;
   for (; i + 8 <= count; i += 8) {
     const __m128i eight = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes + i));
-    _mm256_storeu_ps(out + i,
-                     _mm256_mul_ps(_mm256_set1_ps(scale), _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(eight))));
+    _mm256_storeu_ps(out + i, _mm256_mul_ps(_mm256_set1_ps(scale), _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(eight))));
   }
   for (; i < count; ++i) out[i] = scale * static_cast<float>(bytes[i]);
 }
@@ -151,12 +150,23 @@ RUBATO_DETAIL_AVX2 inline void multiply(float* c, std::size_t c_stride, std::siz
     float* to = c + row * c_stride + column;
     const strided_view rest{x.data + row * x.row_step, x.row_step, x.column_step};
     switch (rows - row) {
-      case 5: multiply_tile<5>(to, c_stride, rest, depth, panel, y_stride, scale); break;
-      case 4: multiply_tile<4>(to, c_stride, rest, depth, panel, y_stride, scale); break;
-      case 3: multiply_tile<3>(to, c_stride, rest, depth, panel, y_stride, scale); break;
-      case 2: multiply_tile<2>(to, c_stride, rest, depth, panel, y_stride, scale); break;
-      case 1: multiply_tile<1>(to, c_stride, rest, depth, panel, y_stride, scale); break;
-      default: break;
+      case 5:
+        multiply_tile<5>(to, c_stride, rest, depth, panel, y_stride, scale);
+        break;
+      case 4:
+        multiply_tile<4>(to, c_stride, rest, depth, panel, y_stride, scale);
+        break;
+      case 3:
+        multiply_tile<3>(to, c_stride, rest, depth, panel, y_stride, scale);
+        break;
+      case 2:
+        multiply_tile<2>(to, c_stride, rest, depth, panel, y_stride, scale);
+        break;
+      case 1:
+        multiply_tile<1>(to, c_stride, rest, depth, panel, y_stride, scale);
+        break;
+      default:
+        break;
     }
   }
 }
@@ -239,8 +249,8 @@ RUBATO_DETAIL_AVX2_TILE inline __m256 exponential(__m256 x) {
 
 // Lanes below `classes` of the eight that start at `first`.
 RUBATO_DETAIL_AVX2_TILE inline __m256 lanes(std::size_t first, std::size_t classes) {
-  const __m256i lane = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
-                                        _mm256_set1_epi32(static_cast<int>(first)));
+  const __m256i lane =
+      _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(static_cast<int>(first)));
   return _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(classes)), lane));
 }
 
@@ -288,8 +298,8 @@ RUBATO_DETAIL_AVX2 inline void add(float* y, const float* x, std::size_t count, 
     _mm256_storeu_ps(y + i, _mm256_fmadd_ps(_mm256_set1_ps(factor), _mm256_loadu_ps(x + i), _mm256_loadu_ps(y + i)));
 }
 
-inline constexpr kernel_set set{"avx2+fma", widen, sparse_multiply, sparse_outer, multiply, multiply_transposed,
-                                relu,       relu_gradient, softmax, scale, add};
+inline constexpr kernel_set set{"avx2+fma", widen,         sparse_multiply, sparse_outer, multiply, multiply_transposed,
+                                relu,       relu_gradient, softmax,         scale,        add};
 
 /// The set if this processor can run it, else nullptr.
 [[nodiscard]] inline const kernel_set* available() noexcept {

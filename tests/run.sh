@@ -30,7 +30,8 @@ fix_addresses() {
 programs='[0-9][0-9]_[a-z_]+'
 
 # The stages, the quickest to fail first. Label `tree`: checks of the source tree, the same in every preset.
-stages=(layers headers tree noexcept tsan release clang asan)
+stages=(layers headers tree noexcept release tsan)
+by_name=(clang asan)  # on request (--only): they need longer than a fresh clone should
 
 stage_layers() {
   python3 tests/layers/check.py

@@ -79,6 +79,17 @@ TEST(sgd_determinism, WorkersAndStepsDrawDifferentBatches) {
   EXPECT_NE(drawn(0, 0), drawn(0, 1));
 }
 
+TEST(sgd_determinism, ConsecutiveStepsShareNoDraws) {
+  sgd_objective net{small(0), data()};
+  const auto first = net.samples(0, 0, 200);
+  const std::vector<std::uint32_t> before{first.begin(), first.end()};
+  const auto after = net.samples(0, 1, 200);
+  for (std::size_t shift = 0; shift < 150; ++shift) {
+    const bool equal = std::equal(before.begin() + static_cast<std::ptrdiff_t>(shift), before.end(), after.begin());
+    EXPECT_FALSE(equal) << shift;
+  }
+}
+
 TEST(sgd_determinism, PendingGradientsDoNotChangeEachOther) {
   sgd_objective quiet{small(2), data()};
   sgd_objective busy{small(2), data()};

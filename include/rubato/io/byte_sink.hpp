@@ -11,8 +11,8 @@
 
 namespace rubato::inline RUBATO_ABI {
 
-/// Takes bytes: where everything in io/ writes to. The bytes are valid during the call only. Satisfied by atomic_file, and
-/// by any callable that does not throw, such as
+/// Takes bytes: where everything in io/ writes to. The bytes are valid during the call only. Satisfied by atomic_file,
+/// and by any callable that does not throw, such as
 ///
 ///     [&](std::string_view bytes) noexcept { std::fwrite(bytes.data(), 1, bytes.size(), stream); }
 ///

@@ -38,8 +38,8 @@ struct chrome_trace_options {
 ///     server    admit -> commit       args: verdict
 ///     wait      commit -> release, join -> release      args: clock
 ///
-/// Marks on a worker's thread: dropped gradients, cancel, exclude, readmit, join, departures, refused, abandoned, and what the
-/// guard or a clamp did to it. On the policy's thread, workers + 1: flush, discard, policy changes, adjustments that
+/// Marks on a worker's thread: dropped gradients, cancel, exclude, readmit, join, departures, refused, abandoned, and
+/// what the guard or a clamp did to it. On the policy's thread, workers + 1: flush, discard, policy changes, adjustments that
 /// concern nobody in particular. Spans that are open when it is written end at the latest time seen, with "open": true.
 ///
 /// Times are whole microseconds, so that a span ends exactly where the next begins (Perfetto drops overlapping ones);
@@ -224,7 +224,8 @@ class chrome_trace {
     curve& c = curves_[static_cast<std::size_t>(which)];
     if (!c.latest.name.empty() && c.latest.number == value) return;
     if (c.waiting && c.latest.start != latest_) push(c.latest);
-    c.latest = {.start = latest_, .name = names[static_cast<std::size_t>(which)], .number = value, .what = span::counter};
+    const std::string_view name = names[static_cast<std::size_t>(which)];
+    c.latest = {.start = latest_, .name = name, .number = value, .what = span::counter};
     c.waiting = true;
   }
 

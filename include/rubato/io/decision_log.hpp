@@ -19,13 +19,13 @@ namespace rubato::inline RUBATO_ABI {
 ///     ...
 ///     auto bytes = sync.watcher().sink().commit();
 ///
-/// The first line is {"format":"rubato.decisions","version":1,"policy":"ssp: ...","describe":{...}}. Each other line has
+/// The first line is {"format":"rubato.decisions","version":1,"policy":"ssp: ...","describe":{...}}. Each other one has
 /// `now` (the host's time; null before the first), `what`, and what means something for that kind:
 ///
 ///     join               worker, incarnation
 ///     depart             worker, incarnation, why (leave | death | done), clock
-///     admit              worker, incarnation, step, clock, verdict, because (drop), round (accumulate), weight (not drop),
-///                        staleness, loss
+///     admit              worker, incarnation, step, clock, verdict, because (drop), round (accumulate),
+///                        weight (not drop), staleness, loss
 ///     commit             worker, incarnation, step, clock, verdict, because (drop, or failed)
 ///     release            worker, incarnation, clock, batch (0: the host's), lr_scale
 ///     flush, discard     round, count (gradients), scale (flush), because (discard)
@@ -35,7 +35,7 @@ namespace rubato::inline RUBATO_ABI {
 ///     adjust             worker, incarnation, clock (all three if it is about one), because
 ///     change_policy      nothing more; policy() adds a line {"now":...,"what":"policy","policy":...,"describe":...}
 ///
-/// and, in every kind, `version` (updates that are in; in a release that of its grant) and `parked` (who waits afterwards).
+/// and, in every kind, `version` (updates that are in; of a release: that of its grant) and `parked` (how many wait).
 /// Readers should accept further members; `version` of the first line grows when a meaning changes.
 ///
 /// Bytes   the same for the same calls on every machine. About 150 bytes a line, two to four lines a push.
@@ -103,7 +103,9 @@ class decision_log {
         break;
       case kind::release: json.member("clock", r.clock).member("batch", r.count).member("lr_scale", r.value); break;
       case kind::flush: json.member("round", r.round).member("count", r.count).member("scale", r.value); break;
-      case kind::discard: json.member("round", r.round).member("count", r.count).member("because", name(r.because)); break;
+      case kind::discard:
+        json.member("round", r.round).member("count", r.count).member("because", name(r.because));
+        break;
       case kind::cancel:
       case kind::exclude:
       case kind::readmit: json.member("clock", r.clock); break;

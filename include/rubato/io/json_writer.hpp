@@ -16,7 +16,7 @@ namespace rubato::inline RUBATO_ABI {
 /// Writes JSON text (RFC 8259) piece by piece; commas and quotes are its business, the nesting is the caller's.
 ///
 ///     json_writer json{sink};
-///     json.begin_object().member("name", "ssp").key("bounds").begin_array().value(1).value(2.5).end_array().end_object();
+///     json.begin_object().member("name", "ssp").key("of").begin_array().value(1).value(2.5).end_array().end_object();
 ///
 /// Numbers read back as exactly the same value, in the fewest digits that do so; those that are not finite become null.
 /// Text is UTF-8: quotes, backslashes and control characters are escaped, bytes that are not UTF-8 become U+FFFD. Equal
@@ -144,7 +144,9 @@ class json_writer {
 
   // Length of the character at the front if it needs no escape; 0 if it does, or is not UTF-8 (RFC 3629, section 4).
   [[nodiscard]] static std::size_t plain_length(std::string_view text) noexcept {
-    const auto byte = [&](std::size_t i) -> unsigned { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
+    const auto byte = [&](std::size_t i) -> unsigned {
+      return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+    };
     const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
     const unsigned first = byte(0);
     if (first < 0x80) return first >= 0x20 && first != '"' && first != '\\' ? 1 : 0;

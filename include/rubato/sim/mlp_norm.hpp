@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "../config.hpp"
 #include "aligned_buffer.hpp"
@@ -27,14 +26,14 @@ class mlp_gradient_norm {
   [[nodiscard]] float operator()(const mlp& net, const mlp_batch& batch, const mlp_pass& pass, pixel_map map,
                                  std::size_t inputs, const kernels::kernel_set& kernel) {
     const std::size_t rows = batch.rows();
-    const std::size_t stride = mlp::fours(rows);
+    const std::size_t stride = mlp::padded(rows);
     left_.ensure(rows * stride);
     right_.ensure(rows * stride);
 
     double squares = 0;
     for (std::uint32_t layer = 0; layer <= net.hidden(); ++layer) {
       if (layer == 0)
-        gram_of_pixels(batch, map, inputs, stride);
+        gram_of_pixels(batch, map, inputs, kernel);
       else
         gram(left_.data(), pass.activation[layer - 1], net.stride(layer - 1), rows, kernel);
       gram(right_.data(), pass.delta[layer], net.stride(layer), rows, kernel);
@@ -49,30 +48,32 @@ class mlp_gradient_norm {
  private:
   static void gram(float* to, const float* x, std::size_t x_stride, std::size_t rows,
                    const kernels::kernel_set& kernel) {
-    const std::size_t stride = mlp::fours(rows);
+    const std::size_t stride = mlp::padded(rows);
     std::fill(to, to + rows * stride, 0.0F);
-    kernel.multiply_transposed(to, stride, rows, stride, x, x_stride, x_stride, x, x_stride);
+    kernel.multiply_transposed(to, stride, rows, mlp::fours(rows), x, x_stride, x_stride, x, x_stride);
   }
 
   // With x = s + shift, x . y = s . t + shift (sum s + sum t) + inputs shift^2.
-  void gram_of_pixels(const mlp_batch& batch, pixel_map map, std::size_t inputs, std::size_t stride) {
+  void gram_of_pixels(const mlp_batch& batch, pixel_map map, std::size_t inputs, const kernels::kernel_set& kernel) {
     const sparse_rows& pixels = batch.pixels;
-    dense_.assign(inputs, 0.0F);
-    for (std::size_t n = 0; n < batch.rows(); ++n) {
-      for (std::size_t j = pixels.begin[n]; j < pixels.begin[n + 1]; ++j) dense_[pixels.index[j]] = pixels.value[j];
-      for (std::size_t m = n; m < batch.rows(); ++m) {
-        float sum = map.shift * (batch.affine[n].backward[2] + batch.affine[m].forward[1]);
-        for (std::size_t j = pixels.begin[m]; j < pixels.begin[m + 1]; ++j)
-          sum += dense_[pixels.index[j]] * pixels.value[j];
-        left_.data()[n * stride + m] = left_.data()[m * stride + n] = sum;
-      }
-      for (std::size_t j = pixels.begin[n]; j < pixels.begin[n + 1]; ++j) dense_[pixels.index[j]] = 0;
+    const std::size_t rows = batch.rows();
+    const std::size_t stride = mlp::padded(rows);
+    dense_.ensure(inputs * stride);
+    for (std::size_t n = 0; n < rows; ++n) {
+      for (std::size_t j = pixels.begin[n]; j < pixels.begin[n + 1]; ++j)
+        dense_.data()[pixels.index[j] * stride + n] = pixels.value[j];
+      for (std::size_t m = 0; m < rows; ++m)
+        left_.data()[n * stride + m] = map.shift * (batch.affine[n].backward[2] + batch.affine[m].forward[1]);
     }
+    kernel.sparse_multiply(left_.data(), stride, rows, stride, pixels.view(), dense_.data(), stride, 1);
+    for (std::size_t n = 0; n < rows; ++n)  // zero again for the next batch, whatever its stride
+      for (std::size_t j = pixels.begin[n]; j < pixels.begin[n + 1]; ++j)
+        dense_.data()[pixels.index[j] * stride + n] = 0;
   }
 
   aligned_buffer left_;   // inner products of the inputs
   aligned_buffer right_;  // inner products of the deltas
-  std::vector<float> dense_;
+  aligned_buffer dense_;  // the pixels of the batch, one column per image; zero between calls
 };
 
 }  // namespace rubato::inline RUBATO_ABI::sim

@@ -171,10 +171,8 @@ class sgd_objective {
     }
     if (heavy) kernel_->add(parameters_.data(), velocity_.data(), mlp_.size(), static_cast<float>(-learning_rate));
 
-    if (++updates_ % rebase_period == 0 && options_.input == input_scale::standardised) {
-      mlp_.rebase(parameters_.data());
-      if (heavy) mlp_.rebase(velocity_.data());
-    }
+    // The velocity needs none of this: what rounding puts into it, momentum forgets.
+    if (++updates_ % rebase_period == 0 && options_.input == input_scale::standardised) mlp_.rebase(parameters_.data());
   }
 
   void release(std::uint32_t handle) { pool_.release(handle); }

@@ -88,9 +88,10 @@ class any_policy {
     }
     description describe() const override {
       if constexpr (DescribedPolicy<P>) return policy.describe();
-      std::string json = R"({"kind":")";
-      json.append(kind()).append(R"("})");
-      return {std::string{kind()}, std::move(json)};
+      description self;  // filled in place: GCC 12 warns about moved short strings
+      self.line = kind();
+      self.json.append(R"({"kind":")").append(kind()).append(R"("})");
+      return self;
     }
     std::string_view kind() const noexcept override { return kind_of(policy); }
     P policy;

@@ -7,6 +7,6 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 set(CMAKE_CXX_EXTENSIONS OFF)
 add_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wshadow)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # False alarms: on "literal" + std::string (GCC bug 105329) and on std::jthread.
-  add_compile_options(-Wno-restrict -Wno-maybe-uninitialized)
+  # False alarms: on std::string (GCC bug 105329) and on std::jthread.
+  add_compile_options(-Wno-restrict -Wno-array-bounds -Wno-maybe-uninitialized)
 endif()

@@ -27,7 +27,8 @@ namespace rubato::inline RUBATO_ABI {
 ///     if (auto done = file->commit(); !done) complain(done.error().message);
 ///
 /// Until commit() succeeds, a file that was there before keeps its content; destruction without it, or a failure,
-/// removes the temporary. A file that is replaced keeps its permissions, and a symbolic link keeps pointing where it does.
+/// removes the temporary. A file that is replaced keeps its permissions, and a symbolic link keeps pointing where it
+/// does.
 /// Errors  io, naming the file and the system's reason. Writes remember their first error for commit().
 /// Cost    one buffer of 64 KiB. POSIX systems. Not thread-safe.
 /// Tests   tests/io/atomic_file_test.cpp: NothingBeforeCommit, FailureLeavesTheOldFile, KeepsPermissions, FollowsLinks
@@ -53,7 +54,8 @@ class atomic_file {
 
   atomic_file(atomic_file&& other) noexcept
       : path_{std::move(other.path_)}, temporary_{std::exchange(other.temporary_, {})},
-        buffer_{std::move(other.buffer_)}, descriptor_{std::exchange(other.descriptor_, -1)}, written_{other.written_}, error_{other.error_} {}
+        buffer_{std::move(other.buffer_)}, descriptor_{std::exchange(other.descriptor_, -1)},
+        written_{other.written_}, error_{other.error_} {}
   atomic_file& operator=(atomic_file&& other) noexcept {
     if (this == &other) return *this;
     discard();

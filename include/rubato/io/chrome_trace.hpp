@@ -39,8 +39,9 @@ struct chrome_trace_options {
 ///     wait      commit -> release, join -> release      args: clock
 ///
 /// Marks on a worker's thread: dropped gradients, cancel, exclude, readmit, join, departures, refused, abandoned, and
-/// what the guard or a clamp did to it. On the policy's thread, workers + 1: flush, discard, policy changes, adjustments that
-/// concern nobody in particular. Spans that are open when it is written end at the latest time seen, with "open": true.
+/// what the guard or a clamp did to it. On the policy's thread, workers + 1: flush, discard, policy changes, and what
+/// the guard did to nobody in particular. Spans that are open when it is written end at the latest time seen, with
+/// "open": true.
 ///
 /// Times are whole microseconds, so that a span ends exactly where the next begins (Perfetto drops overlapping ones);
 /// shorter waits and server spans are left out.

@@ -12,6 +12,9 @@ target_compile_definitions(test_prelude PUBLIC RUBATO_SOURCE_DIR="${PROJECT_SOUR
 target_compile_options(test_prelude PRIVATE ${RUBATO_TEST_OPTIMISATION})
 target_precompile_headers(test_prelude PRIVATE <gtest/gtest.h>)
 
+# Under sanitizers the start of a process takes longer than most tests do.
+option(RUBATO_TEST_BY_MODULE "Two ctest entries for each module instead of one for each test" OFF)
+
 # rubato_test_module(core): program test_core from core/*_test.cpp, each of its tests one ctest entry with label `core`.
 # Further arguments are linked; a module without sources is left out.
 function(rubato_test_module module)
@@ -29,7 +32,15 @@ function(rubato_test_module module)
   else()
     target_precompile_headers(test_${module} REUSE_FROM test_prelude)
   endif()
-  gtest_discover_tests(test_${module} TEST_PREFIX ${module}. PROPERTIES LABELS ${module} DISCOVERY_MODE PRE_TEST)
+  if(RUBATO_TEST_BY_MODULE)
+    foreach(half 0 1)
+      add_test(NAME ${module}.${half} COMMAND test_${module} --gtest_brief=1)
+      set_tests_properties(${module}.${half} PROPERTIES LABELS ${module}
+                           ENVIRONMENT "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=${half}")
+    endforeach()
+  else()
+    gtest_discover_tests(test_${module} TEST_PREFIX ${module}. PROPERTIES LABELS ${module} DISCOVERY_MODE PRE_TEST)
+  endif()
 endfunction()
 
 # rubato_test_tree(name command...): a check of the source tree, the same in every preset; label `tree`.

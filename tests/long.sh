@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The property tests with many more random schedules, optimised and under the sanitizers; results to standard output.
+# What takes too long for run.sh: the property tests with many more random schedules, optimised and under the sanitizers,
+# and the lab under the sanitizers. Results to standard output.
 # usage: long.sh [SCALE]      SCALE: how many times the usual number of schedules (20)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -10,10 +11,15 @@ bash cmake/need.sh cmake ninja-build g++ clang libclang-rt-dev python3 libgtest-
 
 printf 'commit %s, %s, RUBATO_TEST_SCALE=%s\n' "$(git describe --always --dirty 2>/dev/null || echo unknown)" \
   "$("$CXX" --version | head -n 1)" "$RUBATO_TEST_SCALE"
-for preset in release asan; do
+# run PRESET PROGRAM
+run() {
   mkdir -p build/logs
-  { cmake --preset "$preset" && cmake --build --preset "$preset" -j "$(nproc)" --target test_properties; } \
+  { cmake --preset "$1" && cmake --build --preset "$1" -j "$(nproc)" --target "$2"; } \
     >build/logs/long.log 2>&1 || { tail -n 80 build/logs/long.log; exit 1; }
-  printf '== %s\n' "$preset"
-  "build/$preset/bin/test_properties" --gtest_brief=0 | grep -vE '^\[ +RUN +\]|^$'
-done
+  printf '== %s %s\n' "$1" "$2"
+  "build/$1/bin/$2" --gtest_brief=0 | grep -vE '^\[ +RUN +\]|^$'
+}
+run release test_properties
+run asan test_properties
+run asan test_sim
+run asan test_examples

@@ -3,8 +3,9 @@
 
 #include "version.hpp"
 
-// RUBATO_ASSERT(condition, message) states a precondition. It is on when RUBATO_CHECKED is 1 (by default: without NDEBUG)
-// and calls `assert`; define RUBATO_ASSERT yourself to send failures elsewhere. A release build never aborts its host.
+// RUBATO_ASSERT(condition, message) states a precondition. It is on when RUBATO_CHECKED is 1 (by default: without
+// NDEBUG) and calls `assert`; define RUBATO_ASSERT yourself to send failures elsewhere. A release build never aborts
+// its host.
 #ifndef RUBATO_CHECKED
 #ifdef NDEBUG
 #define RUBATO_CHECKED 0
@@ -22,8 +23,8 @@
 #endif
 #endif
 
-// The inline namespace of every public name. It carries the version, and the assertion mode because that changes function
-// bodies: units built in different modes then fail to link instead of silently sharing one of the two bodies.
+// The inline namespace of every public name. It carries the version, and the assertion mode because that changes
+// function bodies: units built in different modes then fail to link instead of silently sharing one of the two bodies.
 #define RUBATO_DETAIL_JOIN(prefix, major, minor, suffix) prefix##major##_##minor##suffix
 #define RUBATO_DETAIL_ABI(major, minor, suffix) RUBATO_DETAIL_JOIN(v, major, minor, suffix)
 #if RUBATO_CHECKED

@@ -1,7 +1,10 @@
 #ifndef RUBATO_RUBATO_HPP
 #define RUBATO_RUBATO_HPP
 
-// Everything that an embedding host needs: core, sync and io. Training and simulation have their own headers (sim.hpp).
+// Everything that an embedding host needs: core, sync and io. Simulation has a header of its own: sim.hpp.
+#include "io/atomic_file.hpp"
+#include "io/chrome_trace.hpp"
+#include "io/decision_log.hpp"
 #include "sync/any_policy.hpp"
 #include "sync/asp.hpp"
 #include "sync/bsp.hpp"

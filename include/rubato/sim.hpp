@@ -1,7 +1,8 @@
 #ifndef RUBATO_SIM_HPP
 #define RUBATO_SIM_HPP
 
-// Clusters and training in virtual time, and the policies that are compared there. Embedding hosts need rubato.hpp only.
+// Clusters and training in virtual time, and the policies that are compared there. Embedding hosts need rubato.hpp
+// only.
 #include "sim/cluster.hpp"
 #include "sim/dataset.hpp"
 #include "sim/quadratic.hpp"

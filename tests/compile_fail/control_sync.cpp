@@ -1,6 +1,7 @@
 // expect success
 #include <rubato/io/json_writer.hpp>
-#include <rubato/rubato.hpp>
+#include <rubato/sync/asp.hpp>
+#include <rubato/sync/controller.hpp>
 
 struct fitting {
   rubato::decision release(const rubato::cluster_view&, const rubato::event&) noexcept {

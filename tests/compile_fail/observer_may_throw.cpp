@@ -1,5 +1,6 @@
 // expect: constraint(s not satisfied| failure) for .*controller
-#include <rubato/rubato.hpp>
+#include <rubato/sync/asp.hpp>
+#include <rubato/sync/controller.hpp>
 
 struct throwing {
   void operator()(const rubato::record&) {}

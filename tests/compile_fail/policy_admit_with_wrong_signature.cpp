@@ -1,5 +1,5 @@
 // expect: constraint(s not satisfied| failure) for .*controller
-#include <rubato/rubato.hpp>
+#include <rubato/sync/controller.hpp>
 
 // An optional member that does not fit must be refused: ignored, it would apply every gradient in full.
 struct misspelt {

@@ -1,5 +1,5 @@
 // expect: constraint(s not satisfied| failure) for .*controller
-#include <rubato/rubato.hpp>
+#include <rubato/sync/controller.hpp>
 
 struct yes_or_no {
   bool release(const rubato::cluster_view&, const rubato::event&) noexcept { return true; }

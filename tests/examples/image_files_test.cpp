@@ -57,7 +57,7 @@ bytes cifar_records(const std::vector<std::uint8_t>& labels) {
 }
 
 /// What reading a directory with these files says; it always begins with the directory.
-std::string refusal(const std::vector<std::pair<std::string, bytes>>& files) {
+std::string refusal_of_files(const std::vector<std::pair<std::string, bytes>>& files) {
   const temporary_directory d;
   for (const auto& [name, content] : files) d.write(name, content);
   std::string message = rubato::test::message_of<user_error>([&] { return read_image_set(d.path()); });
@@ -67,10 +67,10 @@ std::string refusal(const std::vector<std::pair<std::string, bytes>>& files) {
 }
 
 std::string refusal_of_images(const bytes& images) {
-  return refusal({{images_name, images}, {labels_name, small_labels()}});
+  return refusal_of_files({{images_name, images}, {labels_name, small_labels()}});
 }
 std::string refusal_of_labels(const bytes& labels) {
-  return refusal({{images_name, small_images()}, {labels_name, labels}});
+  return refusal_of_files({{images_name, small_images()}, {labels_name, labels}});
 }
 
 TEST(ImageFiles, ReadsPlainIdx) {
@@ -125,12 +125,12 @@ TEST(ImageFiles, ReadsCifarBatchesInNumericalOrder) {
 }
 
 TEST(ImageFiles, RefusesADirectoryWithoutImages) {
-  EXPECT_EQ(refusal({}),
+  EXPECT_EQ(refusal_of_files({}),
             "DIR: found no training images, expected train-images-idx3-ubyte[.gz] and train-labels-idx1-ubyte[.gz], or "
             "data_batch_1.bin[.gz] and following");
-  EXPECT_EQ(refusal({{images_name, small_images()}}),
+  EXPECT_EQ(refusal_of_files({{images_name, small_images()}}),
             "DIR: found images only, expected train-labels-idx1-ubyte[.gz] beside them");
-  EXPECT_EQ(refusal({{labels_name, small_labels()}}),
+  EXPECT_EQ(refusal_of_files({{labels_name, small_labels()}}),
             "DIR: found labels only, expected train-images-idx3-ubyte[.gz] beside them");
 }
 
@@ -140,14 +140,14 @@ TEST(ImageFiles, RefusesWhatIsNoDirectory) {
 }
 
 TEST(ImageFiles, RefusesBothFormats) {
-  EXPECT_EQ(refusal({{images_name, small_images()}, {labels_name, small_labels()}, {"data_batch_1.bin", {}}}),
+  EXPECT_EQ(refusal_of_files({{images_name, small_images()}, {labels_name, small_labels()}, {"data_batch_1.bin", {}}}),
             "DIR: found both IDX (train-*-ubyte) and CIFAR-10 (data_batch_*.bin) files, expected one format");
 }
 
 TEST(ImageFiles, RefusesAFileThatIsThereTwice) {
-  EXPECT_EQ(refusal({{images_name, small_images()}, {images_name + ".gz", {}}, {labels_name, small_labels()}}),
+  EXPECT_EQ(refusal_of_files({{images_name, small_images()}, {images_name + ".gz", {}}, {labels_name, small_labels()}}),
             "DIR: found both train-images-idx3-ubyte and train-images-idx3-ubyte.gz, expected one of them");
-  EXPECT_EQ(refusal({{"data_batch_1.bin", cifar_records({1})}, {"data_batch_1.bin.gz", {}}}),
+  EXPECT_EQ(refusal_of_files({{"data_batch_1.bin", cifar_records({1})}, {"data_batch_1.bin.gz", {}}}),
             "DIR: found both data_batch_1.bin and data_batch_1.bin.gz, expected one of them");
 }
 
@@ -217,7 +217,7 @@ TEST(ImageFiles, RefusesImagesThatNoModelTakes) {
 TEST(ImageFiles, RefusesALabelOutOfRange) {
   EXPECT_EQ(refusal_of_labels(idx(2049, {6}, {3, 1, 10, 1, 5, 9})),
             "DIR/train-labels-idx1-ubyte: byte 10: found label 10, expected a label from 0 to 9");
-  EXPECT_EQ(refusal({{"data_batch_1.bin", cifar_records({1, 200})}}),
+  EXPECT_EQ(refusal_of_files({{"data_batch_1.bin", cifar_records({1, 200})}}),
             "DIR/data_batch_1.bin: byte 3073: found label 200, expected a label from 0 to 9");
 }
 
@@ -231,17 +231,17 @@ TEST(ImageFiles, RefusesATruncatedOrEmptyCifarBatch) {
   auto batch = cifar_records({1, 2});
   batch.resize(4'000);
   EXPECT_EQ(
-      refusal({{"data_batch_3.bin", batch}}),
+      refusal_of_files({{"data_batch_3.bin", batch}}),
       "DIR/data_batch_3.bin: byte 4000: found the end of the file, expected a record of 3073 bytes from byte 3073 "
       "on");
-  EXPECT_EQ(refusal({{"data_batch_3.bin", {}}}),
+  EXPECT_EQ(refusal_of_files({{"data_batch_3.bin", {}}}),
             "DIR/data_batch_3.bin: byte 0: found an empty file, expected records of 3073 bytes");
 }
 
 TEST(ImageFiles, RefusesTruncatedGzip) {
   auto packed = gzip(small_images());
   packed.resize(packed.size() - 6);  // cuts into checksum and length
-  const auto message = refusal({{images_name + ".gz", packed}, {labels_name, small_labels()}});
+  const auto message = refusal_of_files({{images_name + ".gz", packed}, {labels_name, small_labels()}});
   EXPECT_EQ(message,
             "DIR/train-images-idx3-ubyte.gz: byte 28: found a gzip file that ends early, expected the rest of it");
 }
@@ -249,7 +249,7 @@ TEST(ImageFiles, RefusesTruncatedGzip) {
 TEST(ImageFiles, RefusesCorruptGzip) {
   auto packed = gzip(small_images());
   packed[packed.size() - 8] ^= 1;  // the checksum
-  const auto message = refusal({{images_name + ".gz", packed}, {labels_name, small_labels()}});
+  const auto message = refusal_of_files({{images_name + ".gz", packed}, {labels_name, small_labels()}});
   EXPECT_TRUE(message.starts_with("DIR/train-images-idx3-ubyte.gz: byte ")) << message;
   EXPECT_TRUE(message.ends_with(": found corrupt gzip data (incorrect data check), expected intact gzip data"))
       << message;

@@ -52,7 +52,7 @@ schema<outer> make_schema() {
 
 outer read(const std::string& document) { return make_schema().read(parse_json(document, "f.json"), "f.json"); }
 
-std::string refusal(const std::string& document) {
+std::string refusal_of_document(const std::string& document) {
   return rubato::test::message_of<user_error>([&] { return read(document); });
 }
 
@@ -92,64 +92,64 @@ TEST(JsonSchema, WritesWhatItReads) {
 }
 
 TEST(JsonSchema, RefusesUnknownKeysNamingTheNearest) {
-  EXPECT_EQ(refusal(R"({"title": "t", "part": {"ration": 1}})"),
+  EXPECT_EQ(refusal_of_document(R"({"title": "t", "part": {"ration": 1}})"),
             "f.json: found the unknown key part.ration, expected a known one; the nearest is part.ratio");
-  EXPECT_EQ(refusal(R"({"title": "t", "sizes": 1})"),
+  EXPECT_EQ(refusal_of_document(R"({"title": "t", "sizes": 1})"),
             "f.json: found the unknown key sizes, expected a known one; the nearest is part.sizes");
-  EXPECT_EQ(refusal(R"({"title": "t", "other": {"paint": 1}})"),
+  EXPECT_EQ(refusal_of_document(R"({"title": "t", "other": {"paint": 1}})"),
             "f.json: found the unknown key other, expected a known one; the nearest is title");
 }
 
 TEST(JsonSchema, ADottedKeyIsNotNesting) {
-  EXPECT_EQ(refusal(R"({"title": "t", "part.ratio": 1})"),
+  EXPECT_EQ(refusal_of_document(R"({"title": "t", "part.ratio": 1})"),
             "f.json: found the unknown key part.ratio, expected a known one; the nearest is part.ratio");
 }
 
 TEST(JsonSchema, RefusesWrongTypesAndRanges) {
-  EXPECT_EQ(refusal(R"({"title": 3})"), "f.json: title: found 3, expected a string that is not empty");
-  EXPECT_EQ(refusal(R"({"title": ""})"), "f.json: title: found \"\", expected a string that is not empty");
-  EXPECT_EQ(refusal(R"({"title": "t", "part": {"ratio": "1"}})"),
+  EXPECT_EQ(refusal_of_document(R"({"title": 3})"), "f.json: title: found 3, expected a string that is not empty");
+  EXPECT_EQ(refusal_of_document(R"({"title": ""})"), "f.json: title: found \"\", expected a string that is not empty");
+  EXPECT_EQ(refusal_of_document(R"({"title": "t", "part": {"ratio": "1"}})"),
             "f.json: part.ratio: found \"1\", expected a number from 0 to 1");
-  EXPECT_EQ(refusal(R"({"title": "t", "part": {"ratio": 1.5}})"),
+  EXPECT_EQ(refusal_of_document(R"({"title": "t", "part": {"ratio": 1.5}})"),
             "f.json: part.ratio: found 1.5, expected a number from 0 to 1");
-  EXPECT_EQ(refusal(R"({"title": "t", "part": {"sizes": [1, -2]}})"),
+  EXPECT_EQ(refusal_of_document(R"({"title": "t", "part": {"sizes": [1, -2]}})"),
             "f.json: part.sizes[1]: found -2, expected a whole number from 0 to 10000");
-  EXPECT_EQ(refusal(R"({"title": "t", "part": {"sizes": 2.5}})"),
+  EXPECT_EQ(refusal_of_document(R"({"title": "t", "part": {"sizes": 2.5}})"),
             "f.json: part.sizes: found 2.5, expected a whole number from 0 to 10000");
-  EXPECT_EQ(refusal(R"({"title": "t", "part": {"sizes": []}})"),
+  EXPECT_EQ(refusal_of_document(R"({"title": "t", "part": {"sizes": []}})"),
             "f.json: part.sizes: found [], expected a whole number from 0 to 10000, or a list of such");
-  EXPECT_EQ(refusal(R"({"title": "t", "paint": "blue"})"), "f.json: paint: found \"blue\", expected red|green");
-  EXPECT_EQ(refusal(R"({"title": "t", "goal": 0})"),
+  EXPECT_EQ(refusal_of_document(R"({"title": "t", "paint": "blue"})"), "f.json: paint: found \"blue\", expected red|green");
+  EXPECT_EQ(refusal_of_document(R"({"title": "t", "goal": 0})"),
             "f.json: goal: found 0, expected a number above 0, at most 5 or auto");
-  EXPECT_EQ(refusal(R"({"title": "t", "goal": null})"),
+  EXPECT_EQ(refusal_of_document(R"({"title": "t", "goal": null})"),
             "f.json: goal: found null, expected a number above 0, at most 5 or auto");
-  EXPECT_EQ(refusal(R"({"title": "t", "part": {"sizes": 18446744073709551616}})"),
+  EXPECT_EQ(refusal_of_document(R"({"title": "t", "part": {"sizes": 18446744073709551616}})"),
             "f.json: part.sizes: found 1.8446744073709552e+19, expected a whole number from 0 to 10000");
 }
 
 TEST(JsonSchema, RefusesAValueInPlaceOfAGroup) {
-  EXPECT_EQ(refusal(R"({"title": "t", "part": 3})"),
+  EXPECT_EQ(refusal_of_document(R"({"title": "t", "part": 3})"),
             "f.json: part: found 3, expected an object with keys of ratio, sizes");
-  EXPECT_EQ(refusal("[1]"), "f.json: found [1], expected an object");
+  EXPECT_EQ(refusal_of_document("[1]"), "f.json: found [1], expected an object");
 }
 
 TEST(JsonSchema, RefusesAMissingRequiredKey) {
-  EXPECT_EQ(refusal("{}"), "f.json: found no title, expected a string that is not empty");
-  EXPECT_EQ(refusal(R"({"title": "t", "items": [{}]})"),
+  EXPECT_EQ(refusal_of_document("{}"), "f.json: found no title, expected a string that is not empty");
+  EXPECT_EQ(refusal_of_document(R"({"title": "t", "items": [{}]})"),
             "f.json: items[0]: found no id, expected a whole number from 0 to 9");
 }
 
 TEST(JsonSchema, NamesThePlaceInAList) {
-  EXPECT_EQ(refusal(R"({"title": "t", "items": [{"id": 1}, {"id": 99}]})"),
+  EXPECT_EQ(refusal_of_document(R"({"title": "t", "items": [{"id": 1}, {"id": 99}]})"),
             "f.json: items[1]: id: found 99, expected a whole number from 0 to 9");
-  EXPECT_EQ(refusal(R"({"title": "t", "items": [{"idd": 1}]})"),
+  EXPECT_EQ(refusal_of_document(R"({"title": "t", "items": [{"idd": 1}]})"),
             "f.json: items[0]: found the unknown key idd, expected a known one; the nearest is id");
 }
 
 TEST(JsonSchema, RefusesKeysThatExcludeEachOther) {
-  EXPECT_EQ(refusal(R"({"title": "t", "share": 1, "exact": 2})"),
+  EXPECT_EQ(refusal_of_document(R"({"title": "t", "share": 1, "exact": 2})"),
             "f.json: found both exact and share, expected one of them");
-  EXPECT_EQ(refusal(R"({"title": "t", "share": null, "exact": 2})"), "");
+  EXPECT_EQ(refusal_of_document(R"({"title": "t", "share": null, "exact": 2})"), "");
 }
 
 TEST(JsonSchema, SettingAKeyClearsTheOneItExcludes) {
@@ -160,7 +160,7 @@ TEST(JsonSchema, SettingAKeyClearsTheOneItExcludes) {
 }
 
 TEST(JsonSchema, LongFoundValuesAreCut) {
-  const auto message = refusal(R"({"title": "t", "paint": ")" + std::string(500, 'x') + "\"}");
+  const auto message = refusal_of_document(R"({"title": "t", "paint": ")" + std::string(500, 'x') + "\"}");
   EXPECT_LT(message.size(), 120u);
   EXPECT_NE(message.find("xxx..., expected red|green"), std::string::npos) << message;
 }

@@ -13,7 +13,7 @@ using namespace rubato::lab;
 
 std::string describe(const std::string& name) { return parse_policy(name).policy.describe().json; }
 
-std::string refusal(const std::string& list, bool tunable = false) {
+std::string refusal_of_list(const std::string& list, bool tunable = false) {
   return rubato::test::message_of<rubato::support::user_error>([&] { return parse_policies(list, tunable); });
 }
 
@@ -45,11 +45,11 @@ TEST(Policies, RlpConventionIsOneLess) {
 
 TEST(Policies, BadNamesAreRefusedWithWhatIsKnown) {
   const std::string known = "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp";
-  EXPECT_EQ(refusal("bps"), "--policies: found \"bps\", expected one of " + known);
-  EXPECT_EQ(refusal(""), "--policies: found \"\", expected one of " + known);
-  EXPECT_EQ(refusal("asp,,bsp"), "--policies: found \"\", expected one of " + known);
+  EXPECT_EQ(refusal_of_list("bps"), "--policies: found \"bps\", expected one of " + known);
+  EXPECT_EQ(refusal_of_list(""), "--policies: found \"\", expected one of " + known);
+  EXPECT_EQ(refusal_of_list("asp,,bsp"), "--policies: found \"\", expected one of " + known);
   const auto bad = [&](const std::string& name, const std::string& what) {
-    EXPECT_EQ(refusal("asp," + name), "--policies: \"" + name + "\": " + what + " (known: " + known + ")");
+    EXPECT_EQ(refusal_of_list("asp," + name), "--policies: \"" + name + "\": " + what + " (known: " + known + ")");
   };
   bad("bsp:median", "found \"median\", expected mean or sum");
   bad("bsp:sum:2", "found \"2\", expected nothing more");
@@ -69,11 +69,11 @@ TEST(Policies, ListKeepsOrderAndRefusesRepeats) {
   ASSERT_EQ(list.size(), 2u);
   EXPECT_EQ(list[0].name, "ssp:3");
   EXPECT_EQ(list[1].name, "bsp");
-  EXPECT_EQ(refusal("asp,bsp,asp"), "--policies: found \"asp\" twice, expected it once");
+  EXPECT_EQ(refusal_of_list("asp,bsp,asp"), "--policies: found \"asp\" twice, expected it once");
 }
 
 TEST(Policies, OnlyTuningFindsAParameterByItself) {
-  EXPECT_EQ(refusal("ssp"),
+  EXPECT_EQ(refusal_of_list("ssp"),
             "--policies: found \"ssp\", expected ssp:S|ssp:inf|ssp:S:rlp (only --tune finds the parameter by itself)");
   const auto list = parse_policies("ssp,ssp:3,asp,bsp", true);
   EXPECT_EQ(list[0].candidates.size(), 6u);

@@ -12,7 +12,6 @@
 namespace {
 
 using namespace rubato;
-using nlohmann::json;
 using test::host;
 
 static_assert(Observer<chrome_trace>);
@@ -23,12 +22,12 @@ std::string text_of(const chrome_trace& trace) {
   trace.write(sink);
   return text;
 }
-json read(const chrome_trace& trace) { return json::parse(text_of(trace)); }
+nlohmann::json read(const chrome_trace& trace) { return nlohmann::json::parse(text_of(trace)); }
 
-std::vector<json> events_of(const chrome_trace& trace, std::string_view phase) {
-  std::vector<json> chosen;
-  const json all = read(trace);
-  for (const json& e : all.at("traceEvents"))
+std::vector<nlohmann::json> events_of(const chrome_trace& trace, std::string_view phase) {
+  std::vector<nlohmann::json> chosen;
+  const nlohmann::json all = read(trace);
+  for (const nlohmann::json& e : all.at("traceEvents"))
     if (e.at("ph") == phase) chosen.push_back(e);
   return chosen;
 }
@@ -80,8 +79,8 @@ TEST(ChromeTrace, SpansOfAWorkerNeverOverlap) {
     std::map<int, std::vector<std::pair<std::int64_t, std::int64_t>>> spans;
     std::set<std::string> phases;
     std::set<std::string> names;
-    const json all = read(h.sync.watcher());
-    for (const json& e : all.at("traceEvents")) {
+    const nlohmann::json all = read(h.sync.watcher());
+    for (const nlohmann::json& e : all.at("traceEvents")) {
       phases.insert(e.at("ph"));
       names.insert(e.at("name"));
       ASSERT_EQ(e.at("pid"), 1);
@@ -120,7 +119,7 @@ TEST(ChromeTrace, SpansFillTheTimeOfAMember) {
   }
   std::map<int, std::int64_t> sums;
   std::map<int, std::int64_t> ends;
-  for (const json& e : events_of(h.sync.watcher(), "X")) {
+  for (const nlohmann::json& e : events_of(h.sync.watcher(), "X")) {
     sums[e.at("tid")] += e.at("dur").get<std::int64_t>();
     ends[e.at("tid")] = std::max(ends[e.at("tid")], e.at("ts").get<std::int64_t>() + e.at("dur").get<std::int64_t>());
   }
@@ -148,7 +147,7 @@ TEST(ChromeTrace, OpenSpansEnd) {
   EXPECT_EQ(once, text_of(h.sync.watcher())) << "writing changes nothing";
   const auto spans = events_of(h.sync.watcher(), "X");
   ASSERT_EQ(spans.size(), 3U);
-  EXPECT_EQ(spans[1].at("args"), (json{{"verdict", "apply"}, {"open", true}}));
+  EXPECT_EQ(spans[1].at("args"), (nlohmann::json{{"verdict", "apply"}, {"open", true}}));
   EXPECT_EQ(spans[2].at("dur"), 2'000'000);
 }
 
@@ -160,7 +159,7 @@ TEST(ChromeTrace, CommitOfADeadWorkerOpensNothing) {
   EXPECT_EQ(h.depart(0, 2.0, cause::death), errc::ok);
   EXPECT_EQ(h.commit(last, 3.0), errc::ok);
   h.step(1, 4.0, 5.0);
-  for (const json& e : events_of(h.sync.watcher(), "X"))
+  for (const nlohmann::json& e : events_of(h.sync.watcher(), "X"))
     if (e.at("tid") == 1) {
       EXPECT_LE(e.at("ts").get<int>() + e.at("dur").get<int>(), 2'000'000) << e;
     }
@@ -188,7 +187,7 @@ TEST(ChromeTrace, CountersShowTheLastValueOfAnInstant) {
   for (std::uint32_t w = 0; w < 3; ++w) EXPECT_EQ(h.join(w, 0.0), errc::ok);
   for (std::uint32_t w = 0; w < 3; ++w) h.step(w, w + 1.0, w + 1.0);
   std::vector<std::pair<int, int>> parked;
-  for (const json& e : events_of(h.sync.watcher(), "C"))
+  for (const nlohmann::json& e : events_of(h.sync.watcher(), "C"))
     if (e.at("name") == "parked") parked.emplace_back(e.at("ts").get<int>() / 1'000'000, e.at("args").at("parked"));
   EXPECT_EQ(parked, (std::vector<std::pair<int, int>>{{0, 0}, {1, 1}, {2, 2}, {3, 0}}));
 }

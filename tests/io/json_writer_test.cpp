@@ -11,14 +11,14 @@
 
 namespace {
 
-struct text_sink {
+struct string_sink {
   std::string text;
   void operator()(std::string_view bytes) noexcept { text += bytes; }
 };
 
 template <class Write>
 std::string written(Write&& write) {
-  text_sink sink;
+  string_sink sink;
   rubato::json_writer json{sink};
   write(json);
   return sink.text;

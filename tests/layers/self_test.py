@@ -54,6 +54,13 @@ class Layers(unittest.TestCase):
     def test_third_party_include(self):
         self.expect_error({"io/a.hpp": "#include <nlohmann/json.hpp>\n"}, "not a standard header")
 
+    def test_long_line(self):
+        self.expect_error({"core/a.hpp": "// " + "x" * 118 + "\n"}, "core/a.hpp:1: 121 columns")
+
+    def test_header_that_its_page_does_not_mention(self):
+        tree = {"core/a.hpp": "", "core/b.hpp": "", "../../docs/core.md": "| `b.hpp` | told |"}
+        self.expect_error(tree, "core/a.hpp: not mentioned in docs/core.md")
+
     def test_missing_file(self):
         self.expect_error({"core/a.hpp": '#include "b.hpp"\n'}, "no such file")
 
@@ -64,7 +71,9 @@ class Layers(unittest.TestCase):
         tree = {f"core/{i}.hpp": "//\n" * 400 for i in range(8)}
         tree["sync/rivals/a.hpp"] = "//\n" * 500
         self.assertEqual(findings(tree), ([], []))
-        self.expect_error(tree | {"sync/a.hpp": "//\n"}, "3201 lines")
+        tree["core/0.hpp"] += "//\n" * (check.CORE_AND_SYNC_LINES - 3200)
+        self.assertEqual(findings(tree), ([], []))
+        self.expect_error(tree | {"sync/a.hpp": "//\n"}, f"{check.CORE_AND_SYNC_LINES + 1} lines")
 
     def test_long_files(self):
         errors, warnings = findings({"sim/a.hpp": "//\n" * 501})

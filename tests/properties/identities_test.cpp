@@ -7,6 +7,7 @@
 
 #include "../support/all_policies.hpp"
 #include "../support/metronome.hpp"
+#include "../support/scaled.hpp"
 
 namespace rubato {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 using test::metronome;
 
 // Step times of k workers; every other cluster has ties.
-std::vector<double> step_times(std::uint64_t seed, std::uint32_t k) {
+std::vector<double> random_step_times(std::uint64_t seed, std::uint32_t k) {
   random_sequence random{seed};
   std::vector<double> times(k);
   for (double& t : times) t = seed % 2 == 0 ? 1.0 + random.uniform() * 3.0 : 1.0 + static_cast<double>(random.below(3));
@@ -25,12 +26,12 @@ std::vector<double> step_times(std::uint64_t seed, std::uint32_t k) {
 template <class One, class Other>
 void expect_same_trace(One&& one, Other&& other) {
   constexpr std::uint32_t steps = 300;
-  for (std::uint64_t seed = 0; seed < 20; ++seed)
+  for (std::uint64_t seed = 0; seed < test::scaled(20); ++seed)
     for (const std::uint32_t k : {1u, 2u, 5u, 12u})
       for (const park_on park : {park_on::push, park_on::pull}) {
         const controller_options o{.park = park, .guard = {.enabled = false}};
-        metronome a{one(k), step_times(seed, k), o};
-        metronome b{other(k), step_times(seed, k), o};
+        metronome a{one(k), random_step_times(seed, k), o};
+        metronome b{other(k), random_step_times(seed, k), o};
         ASSERT_TRUE(a.run(steps).ok() && b.run(steps).ok());
         ASSERT_GE(a.trace().size(), steps - k);
         ASSERT_EQ(a.trace(), b.trace()) << "seed " << seed << ", " << k << " workers";

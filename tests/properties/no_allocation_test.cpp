@@ -50,11 +50,11 @@ INSTANTIATE_TEST_SUITE_P(Properties, NoAllocation, ::testing::ValuesIn(test::all
                          [](const auto& tested) { return tested.param.name; });
 
 TEST_P(NoAllocation, AfterConstruction) {
-  const std::vector<double> step_times{1.0, 1.3, 1.7, 2.0, 2.0, 2.9, 4.1, 7.7, 9.0, 20.0};
+  const std::vector<double> durations{1.0, 1.3, 1.7, 2.0, 2.0, 2.9, 4.1, 7.7, 9.0, 20.0};
   for (const park_on park : {park_on::push, park_on::pull})
     for (const std::uint32_t at_once : {2u, no_worker}) {
       test::metronome cluster{GetParam().policy,
-                              step_times,
+                              durations,
                               {.park = park, .guard = {.bound = 6, .max_wait = 3.0}, .max_release_per_call = at_once},
                               20'000};
       allocations = 0;

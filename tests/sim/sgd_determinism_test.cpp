@@ -20,7 +20,7 @@ const image_data& data() {
   return one;
 }
 
-sgd_options small(std::uint32_t hidden) { return {.hidden_layers = hidden, .hidden_units = 40}; }
+sgd_options small_network(std::uint32_t hidden) { return {.hidden_layers = hidden, .hidden_units = 40}; }
 
 // Losses of 60 asynchronous steps of three workers, and of the evaluation at the end.
 std::vector<double> run(sgd_objective& net, std::uint64_t seed) {
@@ -51,8 +51,8 @@ bool same_bits(const std::vector<double>& left, const std::vector<double>& right
 
 TEST(sgd_determinism, SameSeedSameBits) {
   for (const std::uint32_t hidden : {0U, 1U, 3U}) {
-    sgd_objective one{small(hidden), data()};
-    sgd_objective other{small(hidden), data()};
+    sgd_objective one{small_network(hidden), data()};
+    sgd_objective other{small_network(hidden), data()};
     const auto first = run(one, 7);
     EXPECT_TRUE(same_bits(first, run(other, 7))) << "in a second objective, h = " << hidden;
     EXPECT_FALSE(same_bits(first, run(one, 8))) << "another seed, h = " << hidden;
@@ -61,15 +61,15 @@ TEST(sgd_determinism, SameSeedSameBits) {
 }
 
 TEST(sgd_determinism, OrderOfWorkersDoesNotChangeTheirBatches) {
-  sgd_objective forward{small(1), data()};
-  sgd_objective backward{small(1), data()};
+  sgd_objective forward{small_network(1), data()};
+  sgd_objective backward{small_network(1), data()};
   std::vector<float> losses(10);
   for (std::uint32_t worker = 0; worker < 10; ++worker) losses[worker] = forward.compute(worker, 4).loss;
   for (std::uint32_t worker = 10; worker-- > 0;) EXPECT_EQ(backward.compute(worker, 4).loss, losses[worker]);
 }
 
 TEST(sgd_determinism, WorkersAndStepsDrawDifferentBatches) {
-  sgd_objective net{small(0), data()};
+  sgd_objective net{small_network(0), data()};
   const auto drawn = [&](std::uint32_t worker, std::uint64_t step) {
     const auto samples = net.samples(worker, step, 16);
     return std::vector<std::uint32_t>{samples.begin(), samples.end()};
@@ -80,7 +80,7 @@ TEST(sgd_determinism, WorkersAndStepsDrawDifferentBatches) {
 }
 
 TEST(sgd_determinism, ConsecutiveStepsShareNoDraws) {
-  sgd_objective net{small(0), data()};
+  sgd_objective net{small_network(0), data()};
   const auto first = net.samples(0, 0, 200);
   const std::vector<std::uint32_t> before{first.begin(), first.end()};
   const auto after = net.samples(0, 1, 200);
@@ -91,8 +91,8 @@ TEST(sgd_determinism, ConsecutiveStepsShareNoDraws) {
 }
 
 TEST(sgd_determinism, PendingGradientsDoNotChangeEachOther) {
-  sgd_objective quiet{small(2), data()};
-  sgd_objective busy{small(2), data()};
+  sgd_objective quiet{small_network(2), data()};
+  sgd_objective busy{small_network(2), data()};
   const contribution alone{quiet.compute(0, 0).handle, 1};
   const contribution among{busy.compute(0, 0).handle, 1};
   for (std::uint32_t worker = 1; worker < 20; ++worker) static_cast<void>(busy.compute(worker, 0, worker));
@@ -102,7 +102,7 @@ TEST(sgd_determinism, PendingGradientsDoNotChangeEachOther) {
 }
 
 TEST(sgd_determinism, HandlesRecycleWithoutGrowth) {
-  sgd_objective net{small(1), data()};
+  sgd_objective net{small_network(1), data()};
   std::vector<std::uint32_t> live;
   for (std::uint64_t step = 0; step < 500; ++step) {
     live.push_back(net.compute(0, step).handle);
@@ -119,7 +119,7 @@ TEST(sgd_determinism, HandlesRecycleWithoutGrowth) {
 
 TEST(sgd_determinism, PortableAgreesWithNative) {
   for (const std::uint32_t hidden : {0U, 1U, 3U}) {
-    sgd_options options = small(hidden);
+    sgd_options options = small_network(hidden);
     sgd_objective native{options, data()};
     options.instructions = instruction_set::portable;
     sgd_objective portable{options, data()};

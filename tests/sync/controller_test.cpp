@@ -180,6 +180,22 @@ TEST(Semantics02Aggregation, ARoundWhoseAddsAllFailedIsDiscardedAndItsVersionIsA
   EXPECT_EQ(b.sink.take(), (words{"discard 0 n0", "release 0@1"}));
 }
 
+TEST(Semantics02Aggregation, ADiscardSaysWhetherItsAddsFailedOrAPolicyWasReplaced) {
+  std::vector<reason> because;
+  const auto watch = [&](const record& r) noexcept {
+    if (r.what == record::kind::discard) because.push_back(r.because);
+  };
+  controller<bsp, int, decltype(watch)> sync{{.capacity = 1}, {}, watch};
+  recorder sink;
+  EXPECT_EQ(sync.join({0, 0}, 0.0, 1, sink), errc::ok);
+  const admitted first = sync.admit({.worker = {0, 0}, .now = 1.0});
+  EXPECT_EQ(sync.commit(first.work, 1.0, outcome::failed, 1, sink), errc::ok);
+  const admitted second = sync.admit({.worker = {0, 0}, .now = 2.0});
+  EXPECT_EQ(sync.switch_to(bsp{}, 2.0, pending_gradients::discard, sink), errc::ok);
+  EXPECT_EQ(sync.commit(second.work, 2.0, outcome::done, 1, sink), errc::ok);
+  EXPECT_EQ(because, (std::vector{reason::failed, reason::switched}));
+}
+
 TEST(Semantics02Aggregation, AccumulateAndFlushClosesTheRoundAtAdmission) {
   script s;
   s.verdict_on = [](const cluster_view& v, const event&) {
@@ -309,6 +325,13 @@ TEST(Semantics04Concurrency, NonFiniteTimeIsRefused) {
 }
 
 // 5. Refused and dropped
+
+TEST(Semantics05Refused, DepartureForAnotherCauseThanLeaveDeathAndDoneIsRefused) {
+  bench<asp> b{{}, 2};
+  EXPECT_EQ(b.sync.depart({1, 0}, 1.0, cause::push, b.sink), errc::invalid_option);
+  EXPECT_EQ(b.state(1), worker_state::running);
+  EXPECT_EQ(b.count(reason::invalid_cause), 1u);
+}
 
 TEST(Semantics05Refused, ChangesNothingAndAbandonsTheTicket) {
   bench<asp> b{{}, 2, {.capacity = 3, .quorum = 2}};
@@ -687,9 +710,9 @@ TEST(Controller, NothingIsSilent) {
 }
 
 TEST(Controller, ProblemNamesTheOption) {
-  EXPECT_EQ((controller<asp, int>::problem({.capacity = 4})), "");
-  EXPECT_NE((controller<asp, int>::problem({})).find("capacity"), std::string::npos);
-  EXPECT_EQ((controller<asp, int>::problem({.capacity = 2, .quorum = 3})),
+  EXPECT_EQ(problem(controller_options{.capacity = 4}), "");
+  EXPECT_NE(problem(controller_options{}).find("capacity"), std::string::npos);
+  EXPECT_EQ(problem(controller_options{.capacity = 2, .quorum = 3}),
             "quorum is 3, expected at most the capacity, 2");
 }
 

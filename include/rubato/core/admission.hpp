@@ -1,8 +1,10 @@
 #ifndef RUBATO_CORE_ADMISSION_HPP
 #define RUBATO_CORE_ADMISSION_HPP
 
-#include <cmath>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "reason.hpp"
 #include "types.hpp"
@@ -17,6 +19,12 @@ enum class verdict : std::uint8_t {
   repeated,    ///< nothing: seen before; commit hands over the new ticket
   refused      ///< nothing: the call is void; commit hands the ticket to `abandon`
 };
+
+/// The verdict as it appears in logs.
+[[nodiscard]] constexpr std::string_view name(verdict decided) noexcept {
+  constexpr std::array<std::string_view, 5> names{"apply", "accumulate", "drop", "repeated", "refused"};
+  return static_cast<std::size_t>(decided) < names.size() ? names[static_cast<std::size_t>(decided)] : "invalid";
+}
 
 /// A policy's verdict on one gradient.
 struct admission {

@@ -19,8 +19,8 @@ namespace rubato::inline RUBATO_ABI {
 ///
 ///     void state(archive& bytes) { bytes(rate_, count_); }
 ///
-/// Values are little-endian on every machine. A load that meets the end of the bytes, or a bool other than 0 and 1, sets
-/// ok() to false and leaves that value and all later ones as they were: check ok() once at the end.
+/// Values are little-endian on every machine. A load that meets the end of the bytes, or a bool other than 0 and 1,
+/// sets ok() to false and leaves that value and all later ones as they were: check ok() once at the end.
 /// Thread  not thread-safe. Saving allocates.
 /// Tests   tests/core/archive_test.cpp: RoundTrip, LittleEndian, TruncationIsNoticed, BadBoolIsNoticed
 class archive {
@@ -99,6 +99,14 @@ class archive {
   bool saving_ = true;
   bool ok_ = true;
 };
+
+/// The kind of policy whose state these bytes hold, as written by controller::save; empty if they hold none.
+[[nodiscard]] inline std::string peek_kind(std::span<const std::byte> bytes) {
+  archive reader{bytes};
+  std::string kind;
+  reader.text(kind);
+  return reader.ok() ? kind : std::string{};
+}
 
 }  // namespace rubato::inline RUBATO_ABI
 

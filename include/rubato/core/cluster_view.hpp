@@ -54,7 +54,9 @@ class cluster_view {
   /// The worker whose event it is; no_worker where there is none. The four below are 0 then.
   [[nodiscard]] std::uint32_t submitter() const noexcept { return submitter_; }
   [[nodiscard]] clock_type clock_of_submitter() const noexcept { return has() ? clock_of(submitter_) : 0; }
-  [[nodiscard]] float step_time_of_submitter() const noexcept { return has() ? (*workers_)[submitter_].step_time : 0.0F; }
+  [[nodiscard]] float step_time_of_submitter() const noexcept {
+    return has() ? (*workers_)[submitter_].step_time : 0.0F;
+  }
   /// Workers whose smoothed step time is in a faster class (a quarter octave each) than the submitter's.
   [[nodiscard]] std::uint32_t speed_rank() const noexcept {
     return has() ? workers_->speeds().rank(speed_classes::class_of(step_time_of(submitter_))) : 0;
@@ -62,7 +64,9 @@ class cluster_view {
 
   /// Of any worker index below capacity().
   [[nodiscard]] clock_type clock_of(std::uint32_t worker) const noexcept { return workers_->clock().clock(worker); }
-  [[nodiscard]] float step_time_of(std::uint32_t worker) const noexcept { return (*workers_)[worker].smoothed_step_time; }
+  [[nodiscard]] float step_time_of(std::uint32_t worker) const noexcept {
+    return (*workers_)[worker].smoothed_step_time;
+  }
   [[nodiscard]] bool is_excluded(std::uint32_t worker) const noexcept { return (*workers_)[worker].excluded; }
   /// Lower edge of the class that holds the median step time; 0 before the first step.
   [[nodiscard]] float median_step_time() const noexcept {

@@ -20,6 +20,7 @@ enum class reason : std::uint8_t {
   invalid_time,       ///< `now` is not finite
   invalid_token,      ///< committed before, or never admitted
   no_pulls,           ///< pull() on a controller that parks on push
+  invalid_cause,      ///< depart() for another cause than leave, death or done
   // repeated messages of a live worker
   repeated,           ///< push, pull or join seen before; answered without effect on clocks
   replaced,           ///< this ticket gave way to a newer one of the same worker
@@ -49,10 +50,12 @@ enum class reason : std::uint8_t {
 /// The reason as it appears in logs and counters, such as "old_incarnation".
 [[nodiscard]] constexpr std::string_view name(reason why) noexcept {
   constexpr std::array<std::string_view, static_cast<std::size_t>(reason::count_)> names{
-      "none",       "unknown_worker", "departed_worker", "old_incarnation", "invalid_time", "invalid_token", "no_pulls",
-      "repeated",   "replaced",       "stale",           "non_finite",      "cancelled",    "excluded",      "unwanted",
-      "failed",     "switched",       "scaled",          "time_clamped",    "clock_clamped", "invalid_decision",
-      "liveness",   "bound",          "overdue",         "cancel_limit",    "nobody_left"};
+      "none",          "unknown_worker", "departed_worker", "old_incarnation",  "invalid_time",
+      "invalid_token", "no_pulls",       "invalid_cause",   "repeated",         "replaced",
+      "stale",         "non_finite",     "cancelled",       "excluded",         "unwanted",
+      "failed",        "switched",       "scaled",          "time_clamped",     "clock_clamped",
+      "invalid_decision", "liveness",    "bound",           "overdue",          "cancel_limit",
+      "nobody_left"};
   return why < reason::count_ ? names[static_cast<std::size_t>(why)] : "invalid";
 }
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <variant>
 
-#include "../config.hpp"
+#include "reason.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -35,6 +35,21 @@ enum class [[nodiscard]] errc : std::uint8_t {
       "ok",       "unknown_worker", "departed_worker", "old_incarnation", "invalid_time",   "invalid_token", "no_pulls",
       "repeated", "busy",           "wrong_kind",      "corrupt",         "invalid_option", "io"};
   return static_cast<std::size_t>(code) < names.size() ? names[static_cast<std::size_t>(code)] : "invalid";
+}
+
+/// What a call answers that was refused for this reason.
+[[nodiscard]] constexpr errc error_of(reason why) noexcept {
+  switch (why) {
+    case reason::unknown_worker: return errc::unknown_worker;
+    case reason::departed_worker: return errc::departed_worker;
+    case reason::old_incarnation: return errc::old_incarnation;
+    case reason::invalid_time: return errc::invalid_time;
+    case reason::no_pulls: return errc::no_pulls;
+    case reason::invalid_cause: return errc::invalid_option;
+    case reason::repeated:
+    case reason::replaced: return errc::repeated;
+    default: return errc::invalid_token;
+  }
 }
 
 /// An error for people: which value, in which file or argument, was wrong, and what was expected.

@@ -47,8 +47,8 @@ class random_sequence {
   constexpr explicit random_sequence(std::uint64_t seed, std::uint64_t stream = 0, std::uint64_t index = 0) noexcept
       : seed_{seed}, stream_{stream}, index_{index} {}
 
-  [[nodiscard]] static constexpr result_type min() noexcept { return 0; }
-  [[nodiscard]] static constexpr result_type max() noexcept { return std::numeric_limits<result_type>::max(); }
+  [[nodiscard]] static constexpr result_type (min)() noexcept { return 0; }
+  [[nodiscard]] static constexpr result_type (max)() noexcept { return (std::numeric_limits<result_type>::max)(); }
 
   /// The next 64 bits.
   constexpr result_type operator()() noexcept {
@@ -68,9 +68,9 @@ class random_sequence {
   /// Uniform in {0, ..., n - 1}; 0 for n = 0. Unbiased (rejection; under two draws on average).
   [[nodiscard]] constexpr std::uint64_t below(std::uint64_t n) noexcept {
     if (n == 0) return 0;
-    const std::uint64_t excess = (max() % n + 1) % n;  // how many of the 2^64 values would favour small results
+    const std::uint64_t excess = ((max)() % n + 1) % n;  // how many of the 2^64 values would favour small results
     std::uint64_t bits = (*this)();
-    while (bits > max() - excess) bits = (*this)();
+    while (bits > (max)() - excess) bits = (*this)();
     return bits % n;
   }
 

@@ -58,8 +58,9 @@ struct worker_record {
 
 /// Who is where: membership, states, counts, clocks, and the orders in which parked workers wait.
 ///
-/// A worker is *counted* while it runs, is released, admitted or parked, and is not excluded. Exactly the counted workers
-/// are in the vector clock and the speed classes; exactly the counted parked ones whose `linked` is set are in the parking orders.
+/// A worker is *counted* while it runs, is released, admitted or parked, and is not excluded. Exactly the counted
+/// workers are in the vector clock and the speed classes; exactly the counted parked ones whose `linked` is set are in
+/// the parking orders.
 ///
 /// Cost    O(1) each unless stated. No allocation after construction. Not thread-safe.
 /// Tests   tests/core/roster_test.cpp
@@ -171,21 +172,21 @@ class roster {
     worker_record& r = records_[worker];
     const bool known = r.smoothed_step_time > 0.0F;
     if (known && counted(worker)) speeds_.remove(speed_classes::class_of(r.smoothed_step_time));
-    r.step_time = static_cast<float>(std::max(duration, 1e-30));
+    r.step_time = static_cast<float>((std::max)(duration, 1e-30));
     r.smoothed_step_time = known ? r.smoothed_step_time + 0.2F * (r.step_time - r.smoothed_step_time) : r.step_time;
     if (counted(worker)) speeds_.add(speed_classes::class_of(r.smoothed_step_time));
   }
 
-  /// Longest running worker first, so granted versions never fall along the list. The order is kept from the first call on,
-  /// which costs O(capacity log capacity) and allocates nothing.
+  /// Longest running worker first, so granted versions never fall along the list. The order is kept from the first call
+  /// on, which costs O(capacity log capacity) and allocates nothing.
   [[nodiscard]] std::uint32_t first_running() noexcept {
     if (!tracks_running_) track_running();
     return running_.front;
   }
   [[nodiscard]] std::uint32_t next_running(std::uint32_t worker) const noexcept { return running_links_[worker].after; }
 
-  /// Shifts the counted clocks so that the slowest is 0, and limits them to `bound` for workers that have started a step
-  /// and to bound + 1 for the parked; calls clamped(worker) for each that was limited. O(capacity).
+  /// Shifts the counted clocks so that the slowest is 0, and limits them to `bound` for workers that have started a
+  /// step and to bound + 1 for the parked; calls clamped(worker) for each that was limited. O(capacity).
   template <class Clamped>
   void rebase(clock_type bound, Clamped&& clamped) noexcept {
     clock_.rebase(
@@ -222,8 +223,8 @@ class roster {
       if (bytes.saving()) {
         w = parking_.after(w);
       } else {
-        if (!bytes.ok() || w >= capacity() || records_[w].state != worker_state::parked || !counted(w) || records_[w].linked)
-          return bytes.fail();
+        if (!bytes.ok() || w >= capacity()) return bytes.fail();
+        if (records_[w].state != worker_state::parked || !counted(w) || records_[w].linked) return bytes.fail();
         park(w, records_[w].parked_at);
       }
     }

@@ -24,7 +24,7 @@ class speed_classes {
     if (step_time <= 0.0F) return 0;
     const std::uint32_t quarter_octave = (std::bit_cast<std::uint32_t>(step_time) & 0x7FFFFFFF) >> 21;
     constexpr std::uint32_t first = (127 - 32) * 4;
-    return quarter_octave <= first ? 0 : std::min(quarter_octave - first, count - 1);
+    return quarter_octave <= first ? 0 : (std::min)(quarter_octave - first, count - 1);
   }
 
   /// The smallest step time of a class.

@@ -13,10 +13,10 @@ namespace rubato::inline RUBATO_ABI {
 using clock_type = std::uint64_t;
 
 /// A staleness bound that never binds.
-inline constexpr clock_type unbounded = std::numeric_limits<clock_type>::max();
+inline constexpr clock_type unbounded = (std::numeric_limits<clock_type>::max)();
 
 /// The index of no worker.
-inline constexpr std::uint32_t no_worker = std::numeric_limits<std::uint32_t>::max();
+inline constexpr std::uint32_t no_worker = (std::numeric_limits<std::uint32_t>::max)();
 
 /// a + b, or `unbounded` where that would overflow.
 [[nodiscard]] constexpr clock_type saturating_add(clock_type a, clock_type b) noexcept {
@@ -38,15 +38,16 @@ struct grant {
   friend constexpr bool operator==(const grant&, const grant&) noexcept = default;
 };
 
-/// Lowest and highest parameter version that a worker read over all shards; empty (the default) when the host cannot say.
+/// Lowest and highest parameter version that a worker read over all shards; empty (the default) when the host cannot
+/// say.
 struct version_range {
-  std::uint64_t lowest = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t lowest = (std::numeric_limits<std::uint64_t>::max)();
   std::uint64_t highest = 0;
 
   /// Widens the range by one shard's version.
   constexpr void include(std::uint64_t version) noexcept {
-    lowest = std::min(lowest, version);
-    highest = std::max(highest, version);
+    lowest = (std::min)(lowest, version);
+    highest = (std::max)(highest, version);
   }
 };
 

@@ -11,8 +11,8 @@ namespace rubato::inline RUBATO_ABI {
 
 /// The clocks of all workers, and the minimum and maximum over those that count.
 ///
-/// Counted workers of equal clock share a bucket; the buckets form a chain in the order of their clocks. At most one bucket
-/// a worker and one spare exist, all made at construction, so no spread of the clocks ever allocates.
+/// Counted workers of equal clock share a bucket; the buckets form a chain in the order of their clocks. At most one
+/// bucket a worker and one spare exist, all made at construction, so no spread of the clocks ever allocates.
 ///
 /// Cost    tick, erase, minimum, maximum, slowest: O(1). insert: O(buckets below the clock). rebase: O(workers).
 /// Thread  not thread-safe.
@@ -80,7 +80,8 @@ class vector_clock {
   void rebase(Limit&& limit, Clamped&& clamped) noexcept {
     const clock_type shift = minimum();
     const auto workers = static_cast<std::uint32_t>(entries_.size());
-    for (std::uint32_t w = 0; w < workers; ++w) entries_[w].clock -= entries_[w].clock < shift ? entries_[w].clock : shift;
+    for (std::uint32_t w = 0; w < workers; ++w)
+      entries_[w].clock -= entries_[w].clock < shift ? entries_[w].clock : shift;
     for (std::uint32_t b = lowest_; b != none; b = buckets_[b].above) buckets_[b].clock -= shift;
     for (std::uint32_t w = 0; w < workers; ++w) {
       if (!counts(w) || clock(w) <= limit(w)) continue;

@@ -18,7 +18,7 @@ namespace rubato::inline RUBATO_ABI {
 ///
 /// A sink has no answer: one that can fail remembers that, as atomic_file does until its commit().
 template <class S>
-concept ByteSink = std::movable<S> && requires(S& sink, std::string_view bytes) {
+concept ByteSink = std::move_constructible<S> && requires(S& sink, std::string_view bytes) {
   { sink(bytes) } noexcept;
 };
 

@@ -11,9 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "../core/event.hpp"
+#include "../core/record.hpp"
 #include "json_writer.hpp"
-#include "record_fields.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -55,11 +54,10 @@ class chrome_trace {
     RUBATO_ASSERT(options_.microseconds_per_unit > 0, "microseconds_per_unit must be above 0");
   }
 
-  template <ControllerRecord Record>
-  void operator()(const Record& r) noexcept {
-    using kind = typename Record::kind;
+  void operator()(const record& r) noexcept {
+    using kind = record::kind;
     if (!std::isfinite(r.now)) return;  // a refusal before the first valid time
-    latest_ = std::max(latest_, microseconds(r.now));
+    latest_ = (std::max)(latest_, microseconds(r.now));
     const bool about_worker = r.worker.index != no_worker;
     if (about_worker && r.worker.index >= tracks_.size()) {
       ++left_out_;
@@ -96,12 +94,12 @@ class chrome_trace {
         tracks_[r.worker.index].open.number = r.version;
         break;
       case kind::flush:
-      case kind::discard: push_round(kind_name(r), r.count, r.round, r.value); break;
+      case kind::discard: push_round(name(r.what), r.count, r.round, r.value); break;
       case kind::cancel:
       case kind::exclude:
-      case kind::readmit: mark(r, kind_name(r)); break;
+      case kind::readmit: mark(r, name(r.what)); break;
       case kind::abandon:
-      case kind::refuse: mark(r, kind_name(r), r.because); break;
+      case kind::refuse: mark(r, name(r.what), r.because); break;
       case kind::adjust: mark(r, is_guard(r.because) ? "guard" : "adjust", r.because); break;
       case kind::change_policy: mark(r, "policy change"); break;
     }
@@ -180,21 +178,18 @@ class chrome_trace {
 
   void push(const item& event) noexcept { ring_[made_++ % ring_.size()] = event; }
 
-  template <class Record>
-  [[nodiscard]] bool is_open(const Record& r, span what) const noexcept {
+  [[nodiscard]] bool is_open(const record& r, span what) const noexcept {
     const track& t = tracks_[r.worker.index];
     return t.open.what == what && t.incarnation == r.worker.incarnation;
   }
 
-  template <class Record>
-  void begin(const Record& r, span what) noexcept {
+  void begin(const record& r, span what) noexcept {
     track& t = tracks_[r.worker.index];
     t.incarnation = r.worker.incarnation;
     t.open = {.start = microseconds(r.now), .worker = r.worker.index, .amount = narrow(r.clock), .what = what};
   }
 
-  template <class Record>
-  void end(const Record& r) noexcept {
+  void end(const record& r) noexcept {
     item& open = tracks_[r.worker.index].open;
     if (open.what == span::none) return;
     open.duration = std::max<std::int64_t>(microseconds(r.now) - open.start, 0);
@@ -202,16 +197,14 @@ class chrome_trace {
     open.what = span::none;
   }
 
-  template <class Record>
-  void annotate_step(const Record& r) noexcept {
+  void annotate_step(const record& r) noexcept {
     item& open = tracks_[r.worker.index].open;
     open.step = narrow(r.step);
     open.staleness = narrow(r.staleness);
     open.value = r.loss;
   }
 
-  template <class Record>
-  void mark(const Record& r, std::string_view name, reason why = reason::none) noexcept {
+  void mark(const record& r, std::string_view name, reason why = reason::none) noexcept {
     push({.start = microseconds(r.now), .name = name, .worker = r.worker.index, .what = span::mark, .because = why});
   }
 

@@ -5,9 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "../core/event.hpp"
+#include "../core/record.hpp"
 #include "json_writer.hpp"
-#include "record_fields.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -64,11 +63,10 @@ class decision_log {
     sink_("\n");
   }
 
-  template <ControllerRecord Record>
-  void operator()(const Record& r) noexcept {
+  void operator()(const record& r) noexcept {
     fixed_text<line_size> line;
     json_writer json{line};
-    json.begin_object().member("now", r.now).member("what", kind_name(r));
+    json.begin_object().member("now", r.now).member("what", name(r.what));
     if (r.worker.index != no_worker) json.member("worker", r.worker.index).member("incarnation", r.worker.incarnation);
     specifics(json, r);
     json.member("version", r.version).member("parked", r.parked).end_object();
@@ -83,9 +81,9 @@ class decision_log {
   // 15 members with names of at most 11 and values of at most 24 characters, and their quotes, colons and commas.
   static constexpr std::size_t line_size = 768;
 
-  template <class Json, class Record>
-  static void specifics(Json& json, const Record& r) noexcept {
-    using kind = typename Record::kind;
+  template <class Json>
+  static void specifics(Json& json, const record& r) noexcept {
+    using kind = record::kind;
     const bool dropped = r.decided == verdict::drop;
     switch (r.what) {
       case kind::join: break;

@@ -170,7 +170,7 @@ class cluster {
       workers_[f->worker].at = f->kind == failure_kind::join ? stage::absent : stage::parked;
     for (const worker& each : workers_) parked_ += each.at == stage::parked ? 1 : 0;
     live_ = parked_;
-    return std::max(parked_, 1U);
+    return (std::max)(parked_, 1U);
   }
 
   void pass_time(double to) noexcept {
@@ -206,7 +206,7 @@ class cluster {
     // A deadline that a poll leaves in the past is polled again once time has moved.
     const double due = sync_.next_deadline();
     const bool again = std::isfinite(due) && due <= polled_at_ && now_ <= polled_at_;
-    queue_.schedule(slot(deadline_slot), again ? std::numeric_limits<double>::infinity() : std::max(due, now_),
+    queue_.schedule(slot(deadline_slot), again ? std::numeric_limits<double>::infinity() : (std::max)(due, now_),
                     no_worker);
   }
   void retime(service s, const shared_resource& of) noexcept {
@@ -259,7 +259,7 @@ class cluster {
     double factor = static_cast<double>(me.work.samples) / run_.batch;
     if (machines_.jitter > 0) {
       random_sequence random{run_.seed, stream_of(random_purpose::jitter, w), me.step};
-      factor *= std::max(shortest, 1 + machines_.jitter * random.normal());
+      factor *= (std::max)(shortest, 1 + machines_.jitter * random.normal());
     }
     return mean * factor;
   }
@@ -464,7 +464,7 @@ class cluster {
   admitted verdict_{};
   open_rounds rounds_;
 
-  std::uint64_t evaluated_at_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t evaluated_at_ = (std::numeric_limits<std::uint64_t>::max)();
   staleness_histogram staleness_;
   run_result result_;
 };

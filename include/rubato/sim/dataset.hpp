@@ -30,8 +30,8 @@ struct dataset {
 
   /// The images [first, first + count), clipped to what there is.
   [[nodiscard]] constexpr dataset slice(std::size_t first, std::size_t count) const noexcept {
-    first = std::min(first, samples());
-    count = std::min(count, samples() - first);
+    first = (std::min)(first, samples());
+    count = (std::min)(count, samples() - first);
     return {pixels.subspan(first * inputs, count * inputs), labels.subspan(first, count), inputs, classes};
   }
 
@@ -50,7 +50,7 @@ struct data_split {
 
 /// The first `training` images to learn from, the next `validation` to judge by; each clipped to what there is.
 [[nodiscard]] constexpr data_split split(const dataset& all, std::size_t training, std::size_t validation) noexcept {
-  training = std::min(training, all.samples());
+  training = (std::min)(training, all.samples());
   return {all.slice(0, training), all.slice(training, validation)};
 }
 

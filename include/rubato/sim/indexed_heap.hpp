@@ -63,7 +63,7 @@ class indexed_heap {
     Key key;
     std::uint32_t slot;
   };
-  static constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint32_t nowhere = (std::numeric_limits<std::uint32_t>::max)();
 
   void place(std::uint32_t at, const node& n) noexcept {
     heap_[at] = n;

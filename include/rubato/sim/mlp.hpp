@@ -248,7 +248,7 @@ class mlp {
   }
 
   [[nodiscard]] std::size_t panel_width(std::size_t column) const noexcept {
-    return std::min(panel, padded(width(0)) - column);
+    return (std::min)(panel, padded(width(0)) - column);
   }
   template <class Float>
   [[nodiscard]] Float* panel_at(Float* parameters, std::size_t column) const noexcept {

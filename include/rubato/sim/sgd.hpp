@@ -104,7 +104,7 @@ class sgd_objective {
     subset_.resize(std::clamp(share, 1U, samples));
     order_.resize(samples);
 
-    const std::uint32_t validated = std::min(options.validation_samples, data.validation.samples());
+    const std::uint32_t validated = (std::min)(options.validation_samples, data.validation.samples());
     for (std::uint32_t sample = 0; sample < validated; ++sample)
       validation_.append(data.validation, sample, map_, *kernel_);
     for (std::uint32_t layer = 0; layer <= mlp_.hidden(); ++layer)  // layers take turns on two buffers

@@ -19,7 +19,8 @@ namespace rubato::inline RUBATO_ABI::sim {
 ///
 /// Cost    start, remove, finish: O(log jobs); the rest O(1). No allocation after construction. Not thread-safe.
 /// Tests   tests/sim/shared_resource_test.cpp: AgreesWithSmallTimeSteps, NoDriftOverAMillionJobs, TiesByJob
-/// Source  Parekh and Gallager, "A Generalized Processor Sharing Approach to Flow Control", IEEE/ACM ToN 1(3), 1993, §V
+/// Source  Parekh and Gallager, "A Generalized Processor Sharing Approach to Flow Control",
+///         IEEE/ACM ToN 1(3), 1993, §V
 class shared_resource {
  public:
   /// Jobs are numbered 0 to jobs - 1. Precondition: capacity > 0; infinity makes all jobs independent.
@@ -30,19 +31,19 @@ class shared_resource {
   [[nodiscard]] std::uint32_t active() const noexcept { return ends_.size(); }
   [[nodiscard]] bool contains(std::uint32_t job) const noexcept { return ends_.contains(job); }
   /// Service per time that each job gets at present.
-  [[nodiscard]] double rate() const noexcept { return std::min(1.0, capacity_ / ends_.size()); }
+  [[nodiscard]] double rate() const noexcept { return (std::min)(1.0, capacity_ / ends_.size()); }
 
   /// When the next job ends if nothing else changes; infinity if there is none.
   [[nodiscard]] double next_completion() const noexcept {
     if (ends_.empty()) return std::numeric_limits<double>::infinity();
-    return since_ + std::max(0.0, ends_.top_key().end - served_) / rate();
+    return since_ + (std::max)(0.0, ends_.top_key().end - served_) / rate();
   }
   /// Which one it is: the smallest number among those that end together. Precondition: active() > 0.
   [[nodiscard]] std::uint32_t next_job() const noexcept { return ends_.top(); }
 
   /// Time that the job would still need with a unit of its own. Precondition: contains(job).
   [[nodiscard]] double remaining(std::uint32_t job, double now) const noexcept {
-    return std::max(0.0, ends_.key(job).end - served_at(now));
+    return (std::max)(0.0, ends_.key(job).end - served_at(now));
   }
 
   /// A job of this length arrives. Preconditions: it is not there; work >= 0; `now` never runs back.
@@ -78,7 +79,7 @@ class shared_resource {
 
   [[nodiscard]] double served_at(double now) const noexcept {
     if (ends_.empty()) return served_;
-    return std::min(ends_.top_key().end, served_ + (now - since_) * rate());
+    return (std::min)(ends_.top_key().end, served_ + (now - since_) * rate());
   }
   void advance(double served, double now) noexcept {
     served_ = served;

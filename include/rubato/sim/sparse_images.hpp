@@ -66,7 +66,7 @@ class sparse_images {
 
   /// Standard deviation of all pixels, 0 to 255.
   [[nodiscard]] double deviation() const noexcept {
-    return std::sqrt(std::max(0.0, static_cast<double>(squares_) / pixels() - mean() * mean()));
+    return std::sqrt((std::max)(0.0, static_cast<double>(squares_) / pixels() - mean() * mean()));
   }
 
  private:
@@ -78,7 +78,7 @@ class sparse_images {
   };
 
   [[nodiscard]] double pixels() const noexcept {
-    return std::max(1.0, static_cast<double>(images_.size()) * static_cast<double>(inputs_));
+    return (std::max)(1.0, static_cast<double>(images_.size()) * static_cast<double>(inputs_));
   }
 
   std::uint32_t inputs_;

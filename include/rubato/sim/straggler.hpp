@@ -128,7 +128,7 @@ class straggler_model {
 
   [[nodiscard]] double normal(std::uint32_t worker, std::uint64_t step) const noexcept {
     random_sequence random{seed_, stream_of(random_purpose::sleep_length, worker), step};
-    return std::max(0.0, options_.mean + options_.sd * random.normal());
+    return (std::max)(0.0, options_.mean + options_.sd * random.normal());
   }
 
   [[nodiscard]] double pareto(std::uint32_t worker, std::uint64_t step) const noexcept {

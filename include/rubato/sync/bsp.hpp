@@ -7,15 +7,16 @@ namespace rubato::inline RUBATO_ABI {
 
 /// Bulk synchronous parallel: everyone waits for everyone after each step.
 ///
-/// The barrier counts workers, not clocks: who joins, or was ahead when the rule was switched on, takes one step a round
-/// like the others. (ssp{0} would let those behind catch up first, alone.)
+/// The barrier counts workers, not clocks: who joins, or was ahead when the rule was switched on, takes one step a
+/// round like the others. (ssp{0} would let those behind catch up first, alone.)
 ///
-/// `mean` collects the gradients of a round and moves the parameters once, by their mean. `sum` applies each gradient as it
-/// arrives, which comes to the same as a sum at the barrier, since nobody reads in between; it is what Algorithm 1 of
-/// Zhu et al. (ICLR 2020) does, and equals the mean with a learning rate multiplied by the number of workers.
+/// `mean` collects the gradients of a round and moves the parameters once, by their mean. `sum` applies each gradient
+/// as it arrives, which comes to the same as a sum at the barrier, since nobody reads in between; it is what Algorithm
+/// 1 of Zhu et al. (ICLR 2020) does, and equals the mean with a learning rate multiplied by the number of workers.
 ///
 /// Cost    O(1) per push, O(workers) at the barrier. No allocation. Not thread-safe.
-/// Tests   tests/sync/bsp_test.cpp: MeanOfTheRound, SumAppliesAtOnce, DeadWorkerDoesNotHangTheRest, JoinerWaitsForTheBarrier
+/// Tests   tests/sync/bsp_test.cpp: MeanOfTheRound, SumAppliesAtOnce, DeadWorkerDoesNotHangTheRest,
+///         JoinerWaitsForTheBarrier
 /// Source  Valiant, "A Bridging Model for Parallel Computation", CACM 33(8), 1990
 struct bsp {
   enum class aggregation : std::uint8_t { mean, sum };

@@ -3,22 +3,16 @@
 
 #include <concepts>
 #include <cstdint>
-#include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "../core/admission.hpp"
 #include "../core/archive.hpp"
 #include "../core/cluster_view.hpp"
 #include "../core/decision.hpp"
-#include "../core/event.hpp"
+#include "../core/record.hpp"
 
 namespace rubato::inline RUBATO_ABI {
-
-/// How a policy presents itself: one line for people, one JSON object for machines.
-struct description {
-  std::string line;
-  std::string json;
-};
 
 /// Decides what happens with each arriving gradient. Without it every gradient is applied with weight 1.
 template <class P>
@@ -62,16 +56,34 @@ concept DescribedPolicy = requires(const P& p) {
   { p.describe() } -> std::same_as<description>;
 };
 
+namespace detail {
+
+struct optional_members {
+  int admit, observe, shape, resize, reset, clock_bound, max_legal_wait, state, describe;
+};
+struct nameless {};
+// A name that P has too, whatever it stands for there, is ambiguous in this class. A final P cannot be looked into.
+template <class P>
+struct doubled : std::conditional_t<std::is_final_v<P>, nameless, P>, optional_members {};
+
+}  // namespace detail
+
 /// Who may run next: asked for every cause, and total over them. Satisfied by bsp, asp, ssp and any_policy.
 ///
-/// Every optional member above that a policy has must have the signature, and the noexcept, that its concept names.
+/// A member that has the name of an optional one must have the signature, and the noexcept, that its concept asks for:
+/// one that would never be called is refused. Tests: tests/compile_fail/policy_*.cpp
 template <class P>
 concept SyncPolicy = std::movable<P> && requires(P& p, const cluster_view& view, const event& what) {
   { p.release(view, what) } noexcept -> std::same_as<decision>;
-} && (AdmittingPolicy<P> || !requires { &P::admit; }) && (ObservingPolicy<P> || !requires { &P::observe; }) &&
-    (ShapingPolicy<P> || !requires { &P::shape; }) && (ResettablePolicy<P> || !requires { &P::reset; }) &&
-    (BoundedPolicy<P> || !requires { &P::clock_bound; }) && (WaitLimitingPolicy<P> || !requires { &P::max_legal_wait; }) &&
-    (DescribedPolicy<P> || !requires { &P::describe; });
+} && (AdmittingPolicy<P> || requires { &detail::doubled<P>::admit; }) &&
+    (ObservingPolicy<P> || requires { &detail::doubled<P>::observe; }) &&
+    (ShapingPolicy<P> || requires { &detail::doubled<P>::shape; }) &&
+    (ResizablePolicy<P> || requires { &detail::doubled<P>::resize; }) &&
+    (ResettablePolicy<P> || requires { &detail::doubled<P>::reset; }) &&
+    (BoundedPolicy<P> || requires { &detail::doubled<P>::clock_bound; }) &&
+    (WaitLimitingPolicy<P> || requires { &detail::doubled<P>::max_legal_wait; }) &&
+    (StatefulPolicy<P> || requires { &detail::doubled<P>::state; }) &&
+    (DescribedPolicy<P> || requires { &detail::doubled<P>::describe; });
 
 /// The bound of any policy.
 template <class P>

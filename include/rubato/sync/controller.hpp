@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,26 +16,11 @@
 
 namespace rubato::inline RUBATO_ABI {
 
-/// Which of a worker's requests waits for its release.
-enum class park_on : std::uint8_t { push, pull };
-
-/// What switch_to does with gradients that wait in the open round: apply their mean, or throw them away.
-enum class pending_gradients : std::uint8_t { flush, discard };
-
-struct controller_options {
-  std::uint32_t capacity = 0;  ///< worker indices go from 0 to capacity - 1; at least 1
-  std::uint32_t quorum = 0;    ///< nobody runs before that many have joined; 0: all of the capacity
-  park_on park = park_on::push;
-  guard_options guard{};
-  std::uint32_t max_release_per_call = no_worker;  ///< the rest follows by poll(), or before the next decision; at least 1
-  std::uint64_t seed = 0;                          ///< for releases in random order
-};
-
 /// Decides, for a parameter server, who may run next, with how much of the gradient, and when to flush.
 ///
-/// Per push the host calls admit() when the gradient arrives, does with it what the verdict says, and then commit(), which
-/// answers through the sink every worker that may go on (sink.hpp). push() is both for hosts that need no verdict. The
-/// controller has no clock, thread, lock or I/O: times are arguments, effects are callbacks.
+/// Per push the host calls admit() when the gradient arrives, does with it what the verdict says, and then commit(),
+/// which answers through the sink every worker that may go on (sink.hpp). push() is both for hosts that need no
+/// verdict. The controller has no clock, thread, lock or I/O: times are arguments, effects are callbacks.
 ///
 ///     rubato::controller<rubato::ssp, reply> sync{{.capacity = 8}, {.staleness = 3}};
 ///     sync.push({.worker = {3, 0}, .now = now}, reply, [](reply r, worker_id, const grant&) { r.send(); });
@@ -63,18 +47,8 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
     RUBATO_ASSERT(problem(o).empty(), "controller options out of range");
   }
 
-  /// What is wrong with these options, as a sentence; empty if nothing is.
-  [[nodiscard]] static std::string problem(const options& o) {
-    if (o.capacity == 0 || o.capacity == no_worker) return "capacity must lie between 1 and 4294967294";
-    if (o.quorum > o.capacity)
-      return "quorum is " + std::to_string(o.quorum) + ", expected at most the capacity, " + std::to_string(o.capacity);
-    if (o.max_release_per_call == 0) return "max_release_per_call is 0, expected at least 1";
-    if (std::isnan(o.guard.max_wait) || o.guard.max_wait < 0) return "guard.max_wait must be a time of 0 or more";
-    return {};
-  }
-
-  /// A worker comes, or comes back with a higher incarnation. It is released or parked as the policy says; push hosts give
-  /// the ticket by which it is answered, pull hosts none. Its clock is moved into [minimum, minimum + bound].
+  /// A worker comes, or comes back with a higher incarnation. It is released or parked as the policy says; push hosts
+  /// give the ticket by which it is answered, pull hosts none. Its clock is moved into [minimum, minimum + bound].
   template <class Sink>
   errc join(worker_id who, double now, std::optional<Ticket> ticket, Sink&& host) {
     const full<Sink> sink{host};
@@ -108,7 +82,8 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
   errc depart(worker_id who, double now, cause why, Sink&& host) {
     const full<Sink> sink{host};
     std::optional<Ticket> none;
-    if (why != cause::leave && why != cause::death && why != cause::done) return errc::invalid_option;
+    if (why != cause::leave && why != cause::death && why != cause::done)
+      return refuse(who, reason::invalid_cause, none, sink);
     if (!std::isfinite(now)) return refuse(who, reason::invalid_time, none, sink);
     if (const reason bad = stranger(who); bad != reason::none) return refuse(who, bad, none, sink);
     advance(now);
@@ -135,7 +110,11 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
     const double step_time = at_.now - r.granted_at;
     if (r.doomed != reason::cancelled) workers_.note_step_time(w, step_time);
     const std::uint64_t read = push.read.lowest < r.granted.version ? push.read.lowest : r.granted.version;
-    event what{.worker = w, .staleness = ledger_.updates() - read, .now = at_.now, .loss = push.loss, .samples = push.samples};
+    const event what{.worker = w,
+                     .staleness = ledger_.updates() - read,
+                     .now = at_.now,
+                     .loss = push.loss,
+                     .samples = push.samples};
 
     admission verdict_on = admission::apply();
     if (r.doomed != reason::none)
@@ -147,15 +126,15 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
     return take_in(push.worker, what, step_time, verdict_on);
   }
 
-  /// The host has done what a verdict said. Answers, through the sink, the workers that may go on. A ticket is given here
-  /// by hosts that park pushes. Valid once per token, in any order, also when the worker has gone meanwhile.
+  /// The host has done what a verdict said. Answers, through the sink, the workers that may go on. A ticket is given
+  /// here by hosts that park pushes. Valid once per token, in any order, also when the worker has gone meanwhile.
   template <class Sink>
   errc commit(const token& work, double now, outcome how, std::optional<Ticket> ticket, Sink&& host) {
     const full<Sink> sink{host};
     const std::uint32_t w = work.worker.index;
     if (work.what == verdict::refused) {  // counted when it was refused
       give_back(work.worker, work.why, ticket, sink);
-      return code_of(work.why);
+      return error_of(work.why);
     }
     if (!std::isfinite(now)) return refuse(work.worker, reason::invalid_time, ticket, sink);
     if (w >= workers_.capacity()) return refuse(work.worker, reason::unknown_worker, ticket, sink);
@@ -165,7 +144,8 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
       this->drain(sink);
       return repeat(w, std::move(ticket), sink);
     }
-    if (out_[w].serial != work.serial || work.serial == 0) return refuse(work.worker, reason::invalid_token, ticket, sink);
+    if (out_[w].serial != work.serial || work.serial == 0)
+      return refuse(work.worker, reason::invalid_token, ticket, sink);
     advance(now);
     this->drain(sink);
     const outstanding done = std::exchange(out_[w], {});
@@ -215,9 +195,9 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
     if (const reason bad = stranger(who); bad != reason::none) return refuse(who, bad, held, sink);
     advance(now);
     this->drain(sink);
-    const worker_state state = workers_[who.index].state;
-    if (state == worker_state::running || tickets_[who.index].has_value()) return repeat(who.index, std::move(held), sink);
-    hand_over(who.index, std::move(held), sink);
+    const std::uint32_t w = who.index;
+    if (workers_[w].state == worker_state::running || tickets_[w].has_value()) return repeat(w, std::move(held), sink);
+    hand_over(w, std::move(held), sink);
     return errc::ok;
   }
 
@@ -239,8 +219,9 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
     this->ask({.why = cause::deadline, .now = at_.now}, sink);
   }
 
-  /// Puts another policy in charge, without waiting for anything. Running steps and admissions keep the terms they have;
-  /// the excluded are readmitted; clocks are re-based to the new bound; then it is asked with cause enter. O(capacity).
+  /// Puts another policy in charge, without waiting for anything. Running steps and admissions keep the terms they
+  /// have; the excluded are readmitted; clocks are re-based to the new bound; then it is asked with cause enter.
+  /// O(capacity).
   template <class Sink>
   errc switch_to(Policy policy, double now, pending_gradients waiting, Sink&& host) {
     const full<Sink> sink{host};
@@ -270,7 +251,7 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
   /// Saves everything but tickets. `busy` while admissions are out or releases are left over. Allocates; O(capacity).
   errc save(archive& bytes) const {
     if (in_flight_ > 0 || residue_.has_value()) return errc::busy;
-    controller& self = const_cast<controller&>(*this);  // one state() per type serves both directions; saving only reads
+    controller& self = const_cast<controller&>(*this);  // state() serves both directions; saving only reads
     std::string kind{kind_of(policy_)};
     bytes.text(kind);
     static_cast<void>(self.save_or_load(bytes, self.workers_, self.ledger_, self.counters_, self.at_, self.policy_));
@@ -281,9 +262,9 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
     return errc::ok;
   }
 
-  /// Restores what save() wrote, for the same capacity and kind of policy. reattach(worker_id) -> std::optional<Ticket> is
-  /// asked for each worker that had a ticket; one without is dead, and may come back. Then poll() once. On `wrong_kind`,
-  /// `corrupt` and `busy` nothing has changed. Allocates; O(capacity).
+  /// Restores what save() wrote, for the same capacity and kind of policy. reattach(worker_id) -> std::optional<Ticket>
+  /// is asked for each worker that had a ticket; one without is dead, and may come back. Then poll() once. On
+  /// `wrong_kind`, `corrupt` and `busy` nothing has changed. Allocates; O(capacity).
   template <class Reattach>
   errc load(archive& bytes, Reattach&& reattach) {
     if (in_flight_ > 0 || residue_.has_value()) return errc::busy;
@@ -343,19 +324,6 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
     return roster::is_gone(workers_[who.index].state) ? reason::departed_worker : reason::none;
   }
 
-  [[nodiscard]] static constexpr errc code_of(reason why) noexcept {
-    switch (why) {
-      case reason::unknown_worker: return errc::unknown_worker;
-      case reason::departed_worker: return errc::departed_worker;
-      case reason::old_incarnation: return errc::old_incarnation;
-      case reason::invalid_time: return errc::invalid_time;
-      case reason::no_pulls: return errc::no_pulls;
-      case reason::repeated:
-      case reason::replaced: return errc::repeated;
-      default: return errc::invalid_token;
-    }
-  }
-
   void count_refusal(reason why, worker_id who) noexcept {
     counters_.add(why, who.index);
     this->note({.what = record::kind::refuse, .because = why, .worker = who});
@@ -373,7 +341,7 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
   errc refuse(worker_id who, reason why, std::optional<Ticket>& ticket, const Sink& sink) {
     count_refusal(why, who);
     give_back(who, why, ticket, sink);
-    return code_of(why);
+    return error_of(why);
   }
 
   // A message seen before: a running worker is told its terms again, a waiting one exchanges its ticket.
@@ -419,7 +387,7 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
     const clock_type lowest = clock.size() == 0 ? own : clock.minimum();
     const clock_type fitting = std::clamp(own, lowest, saturating_add(lowest, this->bound()));
     workers_.enter(worker, fitting, at_.now);
-    at_.parked_floor = std::min(at_.parked_floor, fitting);
+    at_.parked_floor = (std::min)(at_.parked_floor, fitting);
     if (fitting != own) this->adjust(reason::clock_clamped, worker);
   }
 
@@ -524,14 +492,6 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
   std::vector<outstanding> out_;
   std::uint32_t in_flight_ = 0;
 };
-
-/// The kind of policy whose state these bytes hold, as written by controller::save; empty if they hold none.
-[[nodiscard]] inline std::string peek_kind(std::span<const std::byte> bytes) {
-  archive reader{bytes};
-  std::string kind;
-  reader.text(kind);
-  return reader.ok() ? kind : std::string{};
-}
 
 }  // namespace rubato::inline RUBATO_ABI
 

@@ -126,7 +126,7 @@ class executor {
       for (std::uint32_t i = 0; i < done.adds; ++i) counters_.add(reason::switched, no_worker);
     }
     note({.what = done.flushed ? record::kind::flush : record::kind::discard,
-          .because = done.flushed ? reason::none : reason::switched,
+          .because = done.flushed ? reason::none : done.adds > 0 ? reason::switched : reason::failed,
           .round = done.round,
           .count = done.adds,
           .value = done.scale});
@@ -161,12 +161,12 @@ class executor {
     const worker_record& r = workers_[worker];
     if (r.linked || r.state != worker_state::parked || !workers_.counted(worker)) return;
     workers_.park(worker, at_.now);
-    at_.parked_floor = std::min(at_.parked_floor, workers_.clock().clock(worker));
+    at_.parked_floor = (std::min)(at_.parked_floor, workers_.clock().clock(worker));
   }
 
   void readmit(std::uint32_t worker) noexcept {
     if (workers_.readmit(worker, workers_.clock().minimum(), at_.now)) adjust(reason::clock_clamped, worker);
-    at_.parked_floor = std::min(at_.parked_floor, workers_.clock().clock(worker));
+    at_.parked_floor = (std::min)(at_.parked_floor, workers_.clock().clock(worker));
     note({.what = record::kind::readmit, .worker = workers_.id(worker)});
   }
 
@@ -260,7 +260,7 @@ class executor {
         --budget;
         continue;
       }
-      at_.parked_floor = std::min(at_.parked_floor, workers_.clock().clock(w));
+      at_.parked_floor = (std::min)(at_.parked_floor, workers_.clock().clock(w));
       if (covers(d, w, round) && budget == 0) return false;
     }
     return true;
@@ -317,8 +317,8 @@ class executor {
     }
   }
 
-  // Under a bounded policy that sweeps whenever the minimum moves, all who are parked go together, so looking at each costs
-  // O(released); the floor spares the look when nobody can be meant.
+  // Under a bounded policy that sweeps whenever the minimum moves, all who are parked go together, so looking at each
+  // costs O(released); the floor spares the look when nobody can be meant.
   template <class Sink>
   void release_up_to_clock(const decision& d, std::uint64_t round, std::uint32_t budget, const Sink& sink) {
     if (d.clock < at_.parked_floor) return;
@@ -344,7 +344,8 @@ class executor {
     return true;
   }
 
-  // With the guard, a cancellation comes at most once per useful push, and somebody who is busy afterwards is not cancelled.
+  // With the guard, a cancellation comes at most once per useful push, and somebody who is busy afterwards is not
+  // cancelled.
   template <class Sink>
   void cancel_below(const decision& d, std::uint64_t round, const Sink& sink) {
     bool somebody_stays = !guard_.options.enabled || workers_.in(worker_state::admitted) > 0 ||

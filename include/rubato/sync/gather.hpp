@@ -22,12 +22,14 @@ class gather {
   gather(std::uint32_t capacity, std::uint32_t shards)
       : shards_{shards}, words_{(shards + 63) / 64}, pushes_(capacity), seen_(std::size_t{capacity} * words_) {}
 
-  /// A part has arrived at `shard`, computed on that shard's `version`. The range of all versions with the last part of a
-  /// push; nothing before, nor for repeats, old parts and indices out of range.
-  std::optional<version_range> part(worker_id who, std::uint64_t step, std::uint32_t shard, std::uint64_t version) noexcept {
+  /// A part has arrived at `shard`, computed on that shard's `version`. The range of all versions with the last part of
+  /// a push; nothing before, nor for repeats, old parts and indices out of range.
+  std::optional<version_range> part(worker_id who, std::uint64_t step, std::uint32_t shard,
+                                    std::uint64_t version) noexcept {
     if (who.index >= pushes_.size() || shard >= shards_) return std::nullopt;
     push& p = pushes_[who.index];
-    const bool newer = !p.known || who.incarnation > p.incarnation || (who.incarnation == p.incarnation && step > p.step);
+    const bool newer =
+        !p.known || who.incarnation > p.incarnation || (who.incarnation == p.incarnation && step > p.step);
     std::uint64_t* seen = &seen_[std::size_t{who.index} * words_];
     if (newer) {
       p = {.known = true, .incarnation = who.incarnation, .step = step, .missing = shards_, .read = {}};

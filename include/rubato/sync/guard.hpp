@@ -1,24 +1,10 @@
 #ifndef RUBATO_SYNC_GUARD_HPP
 #define RUBATO_SYNC_GUARD_HPP
 
-#include <limits>
-
 #include "../core/roster.hpp"
+#include "options.hpp"
 
 namespace rubato::inline RUBATO_ABI {
-
-/// What a controller does when a policy's answer would break a promise.
-///
-/// Liveness: if after a call nobody counted is busy and somebody is parked, one parked worker at the minimum clock
-/// is released; if nobody counts, one excluded worker is readmitted. Bound: no worker starts while it leads the slowest by
-/// more than the policy's clock_bound() or `bound`. Cancellation: at most once between two useful pushes, and never of
-/// everybody who is busy. Age only reorders: whoever waits longer than `max_wait` goes first among those that the policy's
-/// count allows. Every intervention is counted.
-struct guard_options {
-  bool enabled = true;
-  clock_type bound = unbounded;  ///< steps
-  double max_wait = std::numeric_limits<double>::infinity();  ///< in the host's unit of time
-};
 
 namespace detail {
 
@@ -33,7 +19,8 @@ struct guard {
     return workers.clock().clock(worker) - workers.clock().minimum() <= bound;
   }
 
-  /// The longest parked worker that is overdue and may start; no_worker if there is none. O(overdue), O(1) if nobody is.
+  /// The longest parked worker that is overdue and may start; no_worker if there is none. O(overdue), O(1) if nobody
+  /// is.
   [[nodiscard]] std::uint32_t overdue(const roster& workers, double now, clock_type policy_bound) const noexcept {
     if (!options.enabled) return no_worker;
     for (std::uint32_t w = workers.parked().front(); w != no_worker; w = workers.parked().after(w)) {
@@ -48,7 +35,8 @@ struct guard {
     return options.enabled && workers.busy() == 0 ? workers.clock().slowest() : no_worker;
   }
 
-  /// The excluded worker to be readmitted so that somebody counts; no_worker if that is not needed. O(capacity) if it is.
+  /// The excluded worker to be readmitted so that somebody counts; no_worker if that is not needed. O(capacity) if it
+  /// is.
   [[nodiscard]] std::uint32_t must_readmit(const roster& workers) const noexcept {
     if (!options.enabled || workers.clock().size() > 0 || workers.excluded() == 0) return no_worker;
     std::uint32_t w = 0;

@@ -31,7 +31,9 @@ class outbox {
   void flush(std::uint64_t round, float scale, std::uint32_t n) {
     effects_.push_back({.what = kind::flush, .n = n, .scale = scale, .round = round});
   }
-  void discard(std::uint64_t round, std::uint32_t n) { effects_.push_back({.what = kind::discard, .n = n, .round = round}); }
+  void discard(std::uint64_t round, std::uint32_t n) {
+    effects_.push_back({.what = kind::discard, .n = n, .round = round});
+  }
   void cancel(worker_id worker) { effects_.push_back({.what = kind::cancel, .worker = worker}); }
   void abandon(Ticket&& ticket, worker_id worker, reason why) {
     effects_.push_back({.what = kind::abandon, .why = why, .worker = worker, .ticket = std::move(ticket)});

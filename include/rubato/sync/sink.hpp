@@ -12,7 +12,8 @@
 namespace rubato::inline RUBATO_ABI {
 
 /// Receives the effects of a controller's call, in order, inside the call. Members, of which only `release` is required
-/// where the policy never accumulates (it has no `admit`); a plain callable (ticket, worker, grant) stands for `release`:
+/// where the policy never accumulates (it has no `admit`); a plain callable (ticket, worker, grant) stands for
+/// `release`:
 ///
 ///     release(Ticket&&, worker_id, const grant&)   answer the worker: it may start its next step
 ///     flush(round, scale, n)      move the parameters by learning rate x scale x the sum of the round's n gradients
@@ -37,7 +38,8 @@ namespace detail {
 /// A sink with every callback, over one that may lack the optional ones.
 template <class Policy, class Ticket, class Sink>
 struct full_sink {
-  static_assert(ReleaseSink<Sink, Ticket>, "a sink is a callable, or has a member release, for (ticket, worker, grant)");
+  static_assert(ReleaseSink<Sink, Ticket>,
+                "a sink is a callable, or has a member release, for (ticket, worker, grant)");
   static_assert(RoundSink<Sink> || !AdmittingPolicy<Policy>,
                 "this policy may accumulate gradients: the sink needs flush(round, scale, n) and discard(round, n)");
   Sink& host;

@@ -7,8 +7,8 @@ namespace rubato::inline RUBATO_ABI {
 
 /// Stale synchronous parallel: no worker starts a step while it is more than `staleness` steps ahead of the slowest.
 ///
-/// 0 is a barrier, `unbounded` is asp. Zhu et al. (ICLR 2020, §3.1) hold a worker when its lead *equals* their s; theirs
-/// is ours plus one, see ssp_rlp().
+/// 0 is a barrier, `unbounded` is asp. Zhu et al. (ICLR 2020, §3.1) hold a worker when its lead *equals* their s;
+/// theirs is ours plus one, see ssp_rlp().
 ///
 /// Cost    O(1) per push; O(released) when the slowest worker advances. No allocation. Not thread-safe.
 /// Tests   tests/sync/ssp_test.cpp: Bound, ZeroEqualsBsp, UnboundedEqualsAsp, SurvivesDepartureOfTheSlowest

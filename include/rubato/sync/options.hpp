@@ -1,0 +1,53 @@
+#ifndef RUBATO_SYNC_OPTIONS_HPP
+#define RUBATO_SYNC_OPTIONS_HPP
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "../core/types.hpp"
+
+namespace rubato::inline RUBATO_ABI {
+
+/// What a controller does when a policy's answer would break a promise.
+///
+/// Liveness: if after a call nobody counted is busy and somebody is parked, one parked worker at the minimum clock is
+/// released; if nobody counts, one excluded worker is readmitted. Bound: no worker starts while it leads the slowest by
+/// more than the policy's clock_bound() or `bound`. Cancellation: at most once between two useful pushes, and never of
+/// everybody who is busy. Age only reorders: whoever waits longer than `max_wait` goes first among those that the
+/// policy's count allows. Every intervention is counted.
+struct guard_options {
+  bool enabled = true;
+  clock_type bound = unbounded;                               ///< steps
+  double max_wait = std::numeric_limits<double>::infinity();  ///< in the host's unit of time
+};
+
+/// Which of a worker's requests waits for its release.
+enum class park_on : std::uint8_t { push, pull };
+
+/// What switch_to does with gradients that wait in the open round: apply their mean, or throw them away.
+enum class pending_gradients : std::uint8_t { flush, discard };
+
+struct controller_options {
+  std::uint32_t capacity = 0;  ///< worker indices go from 0 to capacity - 1; at least 1
+  std::uint32_t quorum = 0;    ///< nobody runs before that many have joined; 0: all of the capacity
+  park_on park = park_on::push;
+  guard_options guard{};
+  std::uint32_t max_release_per_call = no_worker;  ///< at least 1; poll(), or the next call, releases the rest
+  std::uint64_t seed = 0;                          ///< for releases in random order
+};
+
+/// What is wrong with these options, as a sentence; empty if nothing is.
+[[nodiscard]] inline std::string problem(const controller_options& o) {
+  if (o.capacity == 0 || o.capacity == no_worker) return "capacity must lie between 1 and 4294967294";
+  if (o.quorum > o.capacity)
+    return "quorum is " + std::to_string(o.quorum) + ", expected at most the capacity, " + std::to_string(o.capacity);
+  if (o.max_release_per_call == 0) return "max_release_per_call is 0, expected at least 1";
+  if (std::isnan(o.guard.max_wait) || o.guard.max_wait < 0) return "guard.max_wait must be a time of 0 or more";
+  return {};
+}
+
+}  // namespace rubato::inline RUBATO_ABI
+
+#endif

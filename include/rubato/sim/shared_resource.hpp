@@ -18,7 +18,7 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// sets the service to exactly that job's end.
 ///
 /// Cost    start, remove, finish: O(log jobs); the rest O(1). No allocation after construction. Not thread-safe.
-/// Tests   tests/sim/shared_resource_test.cpp: AgreesWithSmallTimeSteps, NoDriftOverAMillionJobs, TiesByJob
+/// Tests   tests/sim/shared_resource_test.cpp: AgreesWithTheDefinition, NoDriftOverAMillionJobs, TiesByJob
 /// Source  Parekh and Gallager, "A Generalized Processor Sharing Approach to Flow Control",
 ///         IEEE/ACM ToN 1(3), 1993, §V
 class shared_resource {

@@ -14,11 +14,15 @@
 #endif
 #endif
 
-#ifndef RUBATO_ASSERT
+#ifdef RUBATO_ASSERT
+#define RUBATO_DETAIL_MODE _custom
+#else
 #if RUBATO_CHECKED
+#define RUBATO_DETAIL_MODE _checked
 #include <cassert>
 #define RUBATO_ASSERT(condition, message) assert((condition) && (message))
 #else
+#define RUBATO_DETAIL_MODE
 #define RUBATO_ASSERT(condition, message) static_cast<void>(0)
 #endif
 #endif
@@ -27,10 +31,6 @@
 // function bodies: units built in different modes then fail to link instead of silently sharing one of the two bodies.
 #define RUBATO_DETAIL_JOIN(prefix, major, minor, suffix) prefix##major##_##minor##suffix
 #define RUBATO_DETAIL_ABI(major, minor, suffix) RUBATO_DETAIL_JOIN(v, major, minor, suffix)
-#if RUBATO_CHECKED
-#define RUBATO_ABI RUBATO_DETAIL_ABI(RUBATO_VERSION_MAJOR, RUBATO_VERSION_MINOR, _checked)
-#else
-#define RUBATO_ABI RUBATO_DETAIL_ABI(RUBATO_VERSION_MAJOR, RUBATO_VERSION_MINOR, )
-#endif
+#define RUBATO_ABI RUBATO_DETAIL_ABI(RUBATO_VERSION_MAJOR, RUBATO_VERSION_MINOR, RUBATO_DETAIL_MODE)
 
 #endif

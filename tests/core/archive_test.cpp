@@ -128,6 +128,26 @@ TEST(Archive, TextIsAtMost255Bytes) {
   EXPECT_EQ(read, std::string(255, 'x'));
 }
 
+TEST(Archive, SealNoticesEveryBit) {
+  std::uint64_t value = 7;
+  archive out;
+  out(value);
+  out.seal();
+  std::vector<std::byte> bytes{out.bytes().begin(), out.bytes().end()};
+  archive good{bytes};
+  EXPECT_TRUE(good.unseal());
+  good(value);
+  EXPECT_TRUE(good.finished());
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    bytes[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
+    archive in{bytes};
+    EXPECT_FALSE(in.unseal()) << bit;
+    bytes[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
+  }
+  archive nothing{std::span<const std::byte>{}};
+  EXPECT_FALSE(nothing.unseal());
+}
+
 TEST(Archive, FailMarksTheBytesAsBad) {
   archive in{std::span<const std::byte>{}};
   EXPECT_TRUE(in.finished());

@@ -1,8 +1,10 @@
 // Rules that coincide, on release traces: fixed membership, fixed step times, quorum = all.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <rubato/core/rng.hpp>
+#include <utility>
 #include <vector>
 
 #include "../support/all_policies.hpp"
@@ -68,6 +70,23 @@ TEST(Identities, KBatchAsyncOfOneIsAsp) {
 TEST(Identities, CapOfAllIsAsp) {
   for (const auto order : {release_order::fifo, release_order::fastest})
     expect_same_trace([&](std::uint32_t k) { return test::cap{.n = k, .order = order}; }, plain_asp);
+}
+
+// In the order of their starts but for those at the same time.
+TEST(Identities, AspUnderABoundOfTheGuardIsSsp) {
+  for (std::uint64_t seed = 0; seed < test::scaled(20); ++seed)
+    for (const clock_type bound : {0u, 1u, 4u}) {
+      const auto trace = [&](auto policy, guard_options guard) {
+        metronome<decltype(policy)> run{policy, random_step_times(seed, 7), {.guard = guard}};
+        EXPECT_TRUE(run.run(300).ok());
+        EXPECT_EQ(run.control().counts().total(reason::liveness), 0u);
+        std::vector<std::pair<double, std::uint32_t>> starts;
+        for (const auto& start : run.trace()) starts.emplace_back(start.time, start.worker);
+        std::sort(starts.begin(), starts.end());
+        return starts;
+      };
+      EXPECT_EQ(trace(asp{}, {.bound = bound}), trace(ssp{.staleness = bound}, {.enabled = false})) << seed;
+    }
 }
 
 TEST(Identities, AnyPolicyIsThePolicyThatItHolds) {

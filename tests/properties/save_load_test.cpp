@@ -26,6 +26,18 @@ bytes_type saved(const controller<any_policy, std::uint32_t>& control) {
   return {out.bytes().begin(), out.bytes().end()};
 }
 
+// Makes the checksum at the end right again.
+void reseal(bytes_type& bytes) {
+  bytes.resize(bytes.size() - 8);
+  archive out;
+  for (const std::byte b : bytes) {
+    auto value = static_cast<std::uint8_t>(b);
+    out(value);
+  }
+  out.seal();
+  bytes.assign(out.bytes().begin(), out.bytes().end());
+}
+
 errc load(controller<any_policy, std::uint32_t>& control, std::span<const std::byte> bytes) {
   archive in{bytes};
   return control.load(in, reattach_all);
@@ -53,7 +65,7 @@ TEST_P(SaveLoad, EverythingComesBack) {
   const bytes_type bytes = saved(c.control());
   EXPECT_EQ(peek_kind(bytes), GetParam().policy.kind());
 
-  cluster<any_policy> other{GetParam().policy, 5, {.quorum = 5, .guard = {.enabled = false}}};
+  cluster<any_policy> other{GetParam().policy, 0, {.capacity = 5, .quorum = 5, .guard = {.enabled = false}}};
   ASSERT_EQ(load(other.control(), bytes), errc::ok);
   EXPECT_EQ(other.parked(), c.parked());
   EXPECT_EQ(other.running(), c.running());
@@ -69,7 +81,7 @@ TEST_P(SaveLoad, EverythingComesBack) {
 
   // Loading and saving again gives the same bytes, once and twice.
   const bytes_type again = saved(other.control());
-  cluster<any_policy> third{GetParam().policy, 5};
+  cluster<any_policy> third{GetParam().policy, 0, {.capacity = 5}};
   ASSERT_EQ(load(third.control(), again), errc::ok);
   EXPECT_EQ(saved(third.control()), again);
 }
@@ -77,7 +89,7 @@ TEST_P(SaveLoad, EverythingComesBack) {
 // Cut short anywhere, the bytes are refused, and nothing has changed.
 TEST_P(SaveLoad, RefusesTruncatedBytes) {
   const bytes_type bytes = saved(in_the_middle(GetParam().policy).control());
-  cluster<any_policy> c = in_the_middle(GetParam().policy);
+  cluster<any_policy> c{GetParam().policy, 0, {.capacity = 5}};
   const bytes_type before = saved(c.control());
   for (std::size_t n = 0; n < bytes.size(); ++n) ASSERT_NE(load(c.control(), std::span{bytes}.first(n)), errc::ok) << n;
   bytes_type longer = bytes;
@@ -86,14 +98,26 @@ TEST_P(SaveLoad, RefusesTruncatedBytes) {
   EXPECT_EQ(saved(c.control()), before);
 }
 
-// A changed byte is refused, or loads as something that can go on.
-TEST_P(SaveLoad, SurvivesChangedBytes) {
+// Every changed bit is refused.
+TEST_P(SaveLoad, RefusesChangedBytes) {
+  const bytes_type bytes = saved(in_the_middle(GetParam().policy).control());
+  controller<any_policy, std::uint32_t> control{{.capacity = 5}, GetParam().policy};
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    bytes_type changed = bytes;
+    changed[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
+    ASSERT_EQ(load(control, changed), errc::corrupt) << bit;
+  }
+}
+
+// Bytes that were changed with care, so that the checksum is right, are refused or load as something that can go on.
+TEST_P(SaveLoad, SurvivesForgedBytes) {
   const bytes_type bytes = saved(in_the_middle(GetParam().policy).control());
   random_sequence random{1};
   for (int n = 0; n < 1500; ++n) {
     bytes_type changed = bytes;
     for (std::uint64_t flips = 1 + random.below(3); flips > 0; --flips)
-      changed[random.below(changed.size())] ^= static_cast<std::byte>(1U << random.below(8));
+      changed[random.below(changed.size() - 8)] ^= static_cast<std::byte>(1U << random.below(8));
+    reseal(changed);
     controller<any_policy, std::uint32_t> control{{.capacity = 5}, GetParam().policy};
     if (load(control, changed) != errc::ok) continue;
     struct {
@@ -122,7 +146,24 @@ TEST(SaveLoad, RefusesAnotherKind) {
 TEST(SaveLoad, RefusesAnotherCapacity) {
   cluster<any_policy> c{ssp{}, 3};
   cluster<any_policy> other{ssp{}, 4};
-  EXPECT_EQ(load(other.control(), saved(c.control())), errc::corrupt);
+  EXPECT_EQ(load(other.control(), saved(c.control())), errc::invalid_option);
+}
+
+TEST(SaveLoad, RefusesAnotherFormat) {
+  cluster<any_policy> c{ssp{}, 3};
+  bytes_type bytes = saved(c.control());
+  bytes[4] = std::byte{2};  // after the kind: a length and three letters
+  reseal(bytes);
+  EXPECT_EQ(load(c.control(), bytes), errc::wrong_kind);
+}
+
+// Loading would strand whoever waits here.
+TEST(SaveLoad, IsBusyWhileSomebodyWaits) {
+  cluster<any_policy> c{bsp{}, 2};
+  const bytes_type bytes = saved(c.control());
+  c.push(0);
+  EXPECT_EQ(load(c.control(), bytes), errc::busy);
+  EXPECT_EQ(c.parked(), std::vector{0u});
 }
 
 TEST(SaveLoad, IsBusyWhileAdmissionsAreOut) {
@@ -152,6 +193,7 @@ TEST(SaveLoad, WhoHasNoTicketRejoins) {
       errc::ok);
   EXPECT_EQ(other.state(0), worker_state::dead);
   EXPECT_EQ(other.clock(0), 3u);
+  EXPECT_EQ(other.count(reason::departed_worker), 1u);
   EXPECT_EQ(other.control().next_deadline(), -test::never) << "it wants to be polled at once";
   other.join(0);
   EXPECT_EQ(other.clock(0), 2u) << "moved into the bound: the slowest is at 1";

@@ -163,18 +163,30 @@ TEST(Cluster, PolicySeesTheAverageOfTheWorkersLosses) {
 }
 
 TEST(Cluster, ProbingShowsTheServersLossAndCostsTime) {
-  test_objective goal;
-  recorder log;
   run_options run = so_many_pushes(8);
   run.loss = loss_source::probe;
   run.probe_time = 0.25;
-  const run_result result = simulate({.workers = 2, .jitter = 0}, run, bsp{}, goal, log);
-  EXPECT_NEAR(result.time, 4 * (1 + 2 * 0.25), 1e-12);
-  EXPECT_EQ(goal.probes, 1U + 4) << "once at first and once after each update";
-  std::vector<float> losses;
-  for (const record& r : log.all)
-    if (r.what == record::kind::admit) losses.push_back(r.loss);
-  EXPECT_EQ(losses, (std::vector<float>{10, 10, 11, 11, 12, 12, 13, 13}));
+  const auto losses = [&](auto policy, double time, std::uint32_t probes) {
+    test_objective goal;
+    recorder log;
+    EXPECT_NEAR(simulate({.workers = 2, .jitter = 0}, run, policy, goal, log).time, time, 1e-12);
+    EXPECT_EQ(goal.probes, probes) << "once at first and once after each update";
+    std::vector<float> seen;
+    for (const record& r : log.all)
+      if (r.what == record::kind::admit) seen.push_back(r.loss);
+    return seen;
+  };
+  // Both push at 1, 2, ...; under asp the second waits for the probe that follows the update of the first.
+  EXPECT_EQ(losses(asp{}, 4.25, 1 + 8), (std::vector<float>{10, 11, 12, 13, 14, 15, 16, 17}));
+  EXPECT_EQ(losses(bsp{}, 4, 1 + 4), (std::vector<float>{10, 10, 11, 11, 12, 12, 13, 13}));
+}
+
+TEST(Cluster, OptionsOutOfRangeRunNothing) {
+  test_objective goal;
+  const run_result result = simulate({.workers = 10, .step_time = {1, 2}}, so_many_pushes(5), asp{}, goal);
+  EXPECT_EQ(result.end, run_end::invalid);
+  EXPECT_FALSE(result.reached);
+  EXPECT_EQ(result.pushes, 0U);
 }
 
 // Holds everybody and lets one go whenever its alarm rings.

@@ -18,7 +18,7 @@ TEST(ClusterOptions, ProblemNamesFieldValueAndExpectation) {
   EXPECT_EQ(problem(cluster_options{.workers = 3, .step_time = {1, 2}}),
             "step_time has 2 values, expected 1 or one for each of the 3 workers");
   EXPECT_EQ(problem(cluster_options{.workers = 2, .step_time = {1, 0}}),
-            "step_time[1] is 0, expected a finite number above 0");
+            "step_time[1] is 0, expected a finite number of at least 1e-6");
   EXPECT_EQ(problem(cluster_options{.jitter = -0.5}), "jitter is -0.5, expected 0 to 1");
   EXPECT_EQ(problem(cluster_options{.link = {.bandwidth = -1}}),
             "link.bandwidth is -1, expected a finite number of 0 or more");
@@ -51,7 +51,7 @@ TEST(RunOptions, ProblemNamesFieldValueAndExpectation) {
   EXPECT_EQ(problem(run_options{.target_accuracy = 88}),
             "target_accuracy is 88, expected a share above 0 and at most 1");
   EXPECT_EQ(problem(run_options{.stop = stop_rule::workload}), "workload is 0, expected a number of samples above 0");
-  EXPECT_EQ(problem(run_options{.max_time = 0}), "max_time is 0, expected a finite number above 0");
+  EXPECT_EQ(problem(run_options{.max_time = 0}), "max_time is 0, expected a finite number of at least 1e-6");
   EXPECT_EQ(problem(run_options{.evaluate_every = 0}), "evaluate_every is 0, expected a number of pushes above 0");
   EXPECT_EQ(problem(run_options{.batch = 0}), "batch is 0, expected a number of samples above 0");
   EXPECT_EQ(problem(run_options{.probe_time = -1}), "probe_time is -1, expected a finite number of 0 or more");

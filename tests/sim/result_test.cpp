@@ -33,6 +33,7 @@ TEST(GradientAccount, BalancesIfEveryGradientEndedOnce) {
 TEST(RunEnd, HasAName) {
   EXPECT_EQ(name(run_end::out_of_time), "out_of_time");
   EXPECT_EQ(name(run_end::stalled), "stalled");
+  EXPECT_EQ(name(run_end::invalid), "invalid");
 }
 
 }  // namespace

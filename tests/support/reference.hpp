@@ -38,7 +38,7 @@ class reference : public reference_state, public journal_reader {
     if (here && who.incarnation == w.incarnation) return repeat(who.index, t);
     if (here) remove(who.index, cause::death);
     w.incarnation = who.incarnation;
-    w.step = 0;
+    w.step = w.highest_step = 0;
     w.doomed = reason::none;
     w.terms = {};
     w.waits_with = t;
@@ -66,10 +66,11 @@ class reference : public reference_state, public journal_reader {
     }
     advance(push.now);
     worker& w = workers_[push.worker.index];
-    if (w.is != state::running || (push.step != 0 && push.step <= w.step))
+    if (w.is != state::running || (push.step != 0 && push.step <= w.highest_step))
       return {.work = {.worker = push.worker, .what = verdict::repeated, .why = reason::repeated},
               .what = {.what = verdict::repeated, .why = reason::repeated}};
     w.step = push.step != 0 ? push.step : w.step + 1;
+    w.highest_step = std::max(w.highest_step, push.step);
     event what{.worker = push.worker.index,
                .staleness = updates - std::min(push.read.lowest, w.terms.version),
                .now = now_,
@@ -171,6 +172,7 @@ class reference : public reference_state, public journal_reader {
     if (!std::isfinite(now)) return void(++counts[index(reason::invalid_time)]);
     advance(now);
     if (residue_) return resume(options_.max_release_per_call);
+    if (retries_) return retry_withheld();
     if (std::exchange(ask_on_poll_, false)) ask({.why = cause::enter, .now = now_});
     if (wake_at_ > now_) return;
     wake_at_ = never;
@@ -184,8 +186,11 @@ class reference : public reference_state, public journal_reader {
     close(pending == pending_gradients::flush, 1.0F);
     bound_ = bound;
     wake_at_ = never;
-    for (std::uint32_t i = 0; i < workers_.size(); ++i)
+    for (std::uint32_t i = 0; i < workers_.size(); ++i) {
       if (workers_[i].excluded) readmit(i);
+      workers_[i].withheld = false;
+    }
+    retries_ = false;
     rebase(bound);
     ask({.why = cause::enter, .now = now_});
     return errc::ok;
@@ -197,13 +202,14 @@ class reference : public reference_state, public journal_reader {
     for (const std::uint32_t i : lost) {
       workers_[i].waits_with.reset();
       take_out(i, state::dead);
+      ++counts[index(reason::departed_worker)];
     }
   }
   [[nodiscard]] bool may_save() const {
     return !residue_ && std::ranges::none_of(workers_, [](const worker& w) { return w.serial != 0; });
   }
 
-  [[nodiscard]] double next_deadline() const { return residue_ || ask_on_poll_ ? -never : wake_at_; }
+  [[nodiscard]] double next_deadline() const { return residue_ || retries_ || ask_on_poll_ ? -never : wake_at_; }
 
   bool started = false;
   bool by_chance = false;  // a release in random order: which worker the bound withheld first is not known
@@ -306,6 +312,7 @@ class reference : public reference_state, public journal_reader {
 
   void ask(event what) {
     if (!started || !problem.empty()) return;
+    drain();
     park(what.worker);
     decision d;
     for (std::size_t asked = 1;; ++asked) {
@@ -324,7 +331,10 @@ class reference : public reference_state, public journal_reader {
     if (d.wakes && !std::isnan(d.wake_at)) wake_at_ = d.wake_at;
     if (d.flushes) close(true, d.flush_scale);
     if (d.cancels) cancel_below(d, contributed);
-    if (d.rebases) rebase(d.rebase_bound);
+    if (d.rebases) {
+      rebase(d.rebase_bound);
+      retries_ = std::ranges::any_of(workers_, [](const worker& w) { return w.withheld; });
+    }
     release(d, contributed, options_.max_release_per_call);
     protect();
     asked_minimum_ = minimum();
@@ -415,33 +425,66 @@ class reference : public reference_state, public journal_reader {
       if (d.order == release_order::random) {
         by_chance = true;
         std::erase_if(all, [this](std::uint32_t i) { return !allowed(i); });
-        if (all.empty()) return;
-        first = chosen_among(all);
+        if (all.empty()) return withhold(left, d);
+        // Whom the bound had kept back may have gone for that reason: first look at the others.
+        std::vector<std::uint32_t> others = all;
+        std::erase_if(others, [this](std::uint32_t i) { return workers_[i].withheld; });
+        first = chosen_among(others);
+        if (first == no_worker) first = chosen_among(all);
         require(first != no_worker, "nobody released in random order");
         require(overdue_or(first) == first, "an overdue worker was passed over");
         if (!problem.empty()) return;
       } else {
         first = overdue_or(first);
       }
-      if (let_go(first, d)) continue;
-      all = parked();
-      const auto may = std::ranges::find_if(all, [this](std::uint32_t i) { return allowed(i); });
-      if (may == all.end()) return;
-      let_go(*may, d);
+      if (!allowed(first)) {
+        ++counts[index(reason::bound)];
+        all = parked();
+        const auto may = std::ranges::find_if(all, [this](std::uint32_t i) { return allowed(i); });
+        if (may == all.end()) return withhold(left, d);
+        first = *may;
+      }
+      let_go(first, d);
     }
+  }
+  void withhold(std::uint32_t most, const decision& d) {
+    for (const std::uint32_t i : parked())
+      if (most-- > 0) withhold_one(i, d);
+      else return;
+  }
+  void withhold_one(std::uint32_t i, const decision& d) {
+    set_terms(i, d);
+    workers_[i].withheld = true;
+  }
+  void set_terms(std::uint32_t i, const decision& d) {
+    workers_[i].terms.batch = d.batch;
+    workers_[i].terms.lr_scale = std::isfinite(d.lr_scale) ? d.lr_scale : 1.0F;
   }
 
   bool let_go(std::uint32_t i, const decision& d) {
-    if (!allowed(i)) return ++counts[index(reason::bound)], false;
+    if (!allowed(i)) return ++counts[index(reason::bound)], withhold_one(i, d), false;
+    set_terms(i, d);
+    let_go(i);
+    return true;
+  }
+  void let_go(std::uint32_t i) {
     worker& w = workers_[i];
     w.parked = 0;
-    w.terms.batch = d.batch;
-    w.terms.lr_scale = std::isfinite(d.lr_scale) ? d.lr_scale : 1.0F;
+    w.withheld = false;
     if (w.waits_with)
       start(i);
     else
       w.is = state::released;
-    return true;
+  }
+  // Those whom the bound kept back go as soon as it keeps them no longer.
+  void retry_withheld() {
+    retries_ = false;
+    std::uint32_t budget = options_.max_release_per_call;
+    for (const std::uint32_t i : parked()) {
+      if (!workers_[i].withheld || !allowed(i)) continue;
+      if (budget-- == 0) return void(retries_ = true);
+      let_go(i);
+    }
   }
 
   void start(std::uint32_t i) {
@@ -471,6 +514,7 @@ class reference : public reference_state, public journal_reader {
           break;
         }
     }
+    if (retries_ || minimum() != asked_minimum_) retry_withheld();
     if (busy() > 0 || alive() == 0) return;
     // One at the minimum clock; which of them is the guard's affair.
     std::uint32_t freed = 0;
@@ -490,6 +534,7 @@ class reference : public reference_state, public journal_reader {
   std::uint64_t serial_ = 0;
   bool may_cancel_ = true;
   bool ask_on_poll_ = false;
+  bool retries_ = false;
   std::vector<float> step_times_;
   std::optional<std::pair<decision, std::uint64_t>> residue_;
 };

@@ -32,6 +32,7 @@ class reference_state {
     grant terms{};
     clock_type clock = 0;
     std::uint64_t step = 0;
+    std::uint64_t highest_step = 0;
     ticket waits_with{};
     std::uint64_t parked = 0;  // place in the order of parking; 0: not parked
     double parked_at = 0;
@@ -41,6 +42,7 @@ class reference_state {
     std::uint64_t round_out = 0;
     event event_out{};
     std::uint32_t freed_by_guard = 0;
+    bool withheld = false;
   };
 
   reference_state(const controller_options& o, clock_type bound) : options_{o}, bound_{bound}, workers_(o.capacity) {}
@@ -141,6 +143,7 @@ class reference_state {
     workers_[i].is = how;
     workers_[i].excluded = false;
     workers_[i].parked = 0;
+    workers_[i].withheld = false;
   }
 
   void readmit(std::uint32_t i) {
@@ -158,6 +161,7 @@ class reference_state {
       if (alive() > 1) {
         w.excluded = changed = true;
         w.parked = 0;
+        w.withheld = false;
         if (w.is == state::running) w.doomed = reason::excluded;
         if (w.is == state::released) w.is = state::parked;
       } else {

@@ -359,6 +359,15 @@ TEST(Semantics05Dropped, TheStepCountsAndTheGradientDoesNot) {
   EXPECT_EQ(b.sync.counts().of(0, reason::non_finite), 1u);
 }
 
+TEST(Semantics05Repeated, StepsMayBeNumberedFromZero) {
+  bench<asp> b{{}, 1};
+  for (const std::uint64_t step : {0u, 1u, 2u, 3u}) {
+    const admitted a = b.admit(0, {.step = step});
+    EXPECT_EQ(a.what.what, verdict::apply) << step;
+    b.finish(a);
+  }
+}
+
 TEST(Semantics05Repeated, AWaitingWorkersPushReplacesItsTicket) {
   bench<bsp> b{{}, 2};
   b.push(0, 11);
@@ -459,6 +468,21 @@ TEST(Semantics07Switch, TheNewPolicyIsAskedWithCauseEnter) {
 
 // 8. Membership
 
+TEST(Semantics08Membership, TheQuorumCanBeLoweredWhenFewerCome) {
+  recorder sink;
+  controller<asp, int> sync{{.capacity = 3}, {}};
+  EXPECT_EQ(sync.join({0, 0}, 0.0, 1, sink), errc::ok);
+  EXPECT_EQ(sync.set_quorum(2, 0.0, sink), errc::ok);
+  EXPECT_TRUE(sink.effects.empty());
+  EXPECT_EQ(sync.join({2, 0}, 0.0, 1, sink), errc::ok);
+  EXPECT_EQ(sink.take(), (words{"release 0@0", "release 2@0"}));
+  controller<asp, int> other{{.capacity = 3}, {}};
+  EXPECT_EQ(other.join({1, 0}, 0.0, 1, sink), errc::ok);
+  EXPECT_EQ(other.set_quorum(1, 0.0, sink), errc::ok);
+  EXPECT_EQ(sink.take(), words{"release 1@0"});
+  EXPECT_EQ(other.set_quorum(4, 0.0, sink), errc::invalid_option);
+}
+
 TEST(Semantics08Membership, NobodyRunsBeforeTheQuorum) {
   recorder sink;
   controller<asp, int> sync{{.capacity = 4, .quorum = 3}, {}};
@@ -548,7 +572,15 @@ TEST(Semantics08Pull, IsRefusedWhereThePushWaits) {
   EXPECT_EQ(b.sink.take(), words{"abandon 3 no_pulls"});
 }
 
-// 9. Shards: tests/sync/gather_test.cpp. 10. Groups are not in this version (docs/design.md).
+// 9. Shards: also tests/sync/gather_test.cpp. 10. Groups are not in this version (docs/design.md).
+
+TEST(Semantics09Shards, StalenessCountsFromTheLowestVersionThatWasRead) {
+  bench<asp> b{{}, 2};
+  for (int i = 0; i < 3; ++i) b.push(0);
+  b.push(1);
+  const std::uint64_t now = b.sync.version();
+  EXPECT_EQ(b.admit(1, {.read = {.lowest = now - 3, .highest = now}}).staleness, 3u);
+}
 
 // 11. The guard
 
@@ -579,6 +611,15 @@ TEST(Semantics11Guard, WithholdsReleasesBeyondTheBound) {
   EXPECT_EQ(b.push(0), words{}) << "a lead of 2";
   EXPECT_EQ(b.count(reason::bound), 1u);
   EXPECT_EQ(b.push(1), (words{"release 0@3", "release 1@3"}));
+}
+
+TEST(Semantics11Guard, AWithheldReleaseFollowsAsSoonAsTheBoundAllowsIt) {
+  bench<asp> b{{}, 2, {.guard = {.bound = 1}}};
+  b.push(0);
+  EXPECT_EQ(b.push(0), words{}) << "two ahead";
+  EXPECT_EQ(b.push(1), (words{"release 1@3", "release 0@3"}));
+  EXPECT_EQ(b.count(reason::bound), 1u);
+  EXPECT_EQ(b.count(reason::liveness), 0u);
 }
 
 TEST(Semantics11Guard, AgeReordersWithinTheCountOfThePolicy) {
@@ -653,12 +694,14 @@ TEST(Semantics12State, AWorkerWithoutTicketIsDeadAndRejoinsKeepingItsClock) {
   b.push(1), b.push(0), b.push(0), b.push(0);
   archive bytes;
   ASSERT_EQ(b.sync.save(bytes), errc::ok);
+  bench<ssp> c{{.staleness = 1}, 2};
   archive reader{bytes.bytes()};
-  ASSERT_EQ(b.sync.load(reader, [](worker_id) { return std::optional<int>{}; }), errc::ok);
-  EXPECT_EQ(b.state(0), worker_state::dead);
-  b.sync.poll(b.now, b.sink);
-  b.join(0, 1);
-  EXPECT_EQ(b.clock(0), 2u) << "3, clamped into the bound above the minimum of 1";
+  ASSERT_EQ(c.sync.load(reader, [](worker_id) { return std::optional<int>{}; }), errc::ok);
+  EXPECT_EQ(c.state(0), worker_state::dead);
+  c.now = b.now;
+  c.sync.poll(c.now, c.sink);
+  c.join(0, 1);
+  EXPECT_EQ(c.clock(0), 2u) << "3, clamped into the bound above the minimum of 1";
 }
 
 TEST(Semantics12State, AnotherKindIsRefused) {
@@ -676,12 +719,39 @@ TEST(Semantics12State, DamagedBytesChangeNothing) {
   b.push(0), b.push(0), b.push(1);
   archive bytes;
   ASSERT_EQ(b.sync.save(bytes), errc::ok);
-  const auto all = bytes.bytes();
-  for (std::size_t length = 0; length < all.size(); ++length) {
-    archive reader{all.first(length)};
-    EXPECT_NE(b.sync.load(reader, [](worker_id) { return std::optional{1}; }), errc::ok) << length;
+  bench<ssp> c{{.staleness = 1}, 3};
+  const auto attempt = [&](std::span<const std::byte> damaged) {
+    archive reader{damaged};
+    return c.sync.load(reader, [](worker_id) { return std::optional{1}; });
+  };
+  std::vector<std::byte> all{bytes.bytes().begin(), bytes.bytes().end()};
+  for (std::size_t length = 0; length < all.size(); ++length)
+    EXPECT_EQ(attempt(std::span{all}.first(length)), errc::corrupt) << length;
+  for (std::byte& b_changed : all) {
+    b_changed ^= std::byte{16};
+    EXPECT_EQ(attempt(all), errc::corrupt);
+    b_changed ^= std::byte{16};
   }
-  EXPECT_EQ(b.push(2).size(), 2u) << "as if nothing had been loaded";
+  EXPECT_EQ(c.push(2), words{"release 2@1"}) << "as if nothing had been loaded";
+}
+
+TEST(Semantics12State, TimesGoOnWhenTheClockOfTheHostHasStartedAnew) {
+  script s;
+  s.answer = [](const cluster_view& view, const event& e) {
+    return e.why == cause::push ? decision::hold().with_wake_at(view.now() + 5.0) : decision::all();
+  };
+  bench<scripted> b{s, 2, {.guard = {.enabled = false}}};
+  b.now = 1e6;
+  b.push(0);
+  archive bytes;
+  ASSERT_EQ(b.sync.save(bytes), errc::ok);
+  controller<scripted, int> sync{{.capacity = 2, .guard = {.enabled = false}}, scripted{s}};
+  recorder sink;
+  archive reader{bytes.bytes()};
+  ASSERT_EQ(sync.load(reader, [](worker_id) { return std::optional{7}; }), errc::ok);
+  sync.poll(3.0, sink);
+  EXPECT_EQ(sync.counts().total(reason::time_clamped), 0u);
+  EXPECT_LE(sync.next_deadline(), 3.0 + 5.0);
 }
 
 // Bookkeeping
@@ -696,6 +766,20 @@ TEST(Controller, ReleasesBeyondTheLimitFollowByPoll) {
   b.sync.poll(b.now, b.sink);
   EXPECT_EQ(b.sink.take(), (words{"release 2@1", "release 3@1"}));
   EXPECT_EQ(b.push(0), words{"release 4@1"}) << "the rest goes before the next decision";
+}
+
+TEST(Controller, ALimitOnReleasesLosesNoneOfThem) {
+  for (const std::uint32_t at_once : {1u, no_worker}) {
+    script s;
+    s.always(decision::hold());
+    bench<scripted> b{s, 6, {.guard = {.enabled = false}, .max_release_per_call = at_once}};
+    s.answer = [](const cluster_view&, const event& what) {
+      return what.why == cause::death ? decision::up_to(3) : decision::up_to(2);
+    };
+    b.join(5, 1);  // its former incarnation dies, and it joins: two answers in one call
+    while (b.sync.next_deadline() < 0) b.sync.poll(b.now, b.sink);
+    EXPECT_EQ(b.sync.workers().in(worker_state::running), 5u) << at_once;
+  }
 }
 
 TEST(Controller, NothingIsSilent) {

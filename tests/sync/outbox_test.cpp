@@ -32,4 +32,26 @@ TEST(Outbox, DeliversOnce) {
   EXPECT_EQ(sink.effects.size(), 1u);
 }
 
+TEST(Outbox, DeliversWhatACallbackCauses) {
+  outbox<int> box;
+  struct {
+    outbox<int>& box;
+    std::vector<int> answered;
+    void release(int ticket, worker_id, const grant&) {
+      answered.push_back(ticket);
+      if (ticket < 3)
+        for (const int further : {10 * ticket, 10 * ticket + 1}) box.release(int{further}, {0, 0}, {});
+      box.deliver(*this);  // has nothing to do: the call that runs goes on
+    }
+    void flush(std::uint64_t, float, std::uint32_t) {}
+    void discard(std::uint64_t, std::uint32_t) {}
+    void cancel(worker_id) {}
+    void abandon(int, worker_id, reason) {}
+  } host{box, {}};
+  box.release(1, {0, 0}, {}), box.release(2, {0, 0}, {});
+  box.deliver(host);
+  EXPECT_EQ(host.answered, (std::vector{1, 2, 10, 11, 20, 21}));
+  EXPECT_EQ(box.size(), 0u);
+}
+
 }  // namespace

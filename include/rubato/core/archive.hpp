@@ -22,7 +22,8 @@ namespace rubato::inline RUBATO_ABI {
 /// Values are little-endian on every machine. A load that meets the end of the bytes, or a bool other than 0 and 1,
 /// sets ok() to false and leaves that value and all later ones as they were: check ok() once at the end.
 /// Thread  not thread-safe. Saving allocates.
-/// Tests   tests/core/archive_test.cpp: RoundTrip, LittleEndian, TruncationIsNoticed, BadBoolIsNoticed
+/// Tests   tests/core/archive_test.cpp: RoundTrip, LittleEndian, TruncationIsNoticed, BadBoolIsNoticed,
+///         SealNoticesEveryBit
 class archive {
  public:
   /// An archive that saves into its own buffer.
@@ -46,6 +47,23 @@ class archive {
   }
 
   void operator()(grant& g) { (*this)(g.version, g.batch, g.lr_scale); }
+
+  /// Ends what is saved with a checksum over all of it (FNV-1a, 64 bits).
+  void seal() {
+    std::uint64_t sum = checksum(output_);
+    value(sum);
+  }
+  /// Checks and takes off the checksum that seal() wrote at the end. False, and not ok(), if the bytes have changed.
+  bool unseal() {
+    std::uint64_t sum = 0;
+    if (input_.size() < sizeof sum) return fail(), false;
+    const std::span<const std::byte> content = input_.first(input_.size() - sizeof sum);
+    input_ = input_.last(sizeof sum);
+    value(sum);
+    input_ = content;
+    if (sum != checksum(content)) fail();
+    return ok_;
+  }
 
   /// A text of at most 255 bytes.
   void text(std::string& words) {
@@ -76,6 +94,12 @@ class archive {
     } else {
       integer(v);
     }
+  }
+
+  [[nodiscard]] static std::uint64_t checksum(std::span<const std::byte> bytes) noexcept {
+    std::uint64_t sum = 0xcbf29ce484222325;
+    for (const std::byte b : bytes) sum = (sum ^ std::to_integer<std::uint64_t>(b)) * 0x100000001b3;
+    return sum;
   }
 
   template <std::integral T>

@@ -14,7 +14,7 @@ namespace rubato::inline RUBATO_ABI {
 struct push_event {
   worker_id worker{};
   double now = 0.0;           ///< arrival; any unit, the same in all calls of one controller
-  std::uint64_t step = 0;     ///< the worker's own count of its steps, from 1; 0: not counted, repeats go unnoticed
+  std::uint64_t step = 0;     ///< the worker's own number of it, rising; 0: none, a repeat goes unnoticed
   std::uint32_t samples = 0;  ///< examples behind the gradient
   float loss = 0.0F;          ///< training loss in nats; 0: the host has none; NaN or infinite: the gradient is dropped
   float grad_norm = 0.0F;     ///< likewise

@@ -22,7 +22,7 @@ enum class [[nodiscard]] errc : std::uint8_t {
   invalid_token,    ///< committed before, or never admitted
   no_pulls,         ///< pull() needs park_on = pull
   repeated,         ///< seen before; the ticket was taken over or answered
-  busy,             ///< not now: admitted gradients are out
+  busy,             ///< not now: admitted gradients are out, or somebody waits
   wrong_kind,       ///< the bytes belong to another policy or another format version
   corrupt,          ///< the bytes are not what was written
   invalid_option,   ///< an option is out of its range
@@ -69,10 +69,10 @@ class [[nodiscard]] result {
   explicit operator bool() const noexcept { return has_value(); }
 
   [[nodiscard]] T& operator*() & noexcept { return *value(); }
-  [[nodiscard]] const T& operator*() const& noexcept { return *std::get_if<0>(&state_); }
+  [[nodiscard]] const T& operator*() const& noexcept { return *value(); }
   [[nodiscard]] T&& operator*() && noexcept { return std::move(*value()); }
   [[nodiscard]] T* operator->() noexcept { return value(); }
-  [[nodiscard]] const T* operator->() const noexcept { return std::get_if<0>(&state_); }
+  [[nodiscard]] const T* operator->() const noexcept { return value(); }
 
   /// Precondition: !has_value().
   [[nodiscard]] const struct error& error() const noexcept {
@@ -81,10 +81,11 @@ class [[nodiscard]] result {
   }
 
  private:
-  [[nodiscard]] T* value() noexcept {
+  [[nodiscard]] const T* value() const noexcept {
     RUBATO_ASSERT(has_value(), "value of a result that holds an error");
     return std::get_if<0>(&state_);
   }
+  [[nodiscard]] T* value() noexcept { return const_cast<T*>(std::as_const(*this).value()); }
 
   std::variant<T, struct error> state_;
 };

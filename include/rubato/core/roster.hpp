@@ -44,13 +44,15 @@ struct worker_record {
   worker_state state = worker_state::absent;
   bool excluded = false;
   bool linked = false;            ///< in the parking lists
+  bool withheld = false;          ///< released by its policy, and parked until the guard's bound lets it go
   reason doomed = reason::none;   ///< why the gradient it is computing will be dropped
   grant granted{};                ///< terms of the step it runs, ran last, or will run once its pull comes
   double granted_at = 0.0;
   double parked_at = 0.0;
   float step_time = 0.0F;         ///< of its latest step, from grant to arrival
   float smoothed_step_time = 0.0F;
-  std::uint64_t step = 0;         ///< highest step number seen in this incarnation
+  std::uint64_t step = 0;         ///< of its latest push: the host's number, or counted here
+  std::uint64_t highest_step = 0; ///< numbered by the host in this incarnation; pushes up to it are repeats
   std::uint64_t round = no_round; ///< the round that its latest gradient joined
 
   static constexpr std::uint64_t no_round = ~std::uint64_t{0};
@@ -126,6 +128,7 @@ class roster {
   /// Takes a worker out of the parking orders, if it is in them.
   void unpark(std::uint32_t worker) noexcept {
     worker_record& r = records_[worker];
+    r.withheld = false;
     if (!r.linked) return;
     r.linked = false;
     parking_.unpark(worker);
@@ -177,6 +180,11 @@ class roster {
     if (counted(worker)) speeds_.add(speed_classes::class_of(r.smoothed_step_time));
   }
 
+  /// Moves all times that are kept, for a host whose clock has started anew. O(capacity).
+  void shift_times(double by) noexcept {
+    for (worker_record& r : records_) r.granted_at += by, r.parked_at += by;
+  }
+
   /// Longest running worker first, so granted versions never fall along the list. The order is kept from the first call
   /// on, which costs O(capacity log capacity) and allocates nothing.
   [[nodiscard]] std::uint32_t first_running() noexcept {
@@ -201,9 +209,10 @@ class roster {
     for (std::uint32_t w = 0; w < capacity(); ++w) {
       worker_record r = records_[w];
       clock_type clock = clock_.clock(w);
-      bytes(r.incarnation, r.state, r.excluded, r.doomed);
+      bytes(r.incarnation, r.state, r.excluded, r.withheld, r.doomed);
       bytes(r.granted);
-      bytes(r.granted_at, r.parked_at, r.step_time, r.smoothed_step_time, r.step, r.round, clock);
+      bytes(r.granted_at, r.parked_at, r.step_time, r.smoothed_step_time, r.step, r.highest_step, r.round,
+            clock);
       if (bytes.saving()) continue;
       if (!bytes.ok() || r.state >= worker_state::count_ || r.state == worker_state::admitted ||
           r.doomed >= reason::count_ || (r.excluded && !is_member(r.state)))

@@ -44,7 +44,7 @@ struct chrome_trace_options {
 ///
 /// Times are whole microseconds, so that a span ends exactly where the next begins (Perfetto drops overlapping ones);
 /// shorter waits and server spans are left out.
-/// Cost    30 to 70 ns a record. Allocates at construction and in write() only. Not thread-safe.
+/// Cost    O(1) a record. Allocates at construction and in write() only. Not thread-safe.
 /// Tests   tests/io/chrome_trace_test.cpp: GoldenBytes, SpansOfAWorkerNeverOverlap, RingKeepsTheLatest, OpenSpansEnd
 /// Source  "Trace Event Format", the document that Perfetto's page on external formats links to
 class chrome_trace {

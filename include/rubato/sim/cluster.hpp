@@ -31,10 +31,11 @@ namespace rubato::inline RUBATO_ABI::sim {
 ///
 /// A released worker computes its gradient on the parameters of that moment; then time passes: pull over the link,
 /// compute on the cores, sleep if it straggles, push over the link. The server handles one push at a time, in the order
-/// of arrival, each taking decision_time + apply_time (+ probe_time): it asks for a verdict at the beginning, and at
-/// the end carries it out and commits. A step of another batch size computes in proportion. A cancelled worker reports
-/// back at once, without a transfer. With a worker that dies or leaves goes the step that it runs; what of it has
-/// reached the server is refused there, at no cost.
+/// of arrival, each taking decision_time + apply_time: it asks for a verdict at the beginning, and at the end carries
+/// it out and commits. Where it probes the loss, each update takes it probe_time more, for which the next push waits. A
+/// step of another batch size computes in proportion. A cancelled worker reports back at once, without a transfer. With
+/// a worker that dies or leaves goes the step that it runs; what of it has reached the server is refused there, at no
+/// cost.
 ///
 ///     rubato::sim::quadratic goal;
 ///     const run_result r = simulate({.workers = 10, .cores = 4}, {.seed = 1}, rubato::ssp{.staleness = 3}, goal);
@@ -77,7 +78,7 @@ class cluster {
     RUBATO_ASSERT(problem(machines).empty() && problem(run).empty(), "cluster or run options out of range");
     shared_cores_ = machines.cores > 0 && machines.cores < machines.workers;
     if (machines.link.bandwidth > 0) transfer_ = machines.link.model_size / machines.link.bandwidth;
-    service_ = machines.decision_time + machines.apply_time + (loss_.probes() ? run.probe_time : 0);
+    service_ = machines.decision_time + machines.apply_time;
     result_.steps.resize(machines.workers);
     goal_.reset(run.seed);
     if (loss_.probes()) loss_.probed(goal_.probe());
@@ -140,6 +141,8 @@ class cluster {
     bool cancelled = false;
   };
 
+  static constexpr std::uint32_t largest_batch = 65'535;  // what objectives promise to take
+
   // Slots of the event queue after those of the workers.
   enum service : std::uint32_t { cores_slot, link_slot, server_slot, failure_slot, deadline_slot, services };
   [[nodiscard]] std::uint32_t slot(service s) const noexcept { return machines_.workers + s; }
@@ -183,14 +186,10 @@ class cluster {
   void happen(std::uint32_t what) {
     if (what < machines_.workers) return proceed(what);
     switch (static_cast<service>(what - machines_.workers)) {
-      case cores_slot:
-        return proceed(cores_.finish(now_));
-      case link_slot:
-        return proceed(link_.finish(now_));
-      case server_slot:
-        return end_service();
-      case failure_slot:
-        return fail();
+      case cores_slot: return proceed(cores_.finish(now_));
+      case link_slot: return proceed(link_.finish(now_));
+      case server_slot: return end_service();
+      case failure_slot: return fail();
       default:
         polled_at_ = now_;
         return sync_.poll(now_, effects{*this});
@@ -221,7 +220,7 @@ class cluster {
     RUBATO_ASSERT(me.at == stage::parked, "cluster: a release of a worker that does not wait");
     --parked_;
     me.granted = terms;
-    me.work = goal_.compute(w, ++me.step, terms.batch == 0 ? run_.batch : terms.batch);
+    me.work = goal_.compute(w, ++me.step, terms.batch == 0 ? run_.batch : (std::min)(terms.batch, largest_batch));
     ++result_.gradients.computed;
     proceed(w);
   }
@@ -294,6 +293,7 @@ class cluster {
                             .loss = loss_.with(work, now_served_.cancelled),
                             .grad_norm = work.norm});
     serving_ = true;
+    served_ = false;
     if (service_ > 0 && verdict_.what.what != verdict::refused)
       queue_.schedule(slot(server_slot), now_ + service_, now_served_.from.index);
     else
@@ -302,6 +302,7 @@ class cluster {
 
   void end_service() {
     serving_ = false;
+    if (std::exchange(served_, true)) return;  // it has probed, and is free again
     const arrival& push = now_served_;
     const bool known = verdict_.what.what != verdict::refused;
     carry_out();
@@ -316,6 +317,10 @@ class cluster {
     }
     static_cast<void>(sync_.commit(verdict_.work, now_, outcome::done, push.from.index, effects{*this}));
     if (known) judge();
+    if (const double probing = std::exchange(probing_, 0.0); probing > 0 && result_.end == run_end::unfinished) {
+      serving_ = true;  // the next gradient waits
+      queue_.schedule(slot(server_slot), now_ + probing, push.from.index);
+    }
   }
 
   void carry_out() {
@@ -338,7 +343,7 @@ class cluster {
   void update(std::span<const contribution> parts) {
     goal_.update(parts, rate_.at(result_.pushes));
     ++result_.updates;
-    if (loss_.probes()) loss_.probed(goal_.probe());
+    if (loss_.probes()) loss_.probed(goal_.probe()), probing_ += run_.probe_time;
   }
 
   void flush(std::uint64_t round, float scale) {
@@ -427,7 +432,7 @@ class cluster {
     const auto give_back = [&](std::uint32_t handle) { goal_.release(handle), ++count; };
     for (const worker& each : workers_)
       if (each.in_step()) give_back(each.work.handle);
-    if (serving_) give_back(now_served_.work.handle);
+    if (serving_ && !served_) give_back(now_served_.work.handle);
     while (!arrivals_.empty()) give_back(arrivals_.pop().work.handle);
     while (rounds_.waiting() > 0)
       for (const contribution& part : rounds_.take(rounds_.any())) give_back(part.handle);
@@ -460,6 +465,8 @@ class cluster {
 
   fifo<arrival> arrivals_;
   bool serving_ = false;
+  bool served_ = false;   // the push in service has been committed: the server probes
+  double probing_ = 0;    // time of probes that are to be made
   arrival now_served_{};
   admitted verdict_{};
   open_rounds rounds_;
@@ -469,10 +476,12 @@ class cluster {
   run_result result_;
 };
 
-/// A whole run. Preconditions and costs as for `cluster`.
+/// A whole run; one that ends at once as `invalid` where problem(machines) or problem(run) objects. Costs as for
+/// `cluster`.
 template <SyncPolicy Policy, Objective Goal, Observer Watcher>
 [[nodiscard]] run_result simulate(const cluster_options& machines, const run_options& run, Policy policy, Goal& goal,
                                   Watcher& watcher) {
+  if (!problem(machines).empty() || !problem(run).empty()) return {.end = run_end::invalid, .time = run.max_time};
   cluster<Policy, Goal, Watcher> all{machines, run, std::move(policy), goal, watcher};
   while (all.advance()) continue;
   return all.result();

@@ -14,8 +14,10 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// A min-heap of at most one entry per slot, whose entries can be moved and removed.
 ///
 /// Keys must be totally ordered and all different: then the order in which entries leave depends on nothing but the
-/// keys. Cost    top: O(1); set, erase: O(log entries). No allocation after construction. Not thread-safe. Tests
-/// tests/sim/indexed_heap_test.cpp: AgreesWithASort, MovesEntriesBothWays, ErasesFromTheMiddle
+/// keys.
+///
+/// Cost    top: O(1); set, erase: O(log entries). No allocation after construction. Not thread-safe.
+/// Tests   tests/sim/indexed_heap_test.cpp: AgreesWithASort, MovesEntriesBothWays, ErasesFromTheMiddle
 template <class Key>
 class indexed_heap {
  public:

@@ -13,8 +13,10 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// The host's accumulators: gradients that wait for the flush of their round.
 ///
 /// Gradients are kept one by one and added by the flush, so a round costs no more than its updates. Only the open round
-/// and those whose last commit is out are here at a time. Cost    add, take: O(rounds here). Allocates only while
-/// growing. Not thread-safe. Tests   tests/sim/open_rounds_test.cpp: KeepsRoundsApart, ReusesStorage
+/// and those whose last commit is out are here at a time.
+///
+/// Cost    add, take: O(rounds here). Allocates only while growing. Not thread-safe.
+/// Tests   tests/sim/open_rounds_test.cpp: KeepsRoundsApart, ReusedRoundsStartEmpty
 class open_rounds {
  public:
   void add(std::uint64_t round, const contribution& part) {

@@ -70,7 +70,7 @@ struct run_options {
   std::uint32_t batch = 16;           ///< samples of a gradient, unless the policy wants another number
   learning_rate_options learning_rate{};
   loss_source loss = loss_source::worker_ema;
-  double probe_time = 0;    ///< server time for each push, if loss is `probe`
+  double probe_time = 0;    ///< server time for each update, if loss is `probe`
   bool keep_curve = false;  ///< record every evaluation
   guard_options guard{};    ///< of the controller
 };
@@ -108,7 +108,7 @@ namespace detail {
     return "step_time has " + std::to_string(o.step_time.size()) + " values, expected 1 or one for each of the " +
            std::to_string(o.workers) + " workers";
   for (std::size_t i = 0; i < o.step_time.size(); ++i)
-    if (!is_duration(o.step_time[i]) || o.step_time[i] == 0)
+    if (!is_duration(o.step_time[i]) || o.step_time[i] < detail::shortest)
       return out_of_range("step_time[" + std::to_string(i) + "]", o.step_time[i], detail::a_positive_duration);
   if (!(o.jitter >= 0 && o.jitter <= 1)) return out_of_range("jitter", o.jitter, "0 to 1");
   if (!is_duration(o.link.bandwidth)) return out_of_range("link.bandwidth", o.link.bandwidth, a_duration);
@@ -134,7 +134,7 @@ namespace detail {
   if (o.stop == stop_rule::target && !(o.target_accuracy > 0 && o.target_accuracy <= 1))
     return out_of_range("target_accuracy", o.target_accuracy, "a share above 0 and at most 1");
   if (o.stop == stop_rule::workload && o.workload == 0) return "workload is 0, expected a number of samples above 0";
-  if (!detail::is_duration(o.max_time) || o.max_time == 0)
+  if (!detail::is_duration(o.max_time) || o.max_time < detail::shortest)
     return out_of_range("max_time", o.max_time, detail::a_positive_duration);
   if (o.evaluate_every == 0) return "evaluate_every is 0, expected a number of pushes above 0";
   if (o.batch == 0) return "batch is 0, expected a number of samples above 0";

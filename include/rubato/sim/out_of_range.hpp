@@ -22,7 +22,8 @@ namespace rubato::inline RUBATO_ABI::sim::detail {
 [[nodiscard]] inline bool is_duration(double t) noexcept { return t >= 0 && std::isfinite(t); }
 
 inline constexpr std::string_view a_duration = "a finite number of 0 or more";
-inline constexpr std::string_view a_positive_duration = "a finite number above 0";
+inline constexpr double shortest = 1e-6;  ///< of the durations that may not be 0: shorter ones would never add up
+inline constexpr std::string_view a_positive_duration = "a finite number of at least 1e-6";
 
 }  // namespace rubato::inline RUBATO_ABI::sim::detail
 

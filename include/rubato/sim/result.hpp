@@ -17,13 +17,15 @@ enum class run_end : std::uint8_t {
   reached,      ///< its stop rule was met
   out_of_time,  ///< max_time came first
   diverged,     ///< an evaluation was not finite: the parameters are gone
-  stalled       ///< nothing will ever happen again: all workers are gone, or, without a guard, all of them wait
+  stalled,      ///< nothing will ever happen again: all workers are gone, or, without a guard, all of them wait
+  invalid       ///< problem() objects to the options: nothing was run
 };
 
 /// The reason as it appears in reports, such as "out_of_time".
 [[nodiscard]] constexpr std::string_view name(run_end why) noexcept {
-  constexpr std::array<std::string_view, 5> names{"unfinished", "reached", "out_of_time", "diverged", "stalled"};
-  return static_cast<std::size_t>(why) < names.size() ? names[static_cast<std::size_t>(why)] : "invalid";
+  constexpr std::array<std::string_view, 6> names{"unfinished", "reached", "out_of_time",
+                                                  "diverged",   "stalled", "invalid"};
+  return static_cast<std::size_t>(why) < names.size() ? names[static_cast<std::size_t>(why)] : "unknown";
 }
 
 /// What became of every gradient that was computed.

@@ -15,7 +15,7 @@ namespace rubato::inline RUBATO_ABI::sim {
 
 /// The non-zero pixels of a dataset, row by row.
 ///
-/// Cost    construction one pass over the pixels (about 60 ms for 60,000 MNIST images), 3 bytes per non-zero pixel
+/// Cost    construction one pass over the pixels, 3 bytes per non-zero pixel
 /// Thread  read-only once made: share one among any number of objectives
 /// Tests   tests/sim/sparse_images_test.cpp
 class sparse_images {

@@ -52,9 +52,9 @@ struct straggler_options {
     return out_of_range("stragglers.count", *o.count, "at most the number of workers");
   if (!is_duration(o.mean)) return out_of_range("stragglers.mean", o.mean, a_duration);
   if (!is_duration(o.sd)) return out_of_range("stragglers.sd", o.sd, a_duration);
-  if (!is_duration(o.burst_length) || o.burst_length == 0)
+  if (!is_duration(o.burst_length) || o.burst_length < detail::shortest)
     return out_of_range("stragglers.burst_length", o.burst_length, detail::a_positive_duration);
-  if (!is_duration(o.burst_gap) || o.burst_gap == 0)
+  if (!is_duration(o.burst_gap) || o.burst_gap < detail::shortest)
     return out_of_range("stragglers.burst_gap", o.burst_gap, detail::a_positive_duration);
   if (!(o.tail_index > 1)) return out_of_range("stragglers.tail_index", o.tail_index, "a number above 1");
   return {};

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "../core/result.hpp"
-#include "executor.hpp"
+#include "admissions.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -32,8 +32,9 @@ namespace rubato::inline RUBATO_ABI {
 /// Errors   by value; a call that returns a refusal has changed nothing, and its ticket went to `abandon`.
 /// Tests    tests/sync/controller_test.cpp, one per numbered semantics of docs/design.md; tests/properties/
 template <SyncPolicy Policy, class Ticket, Observer Watcher = no_observer>
-class controller : private detail::executor<Policy, Ticket, Watcher> {
-  using base = detail::executor<Policy, Ticket, Watcher>;
+class controller : private detail::admissions<Policy, Ticket, Watcher> {
+  using base = detail::admissions<Policy, Ticket, Watcher>;
+  using typename base::outstanding;
   template <class Sink>
   using full = typename base::template full<Sink>;
 
@@ -42,8 +43,9 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
 
   /// Precondition: problem(options) is empty.
   controller(const options& o, Policy policy, Watcher watcher = {})
-      : base{o.capacity, o.guard, o.max_release_per_call, o.seed, std::move(policy), std::move(watcher)},
-        quorum_{o.quorum == 0 ? o.capacity : o.quorum}, park_on_{o.park}, out_(o.capacity) {
+      : base{o.capacity, o.guard, (std::max)(o.max_release_per_call, 1U), o.seed, std::move(policy),
+             std::move(watcher)},
+        quorum_{o.quorum == 0 ? o.capacity : (std::min)(o.quorum, o.capacity)}, park_on_{o.park} {
     RUBATO_ASSERT(problem(o).empty(), "controller options out of range");
   }
 
@@ -60,13 +62,13 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
     const bool here = !gone && r.state != worker_state::absent;
     if ((here && who.incarnation < r.incarnation) || (gone && who.incarnation <= r.incarnation))
       return refuse(who, reason::old_incarnation, ticket, sink);
-    advance(now);
+    advance(now, w);
     this->drain(sink);
     if (here && who.incarnation == r.incarnation) return repeat(w, std::move(ticket), sink);
     if (here) remove(w, cause::death, sink);
 
     r.incarnation = who.incarnation;
-    r.step = 0;
+    r.step = r.highest_step = 0;
     r.doomed = reason::none;
     r.granted = {};
     tickets_[w] = std::move(ticket);
@@ -86,7 +88,7 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
       return refuse(who, reason::invalid_cause, none, sink);
     if (!std::isfinite(now)) return refuse(who, reason::invalid_time, none, sink);
     if (const reason bad = stranger(who); bad != reason::none) return refuse(who, bad, none, sink);
-    advance(now);
+    advance(now, who.index);
     this->drain(sink);
     remove(who.index, why, sink);
     return errc::ok;
@@ -98,15 +100,14 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
     reason bad = std::isfinite(push.now) ? stranger(push.worker) : reason::invalid_time;
     if (bad != reason::none) {
       count_refusal(bad, push.worker);
-      return answer(push.worker, {.what = verdict::refused, .why = bad});
+      return this->answer(push.worker, {.what = verdict::refused, .why = bad});
     }
-    advance(push.now);
+    advance(push.now, w);
     worker_record& r = workers_[w];
-    if (r.state != worker_state::running || (push.step != 0 && push.step <= r.step)) {
-      return answer(push.worker, {.what = verdict::repeated, .why = reason::repeated});
-    }
-
+    if (r.state != worker_state::running || (push.step != 0 && push.step <= r.highest_step))
+      return this->answer(push.worker, {.what = verdict::repeated, .why = reason::repeated});
     r.step = push.step != 0 ? push.step : r.step + 1;
+    if (push.step != 0) r.highest_step = push.step;
     const double step_time = at_.now - r.granted_at;
     if (r.doomed != reason::cancelled) workers_.note_step_time(w, step_time);
     const std::uint64_t read = push.read.lowest < r.granted.version ? push.read.lowest : r.granted.version;
@@ -122,8 +123,8 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
     else if (!std::isfinite(push.loss) || !std::isfinite(push.grad_norm))
       verdict_on = admission::drop(reason::non_finite);
     else if constexpr (AdmittingPolicy<Policy>)
-      verdict_on = checked(policy_.admit(this->view(w), what), w);
-    return take_in(push.worker, what, step_time, verdict_on);
+      verdict_on = this->checked(policy_.admit(this->view(w), what), w);
+    return this->take_in(push.worker, what, step_time, verdict_on);
   }
 
   /// The host has done what a verdict said. Answers, through the sink, the workers that may go on. A ticket is given
@@ -140,22 +141,22 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
     if (w >= workers_.capacity()) return refuse(work.worker, reason::unknown_worker, ticket, sink);
     if (work.what == verdict::repeated) {
       if (const reason bad = stranger(work.worker); bad != reason::none) return refuse(work.worker, bad, ticket, sink);
-      advance(now);
+      advance(now, w);
       this->drain(sink);
       return repeat(w, std::move(ticket), sink);
     }
     if (out_[w].serial != work.serial || work.serial == 0)
       return refuse(work.worker, reason::invalid_token, ticket, sink);
-    advance(now);
+    advance(now, w);
     this->drain(sink);
     const outstanding done = std::exchange(out_[w], {});
     event what = done.what;
     what.now = at_.now;
-    settle(done, how, what, sink);
+    this->settle(done, how, what, sink);
 
     if (workers_[w].state != worker_state::admitted || workers_[w].incarnation != work.worker.incarnation) {
       give_back(work.worker, reason::departed_worker, ticket, sink);
-      note_commit(work.worker, done, what, how);
+      this->note_commit(work.worker, done, what, how);
       if (workers_[w].state == worker_state::joining) enter(w, sink);
       what.why = cause::death;  // the submitter is not there to be released; whoever waited for its gradient may be
       this->ask(what, sink);
@@ -171,7 +172,7 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
     workers_.move_to(w, worker_state::parked);
     workers_[w].round = what.pending ? ledger_.open_round() : worker_record::no_round;
     if (!what.dropped) at_.may_cancel = true;
-    note_commit(work.worker, done, what, how);
+    this->note_commit(work.worker, done, what, how);
     if constexpr (ObservingPolicy<Policy>)
       policy_.observe({.what = what, .step_time = done.step_time, .succeeded = how == outcome::done});
     this->ask(what, sink);
@@ -193,7 +194,7 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
     if (!std::isfinite(now)) return refuse(who, reason::invalid_time, held, sink);
     if (park_on_ != park_on::pull) return refuse(who, reason::no_pulls, held, sink);
     if (const reason bad = stranger(who); bad != reason::none) return refuse(who, bad, held, sink);
-    advance(now);
+    advance(now, who.index);
     this->drain(sink);
     const std::uint32_t w = who.index;
     if (workers_[w].state == worker_state::running || tickets_[w].has_value()) return repeat(w, std::move(held), sink);
@@ -203,7 +204,8 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
 
   /// When the controller wants to be polled: -infinity for at once, +infinity for never.
   [[nodiscard]] double next_deadline() const noexcept {
-    return residue_.has_value() || at_.ask_on_poll ? -std::numeric_limits<double>::infinity() : at_.wake_at;
+    const bool at_once = residue_.has_value() || at_.retries || at_.ask_on_poll;
+    return at_once ? -std::numeric_limits<double>::infinity() : at_.wake_at;
   }
 
   /// Does what is due by now: releases that an earlier call left over, and the policy's own deadline.
@@ -213,6 +215,7 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
     if (!std::isfinite(now)) return count_refusal(reason::invalid_time, {});
     advance(now);
     if (residue_.has_value()) return this->resume(max_release_, sink);
+    if (at_.retries) return this->retry_withheld(sink);
     if (std::exchange(at_.ask_on_poll, false)) this->ask({.why = cause::enter, .now = at_.now}, sink);
     if (at_.wake_at > at_.now) return;
     at_.wake_at = std::numeric_limits<double>::infinity();
@@ -232,11 +235,26 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
     policy_ = std::move(policy);
     if constexpr (ResizablePolicy<Policy>) policy_.resize(workers_.capacity());
     at_.wake_at = std::numeric_limits<double>::infinity();
-    for (std::uint32_t w = 0; w < workers_.capacity() && workers_.excluded() > 0; ++w)
+    at_.withholds = at_.retries = false;
+    for (std::uint32_t w = 0; w < workers_.capacity(); ++w) {
       if (workers_[w].excluded) this->readmit(w);  // an exclusion ends with the policy that ordered it
+      workers_[w].withheld = false;
+    }
     this->rebase(this->bound());
     this->note({.what = record::kind::change_policy});
     this->ask({.why = cause::enter, .now = at_.now}, sink);
+    return errc::ok;
+  }
+
+  /// How many must have joined before anybody runs: for hosts that learn that fewer will come. Later it has no effect.
+  template <class Sink>
+  errc set_quorum(std::uint32_t quorum, double now, Sink&& host) {
+    const full<Sink> sink{host};
+    if (quorum == 0 || quorum > workers_.capacity()) return errc::invalid_option;
+    if (!std::isfinite(now)) return count_refusal(reason::invalid_time, {}), errc::invalid_time;
+    advance(now);
+    quorum_ = quorum;
+    if (!at_.started && seat_quorum()) this->ask({.why = cause::enter, .now = at_.now}, sink);
     return errc::ok;
   }
 
@@ -259,24 +277,32 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
       bool waits = ticket.has_value();
       bytes(waits);
     }
+    bytes.seal();
     return errc::ok;
   }
 
-  /// Restores what save() wrote, for the same capacity and kind of policy. reattach(worker_id) -> std::optional<Ticket>
-  /// is asked for each worker that had a ticket; one without is dead, and may come back. Then poll() once. On
-  /// `wrong_kind`, `corrupt` and `busy` nothing has changed. Allocates; O(capacity).
+  /// Restores what save() wrote, into a controller at which nobody waits. reattach(worker_id) -> std::optional<Ticket>
+  /// is asked for each worker that had a ticket; one without is dead, and may come back. Then poll() once. Times go on
+  /// from the first call that follows, also if the host's clock has started anew. Allocates; O(capacity).
+  ///
+  /// `busy`: somebody waits or an admission is out. `wrong_kind`: the bytes are of another policy or format.
+  /// `invalid_option`: they are of another capacity. `corrupt`: they are not what was saved. Then nothing has changed.
   template <class Reattach>
   errc load(archive& bytes, Reattach&& reattach) {
-    if (in_flight_ > 0 || residue_.has_value()) return errc::busy;
+    const auto waits_here = [](const std::optional<Ticket>& ticket) { return ticket.has_value(); };
+    if (in_flight_ > 0 || residue_.has_value() || std::any_of(tickets_.begin(), tickets_.end(), waits_here))
+      return errc::busy;
     std::string kind;
+    if (!bytes.unseal()) return errc::corrupt;
     bytes.text(kind);
+    if (!bytes.ok()) return errc::corrupt;
     if (kind != kind_of(policy_)) return errc::wrong_kind;
     roster workers{workers_.capacity()};
     ledger rounds{workers_.capacity()};
     counters counted{workers_.capacity()};
     typename base::progress at;
     Policy policy = policy_;
-    if (!save_or_load(bytes, workers, rounds, counted, at, policy)) return errc::corrupt;
+    if (const errc code = save_or_load(bytes, workers, rounds, counted, at, policy); code != errc::ok) return code;
     std::vector<char> waits(workers_.capacity());
     for (char& waiting : waits) {
       bool had_ticket = false;
@@ -290,28 +316,28 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
     counters_ = std::move(counted);
     at_ = at;
     at_.ask_on_poll = true;
+    just_loaded_ = true;
     policy_ = std::move(policy);
     for (std::uint32_t w = 0; w < workers_.capacity(); ++w) {
-      tickets_[w].reset();
       if (waits[w] == 0) continue;
       tickets_[w] = reattach(workers_.id(w));
-      if (!tickets_[w].has_value()) workers_.depart(w, worker_state::dead);
+      if (tickets_[w].has_value()) continue;
+      workers_.depart(w, worker_state::dead);
+      counters_.add(reason::departed_worker, w);
+      this->note({.what = record::kind::depart, .why = cause::death, .worker = workers_.id(w)});
     }
     return errc::ok;
   }
 
  private:
-  struct outstanding {
-    std::uint64_t serial = 0;  // 0: none
-    std::uint32_t slot = 0;    // of its round in the ledger
-    verdict what_to_do = verdict::drop;
-    event what{};
-    double step_time = 0.0;
-  };
-
-  void advance(double now) noexcept {
+  void advance(double now, std::uint32_t worker = no_worker) noexcept {
+    if (std::exchange(just_loaded_, false) && now < at_.now) {  // the host's clock has started anew
+      workers_.shift_times(now - at_.now);
+      at_.wake_at += now - at_.now;
+      at_.now = now;
+    }
     if (now < at_.now)
-      counters_.add(reason::time_clamped, no_worker);
+      this->adjust(reason::time_clamped, worker);
     else
       at_.now = now;
   }
@@ -370,15 +396,20 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
 
   template <class Sink>
   void enter(std::uint32_t worker, const Sink& sink) {
-    if (at_.started) {
+    if (at_.started)
       seat(worker);
-    } else {
-      if (workers_.in(worker_state::joining) < quorum_) return;
-      at_.started = true;
-      for (std::uint32_t w = 0; w < workers_.capacity(); ++w)
-        if (workers_[w].state == worker_state::joining) seat(w);
-    }
+    else if (!seat_quorum())
+      return;
     this->ask({.why = cause::join, .worker = worker, .now = at_.now}, sink);
+  }
+
+  // Seats all who have joined, if they are enough to start.
+  [[nodiscard]] bool seat_quorum() noexcept {
+    if (workers_.in(worker_state::joining) < quorum_) return false;
+    at_.started = true;
+    for (std::uint32_t w = 0; w < workers_.capacity(); ++w)
+      if (workers_[w].state == worker_state::joining) seat(w);
+    return true;
   }
 
   void seat(std::uint32_t worker) noexcept {
@@ -401,86 +432,28 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
     this->ask({.why = why, .worker = worker, .now = at_.now}, sink);
   }
 
-  [[nodiscard]] static admitted answer(worker_id who, const admission& a) noexcept {
-    return {.work = {.worker = who, .what = a.what, .why = a.why}, .what = a};
-  }
-
-  // A policy's verdict with everything that makes no sense taken out.
-  [[nodiscard]] admission checked(admission a, std::uint32_t worker) noexcept {
-    const bool droppable = a.why >= reason::stale && a.why <= reason::unwanted;
-    if (a.what > verdict::drop || !std::isfinite(a.weight) || (a.what == verdict::drop && !droppable)) {
-      this->adjust(reason::invalid_decision, worker);
-      return admission::drop(reason::unwanted);
-    }
-    if (!std::isfinite(a.scale)) {
-      this->adjust(reason::invalid_decision, worker);
-      a.scale = 1.0F;
-    }
-    return a;
-  }
-
-  [[nodiscard]] admitted take_in(worker_id who, event what, double step_time, const admission& a) noexcept {
-    admitted result = answer(who, a);
-    result.work.serial = ++at_.serial;
-    result.staleness = what.staleness;
-    what.dropped = a.what == verdict::drop;
-    what.why_dropped = what.dropped ? a.why : reason::none;
-    if (what.dropped) counters_.add(a.why, who.index);
-    if (!what.dropped && a.weight != 1.0F) counters_.add(reason::scaled, who.index);
-    out_[who.index] = {result.work.serial, ledger_.open_slot(), a.what, what, step_time};
-    if (a.what == verdict::apply) ledger_.decide_apply();
-    if (a.what == verdict::accumulate) {
-      result.round = ledger_.open_round();
-      ledger_.admit();
-      if (a.completes) ledger_.complete(a.scale);  // never ready here: this very gradient is still out
-    }
-    ++in_flight_;
-    workers_.move_to(who.index, worker_state::admitted);
-    this->note({.what = record::kind::admit, .decided = a.what, .because = what.why_dropped, .worker = who,
-                .staleness = what.staleness, .round = result.round, .step = workers_[who.index].step, .value = a.weight,
-                .loss = what.loss});
-    return result;
-  }
-
-  // Books the end of an admission: versions, rounds, and what that tells the policy.
-  template <class Sink>
-  void settle(const outstanding& done, outcome how, event& what, const Sink& sink) {
-    --in_flight_;
-    const bool succeeded = how == outcome::done;
-    if (!succeeded && !what.dropped) counters_.add(reason::failed, what.worker);
-    if (done.what_to_do == verdict::apply) ledger_.commit_apply();
-    if (done.what_to_do == verdict::accumulate) {
-      const ledger::finished_round finished = ledger_.commit_add(done.slot, succeeded);
-      what.pending = succeeded && done.slot == ledger_.open_slot();
-      what.flushed = finished.flushed;
-      this->emit(finished, sink);
-    }
-  }
-
-  void note_commit(worker_id who, const outstanding& done, const event& what, outcome how) noexcept {
-    this->note({.what = record::kind::commit, .decided = done.what_to_do,
-                .because = how == outcome::failed ? reason::failed : what.why_dropped, .worker = who,
-                .staleness = what.staleness, .step = workers_[who.index].step, .loss = what.loss});
-  }
-
-  [[nodiscard]] bool save_or_load(archive& bytes, roster& workers, ledger& rounds, counters& counted,
+  [[nodiscard]] errc save_or_load(archive& bytes, roster& workers, ledger& rounds, counters& counted,
                                   typename base::progress& at, Policy& policy) {
     std::uint32_t format = 1;
     std::uint32_t capacity = workers.capacity();
     bytes(format, capacity);
-    if (!bytes.ok() || format != 1 || capacity != workers.capacity()) return false;
+    if (!bytes.ok()) return errc::corrupt;
+    if (format != 1) return errc::wrong_kind;
+    if (capacity != workers.capacity()) return errc::invalid_option;
     at.state(bytes);
     rounds.state(bytes);
     counted.state(bytes);
     workers.state(bytes);
     if constexpr (StatefulPolicy<Policy>) policy.state(bytes);
-    return bytes.ok();
+    return bytes.ok() ? errc::ok : errc::corrupt;
   }
 
   using base::at_;
   using base::counters_;
   using base::ledger_;
+  using base::in_flight_;
   using base::max_release_;
+  using base::out_;
   using base::policy_;
   using base::residue_;
   using base::tickets_;
@@ -489,8 +462,7 @@ class controller : private detail::executor<Policy, Ticket, Watcher> {
 
   std::uint32_t quorum_;
   park_on park_on_;
-  std::vector<outstanding> out_;
-  std::uint32_t in_flight_ = 0;
+  bool just_loaded_ = false;
 };
 
 }  // namespace rubato::inline RUBATO_ABI

@@ -43,10 +43,13 @@ class executor {
     std::uint64_t draws = 0;
     bool started = false;          // the quorum has been reached
     bool may_cancel = true;        // a useful push came in since the last cancellation
+    bool withholds = false;        // somebody is parked whom only the bound keeps from going
+    bool retries = false;          // the bound may have let go of somebody
     bool ask_on_poll = false;
 
     void state(archive& bytes) {
-      bytes(now, wake_at, asked_minimum, parked_floor, serial, draws, started, may_cancel, ask_on_poll);
+      bytes(now, wake_at, asked_minimum, parked_floor, serial, draws, started, may_cancel, withholds, retries,
+            ask_on_poll);
     }
   };
 
@@ -66,6 +69,7 @@ class executor {
   template <class Sink>
   void ask(event what, const Sink& sink) {
     if (!at_.started) return;
+    drain(sink);
     decision answer = consult(what);
     if (answer.verb == release_verb::submitter) answer.worker = what.worker;
     const std::uint64_t round = ledger_.open_round();
@@ -91,6 +95,22 @@ class executor {
   void resume(std::uint32_t at_most, const Sink& sink) {
     const leftover rest = *std::exchange(residue_, std::nullopt);
     release(rest.what, rest.round, at_most, sink);
+  }
+
+  /// Releases, in park order, those whom the bound kept back and keeps no longer.
+  template <class Sink>
+  void retry_withheld(const Sink& sink) {
+    at_.withholds = at_.retries = false;
+    std::uint32_t budget = max_release_;
+    std::uint32_t next = no_worker;
+    for (std::uint32_t w = workers_.parked().front(); w != no_worker && !at_.retries; w = next) {
+      next = workers_.parked().after(w);
+      if (!workers_[w].withheld) continue;
+      const bool may_go = guard_.allows(workers_, w, bound());
+      at_.retries = may_go && budget == 0;
+      at_.withholds = at_.withholds || !may_go || at_.retries;
+      if (may_go && !at_.retries) --budget, let_go(w, sink);
+    }
   }
 
   /// Lets a released worker with a ticket start its step.
@@ -135,6 +155,7 @@ class executor {
   void rebase(clock_type to_bound) noexcept {
     workers_.rebase(to_bound, [this](std::uint32_t w) { adjust(reason::clock_clamped, w); });
     at_.parked_floor = 0;
+    at_.retries = at_.withholds;
   }
 
   /// Counts and logs an intervention.
@@ -308,11 +329,19 @@ class executor {
         return;
       }
       std::uint32_t worker = overdue_or(workers_.parked().next(d.order, d.order == release_order::random ? draw() : 0));
-      if (let_go(worker, d, sink)) continue;
-      // The one preferred is withheld by the bound: the longest parked that is not goes in its place.
-      worker = workers_.parked().front();
-      while (worker != no_worker && !guard_.allows(workers_, worker, bound())) worker = workers_.parked().after(worker);
-      if (worker == no_worker) return;
+      if (!guard_.allows(workers_, worker, bound())) {  // the longest parked that may start goes in its place
+        adjust(reason::bound, worker);
+        worker = workers_.parked().front();
+        while (worker != no_worker && !guard_.allows(workers_, worker, bound()))
+          worker = workers_.parked().after(worker);
+      }
+      if (worker == no_worker) {  // as many as were to go now will go when they may
+        for (worker = workers_.parked().front(); worker != no_worker && left > 0; --left) {
+          withhold(worker, d);
+          worker = workers_.parked().after(worker);
+        }
+        return;
+      }
       let_go(worker, d, sink);
     }
   }
@@ -331,17 +360,28 @@ class executor {
   bool let_go(std::uint32_t worker, const decision& d, const Sink& sink) {
     if (!guard_.allows(workers_, worker, bound())) [[unlikely]] {
       adjust(reason::bound, worker);
+      withhold(worker, d);
       return false;
     }
-    worker_record& r = workers_[worker];
+    set_terms(worker, d);
+    let_go(worker, sink);
+    return true;
+  }
+  void withhold(std::uint32_t worker, const decision& d) noexcept {
+    set_terms(worker, d);
+    at_.withholds = workers_[worker].withheld = true;
+  }
+  void set_terms(std::uint32_t worker, const decision& d) noexcept {
+    workers_[worker].granted.batch = d.batch;
+    workers_[worker].granted.lr_scale = finite_or_one(d.lr_scale);
+  }
+  template <class Sink>
+  void let_go(std::uint32_t worker, const Sink& sink) {
     workers_.unpark(worker);
-    r.granted.batch = d.batch;
-    r.granted.lr_scale = finite_or_one(d.lr_scale);
     if (tickets_[worker].has_value())
       start(worker, sink);
     else
       workers_.move_to(worker, worker_state::released);
-    return true;
   }
 
   // With the guard, a cancellation comes at most once per useful push, and somebody who is busy afterwards is not
@@ -384,6 +424,7 @@ class executor {
       adjust(reason::nobody_left, w);
       readmit(w);
     }
+    if (at_.withholds && (at_.retries || workers_.clock().minimum() != at_.asked_minimum)) retry_withheld(sink);
     if (const std::uint32_t w = guard_.must_release(workers_); w != no_worker) {
       adjust(reason::liveness, w);
       let_go(w, decision::only(w), sink);
@@ -391,9 +432,11 @@ class executor {
   }
 
   [[nodiscard]] std::uint64_t draw() noexcept {
-    const auto word = philox(seed_, 0, at_.draws++);
+    const auto word = philox(seed_, release_stream, at_.draws++);
     return (std::uint64_t{word[1]} << 32) | word[0];
   }
+
+  static constexpr std::uint64_t release_stream = ~std::uint64_t{0};  // apart from those of hosts, who count from 0
 
   view_totals totals_;
   std::uint64_t seed_;

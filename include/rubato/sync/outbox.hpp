@@ -19,11 +19,11 @@ namespace rubato::inline RUBATO_ABI {
 /// Keeping the total order over several threads is the host's part: one thread delivers, or each its own effects where
 /// the policy never flushes.
 /// Cost    O(1) per effect; allocates only beyond the largest number ever kept (`reserve`). Not thread-safe.
-/// Tests   tests/sync/outbox_test.cpp: DeliversInOrder, DeliversOnce
+/// Tests   tests/sync/outbox_test.cpp: DeliversInOrder, DeliversOnce, DeliversWhatACallbackCauses
 template <class Ticket>
 class outbox {
  public:
-  explicit outbox(std::size_t reserve = 0) { effects_.reserve(reserve); }
+  explicit outbox(std::size_t reserve = 0) { effects_.reserve(reserve), delivered_.reserve(reserve); }
 
   void release(Ticket&& ticket, worker_id worker, const grant& terms) {
     effects_.push_back({.what = kind::release, .worker = worker, .terms = terms, .ticket = std::move(ticket)});
@@ -41,17 +41,22 @@ class outbox {
 
   [[nodiscard]] std::size_t size() const noexcept { return effects_.size(); }
 
-  /// Plays the effects to another sink, and forgets them. The sink must have every callback.
+  /// Plays the effects to another sink, and forgets them. The sink must have every callback. A callback may cause
+  /// further effects here: they are delivered after those before them, by this same call.
   template <class Sink>
   void deliver(Sink&& sink) {
-    for (effect& e : effects_) switch (e.what) {
-        case kind::release: sink.release(std::move(*e.ticket), e.worker, e.terms); break;
-        case kind::flush: sink.flush(e.round, e.scale, e.n); break;
-        case kind::discard: sink.discard(e.round, e.n); break;
-        case kind::cancel: sink.cancel(e.worker); break;
-        case kind::abandon: sink.abandon(std::move(*e.ticket), e.worker, e.why); break;
-      }
-    effects_.clear();
+    if (!delivered_.empty()) return;  // called from a callback: the outer call goes on
+    while (!effects_.empty()) {
+      std::swap(effects_, delivered_);
+      for (effect& e : delivered_) switch (e.what) {
+          case kind::release: sink.release(std::move(*e.ticket), e.worker, e.terms); break;
+          case kind::flush: sink.flush(e.round, e.scale, e.n); break;
+          case kind::discard: sink.discard(e.round, e.n); break;
+          case kind::cancel: sink.cancel(e.worker); break;
+          case kind::abandon: sink.abandon(std::move(*e.ticket), e.worker, e.why); break;
+        }
+      delivered_.clear();
+    }
   }
 
  private:
@@ -67,6 +72,7 @@ class outbox {
     std::optional<Ticket> ticket{};
   };
   std::vector<effect> effects_;
+  std::vector<effect> delivered_;
 };
 
 }  // namespace rubato::inline RUBATO_ABI

@@ -1,0 +1,105 @@
+#ifndef RUBATO_SYNC_ADMISSIONS_HPP
+#define RUBATO_SYNC_ADMISSIONS_HPP
+
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "executor.hpp"
+
+namespace rubato::inline RUBATO_ABI::detail {
+
+/// Gradients between their admission and their commit: what was said of each, and what its end means for rounds and
+/// versions. A worker has at most one out.
+template <SyncPolicy Policy, class Ticket, Observer Watcher>
+class admissions : protected executor<Policy, Ticket, Watcher> {
+ protected:
+  using base = executor<Policy, Ticket, Watcher>;
+
+  template <class... Rest>
+  explicit admissions(std::uint32_t capacity, Rest&&... rest)
+      : base{capacity, std::forward<Rest>(rest)...}, out_(capacity) {}
+
+  struct outstanding {
+    std::uint64_t serial = 0;  // 0: none
+    std::uint32_t slot = 0;    // of its round in the ledger
+    verdict what_to_do = verdict::drop;
+    event what{};
+    double step_time = 0.0;
+  };
+
+  [[nodiscard]] static admitted answer(worker_id who, const admission& a) noexcept {
+    return {.work = {.worker = who, .what = a.what, .why = a.why}, .what = a};
+  }
+
+  // A policy's verdict with everything that makes no sense taken out.
+  [[nodiscard]] admission checked(admission a, std::uint32_t worker) noexcept {
+    const bool droppable = a.why >= reason::stale && a.why <= reason::unwanted;
+    if (a.what > verdict::drop || !std::isfinite(a.weight) || (a.what == verdict::drop && !droppable)) {
+      this->adjust(reason::invalid_decision, worker);
+      return admission::drop(reason::unwanted);
+    }
+    if (!std::isfinite(a.scale)) {
+      this->adjust(reason::invalid_decision, worker);
+      a.scale = 1.0F;
+    }
+    return a;
+  }
+
+  [[nodiscard]] admitted take_in(worker_id who, event what, double step_time, const admission& a) noexcept {
+    admitted result = answer(who, a);
+    result.work.serial = ++at_.serial;
+    result.staleness = what.staleness;
+    what.dropped = a.what == verdict::drop;
+    what.why_dropped = what.dropped ? a.why : reason::none;
+    if (what.dropped) counters_.add(a.why, who.index);
+    if (!what.dropped && a.weight != 1.0F) counters_.add(reason::scaled, who.index);
+    out_[who.index] = {result.work.serial, ledger_.open_slot(), a.what, what, step_time};
+    if (a.what == verdict::apply) ledger_.decide_apply();
+    if (a.what == verdict::accumulate) {
+      result.round = ledger_.open_round();
+      ledger_.admit();
+      if (a.completes) ledger_.complete(a.scale);  // never ready here: this very gradient is still out
+    }
+    ++in_flight_;
+    workers_.move_to(who.index, worker_state::admitted);
+    this->note({.what = record::kind::admit, .decided = a.what, .because = what.why_dropped, .worker = who,
+                .staleness = what.staleness, .round = result.round, .step = workers_[who.index].step, .value = a.weight,
+                .loss = what.loss});
+    return result;
+  }
+
+  // Books the end of an admission: versions, rounds, and what that tells the policy.
+  template <class Sink>
+  void settle(const outstanding& done, outcome how, event& what, const Sink& sink) {
+    --in_flight_;
+    const bool succeeded = how == outcome::done;
+    if (!succeeded && !what.dropped) counters_.add(reason::failed, what.worker);
+    if (done.what_to_do == verdict::apply) ledger_.commit_apply();
+    if (done.what_to_do == verdict::accumulate) {
+      const ledger::finished_round finished = ledger_.commit_add(done.slot, succeeded);
+      what.pending = succeeded && done.slot == ledger_.open_slot();
+      what.flushed = finished.flushed;
+      this->emit(finished, sink);
+    }
+  }
+
+  void note_commit(worker_id who, const outstanding& done, const event& what, outcome how) noexcept {
+    this->note({.what = record::kind::commit, .decided = done.what_to_do,
+                .because = how == outcome::failed ? reason::failed : what.why_dropped, .worker = who,
+                .staleness = what.staleness, .step = workers_[who.index].step, .loss = what.loss});
+  }
+
+  using base::at_;
+  using base::counters_;
+  using base::ledger_;
+  using base::workers_;
+
+  std::vector<outstanding> out_;
+  std::uint32_t in_flight_ = 0;
+};
+
+}  // namespace rubato::inline RUBATO_ABI::detail
+
+#endif

@@ -281,6 +281,14 @@ int complain(const std::string& what, int status = 2) {
   return status;
 }
 
+int help() {
+  std::printf(
+      "usage: 02_threads_ps [--policy asp|bsp|bsp:sum|ssp:S|ssp:S:rlp] [--workers N] [--seconds T] [--log FILE]\n"
+      "                     [--trace FILE]\n"
+      "A parameter server in one process: threads train one linear regression, as fast as a policy lets them.\n");
+  return 0;
+}
+
 void print_table(const std::deque<worker>& workers, const rubato::counters& counts) {
   std::printf("worker  steps  waited (s)  staleness mean  max  dropped\n");
   for (const worker& w : workers) {
@@ -300,6 +308,7 @@ int main(int argc, char** argv) {
   std::map<std::string, std::string> given{
       {"--policy", "ssp:3"}, {"--workers", "8"}, {"--seconds", "1.5"}, {"--log", ""}, {"--trace", ""}};
   for (int i = 1; i < argc; i += 2) {
+    if (std::string_view{argv[i]} == "--help") return help();
     if (!given.contains(argv[i])) return complain("unknown option " + std::string{argv[i]});
     if (i + 1 == argc) return complain(std::string{argv[i]} + " needs a value");
     given[argv[i]] = argv[i + 1];

@@ -24,8 +24,7 @@ using results = std::vector<std::optional<measurement>>;
 void find_targets(comparison& made, const runner& run) {
   const auto& asked = made.asked;
   const auto layers = all_hidden_layers(asked.scenario);
-  const bool automatic = asked.scenario.run.target_accuracy == support::scenario::auto_target;
-  if (!automatic || asked.scenario.run.stop != sim::stop_rule::target) {
+  if (!finds_target(asked)) {
     for (const auto h : layers) made.targets[h] = asked.scenario.run.target_accuracy;
     return;
   }
@@ -117,6 +116,11 @@ void measure(comparison& made, const runner& run) {
 
 }  // namespace
 
+bool finds_target(const compare_options& asked) {
+  const sim::run_options& run = asked.scenario.run;
+  return run.stop == sim::stop_rule::target && run.target_accuracy == support::scenario::auto_target;
+}
+
 setting setting_of(const comparison& made, std::uint64_t seed, double learning_rate) {
   setting at{made.asked.scenario, hidden_layers_of(made.asked.scenario, seed)};
   at.scenario.run.learning_rate.base = learning_rate;
@@ -137,7 +141,9 @@ comparison compare(const compare_options& asked, const runner& run) {
   find_targets(made, run);
   if (asked.tune && !run.stop) tune(made, run);
   if (!run.stop) measure(made, run);
-  made.interrupted = run.stop;
+  made.interrupted = run.stop && std::ranges::any_of(made.rows, [](const comparison_row& row) {
+                       return std::ranges::any_of(row.runs, [](const auto& each) { return !each.has_value(); });
+                     });
   return made;
 }
 

@@ -40,7 +40,7 @@ struct comparison {
   std::map<std::uint32_t, double> targets;   ///< accuracy to reach, by hidden layers
   std::vector<std::uint32_t> hidden_layers;  ///< by seed
   std::vector<comparison_row> rows;
-  bool interrupted = false;
+  bool interrupted = false;  ///< some runs are missing
 };
 
 /// Seeds of tuning start here, beyond those of any comparison.
@@ -51,6 +51,9 @@ inline constexpr double auto_target_margin = 0.005;
 
 /// Factors on the scenario's learning rate that tuning tries.
 inline constexpr double tuning_factors[] = {0.5, 1, 2, 4};
+
+/// Whether the target is still to be found, by runs of bsp on seeds from first_tuning_seed on.
+[[nodiscard]] bool finds_target(const compare_options&);
 
 /// Runs every policy on the same seeds. A seed decides initial parameters, data, hidden layers, stragglers and the
 /// times of all steps, so that all policies meet the same.

@@ -1,11 +1,15 @@
 // `compare`: reads what was asked for, compares, writes what was found.
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <rubato/io/atomic_file.hpp>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include "commands.hpp"
 #include "compare.hpp"
@@ -24,7 +28,7 @@ using support::user_error;
 /// A result file; opened before anything is computed, so that nobody waits an hour to learn that it cannot be written.
 class output {
  public:
-  output(const std::string& file, std::string option) : option_{std::move(option)} {
+  output(const std::string& file, std::string option) : name_{file}, option_{std::move(option)} {
     if (file.empty()) return;
     if (file == "-") throw user_error{option_ + ": found \"-\", expected the name of a file"};
     auto opened = atomic_file::create(file);
@@ -44,10 +48,48 @@ class output {
     commit();
   }
 
+  /// In place of write() after an interruption: FILE keeps what it had, FILE.partial gets the text. Its name, or
+  /// nothing where no file was asked for.
+  [[nodiscard]] std::string write_partial(const std::string& text) {
+    if (!file_) return {};
+    file_.reset();
+    const std::string name = name_ + ".partial";
+    if (const auto done = write_file(name, text); !done) throw user_error{option_ + ": " + done.error().message};
+    return name;
+  }
+
  private:
+  std::string name_;
   std::string option_;
   std::optional<atomic_file> file_;
 };
+
+// Of two outputs with one name, the second would replace the first.
+void check_outputs(const compare_arguments& given) {
+  std::map<std::filesystem::path, std::string> options;
+  for (const auto& [option, file] : {std::pair<std::string, std::string>{"--json", given.json},
+                                     {"--csv", given.csv},
+                                     {"--log", given.log},
+                                     {"--trace", given.trace}}) {
+    if (file.empty() || file == "-") continue;
+    std::error_code error;
+    std::filesystem::path place = std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
+    if (error) continue;  // opening it says what is wrong
+    const auto [other, added] = options.emplace(std::move(place), option);
+    if (!added)
+      throw user_error{option + ": found \"" + file + "\", which " + other->second +
+                       " names too, expected a file of its own"};
+  }
+}
+
+// Says on standard error what an interruption left. Nothing that was complete before is replaced.
+void report_interruption(const std::vector<std::string>& files, bool json_to_screen, bool records) {
+  std::string said = "rubato-lab: interrupted";
+  if (json_to_screen) said += "; --json -: nothing printed";
+  for (std::size_t i = 0; i < files.size(); ++i) said += (i == 0 ? "; partial result in " : ", ") + files[i];
+  if (records) said += "; no log, no trace";
+  std::cerr << said << '\n';
+}
 
 [[nodiscard]] compare_options options_of(const compare_arguments& given) {
   compare_options asked{.scenario = support::find_scenario(given.scenario, shipped("examples/lab/scenarios")),
@@ -67,6 +109,7 @@ int run_compare(const compare_arguments& given) {
   const training_data data =
       load_data(asked.scenario, given.data.empty() ? shipped("examples/data") : std::filesystem::path{given.data});
   const bool json_to_screen = given.json == "-";
+  check_outputs(given);
   output json{json_to_screen ? "" : given.json, "--json"};
   output every_run{given.csv, "--csv"};
   output log{given.log, "--log"};
@@ -83,12 +126,19 @@ int run_compare(const compare_arguments& given) {
   const comparison made = compare(asked, run);
 
   const std::string document = to_json(made).dump(2) + "\n";
-  std::cout << (json_to_screen ? document : table(made, given.by_hidden_layers)) << std::flush;
-  json.write(document);
+  const bool records = log.get() != nullptr || trace.get() != nullptr;
+  if (made.interrupted) {
+    std::vector<std::string> files{json.write_partial(document), every_run.write_partial(csv(made))};
+    std::erase(files, "");
+    if (!json_to_screen) std::cout << table(made, given.by_hidden_layers) << std::flush;
+    report_interruption(files, json_to_screen, records);
+    return interrupted_status();
+  }
+  json.write(document);  // files first: whoever reads the table may close the pipe
   every_run.write(csv(made));
-  if (made.interrupted) return interrupted_status;
+  std::cout << (json_to_screen ? document : table(made, given.by_hidden_layers)) << std::flush;
 
-  if (log.get() != nullptr || trace.get() != nullptr) {
+  if (records) {
     record_first_run(made, data, log.get(), trace.get());
     log.commit();
     trace.commit();

@@ -6,9 +6,14 @@ namespace rubato::lab {
 namespace {
 
 std::atomic<bool> raised = false;
-static_assert(std::atomic<bool>::is_always_lock_free);  // else the handler could not touch it
+std::atomic<int> number_of_signal = 0;
+static_assert(std::atomic<bool>::is_always_lock_free);  // else the handler could not touch them
+static_assert(std::atomic<int>::is_always_lock_free);
 
-void raise_flag(int) { raised = true; }
+void raise_flag(int number) {
+  number_of_signal = number;
+  raised = true;
+}
 
 }  // namespace
 
@@ -16,8 +21,10 @@ const std::atomic<bool>& catch_interrupt() {
   struct sigaction action {};
   action.sa_handler = raise_flag;
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-  sigaction(SIGINT, &action, nullptr);
+  for (const int number : {SIGINT, SIGTERM}) sigaction(number, &action, nullptr);
   return raised;
 }
+
+int interrupted_status() { return 128 + number_of_signal; }
 
 }  // namespace rubato::lab

@@ -5,11 +5,12 @@
 
 namespace rubato::lab {
 
-/// Exit status after Ctrl-C.
-inline constexpr int interrupted_status = 130;
-
-/// From now on Ctrl-C raises the flag that is returned; a second one ends the program at once.
+/// From now on Ctrl-C (SIGINT) and SIGTERM raise the flag that is returned; a second one of a kind ends the program at
+/// once.
 [[nodiscard]] const std::atomic<bool>& catch_interrupt();
+
+/// Exit status after the signal that came: 130 for SIGINT, 143 for SIGTERM. Precondition: the flag is raised.
+[[nodiscard]] int interrupted_status();
 
 }  // namespace rubato::lab
 

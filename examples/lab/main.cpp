@@ -3,10 +3,12 @@
 #include <charconv>
 #include <cstdint>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 
 #include "commands.hpp"
 #include "compare.hpp"
+#include "library_version.hpp"
 #include "support/user_error.hpp"
 
 namespace {
@@ -44,8 +46,8 @@ void add_compare_options(CLI::App& command, compare_arguments& given) {
   command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");
   command.add_option("--json", given.json, "Write the result there (- for standard output instead of the table)");
   command.add_option("--csv", given.csv, "Write every run there");
-  command.add_option("--trace", given.trace, "Write a Chrome trace of the first seed of the first policy there");
-  command.add_option("--log", given.log, "Write the decision log of the first seed of the first policy there");
+  command.add_option("--trace", given.trace, "Write a Chrome trace of the first policy, first seed, there");
+  command.add_option("--log", given.log, "Write the decision log of the first policy, first seed, there");
   command.add_option("--cache", given.cache, "Folder of results, from which an interrupted comparison resumes")
       ->capture_default_str();
   command.add_flag("--no-cache", given.no_cache, "Neither read nor write it");
@@ -60,6 +62,7 @@ void add_compare_options(CLI::App& command, compare_arguments& given) {
 int run(int argc, char** argv) {
   CLI::App app{"Compares synchronisation policies on a simulated cluster that trains real models"};
   app.require_subcommand(1);
+  app.set_version_flag("--version", "rubato-lab " + library_version());
   compare_arguments given;
   add_compare_options(*app.add_subcommand("compare", "Compare policies; prints a table"), given);
   auto* policies = app.add_subcommand("policies", "List the policies");
@@ -86,7 +89,9 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    const int status = run(argc, argv);
+    if (std::cout.flush()) return status;
+    throw std::runtime_error{"standard output: cannot be written"};
   } catch (const rubato::support::user_error& error) {
     std::cerr << "rubato-lab: " << error.what() << '\n';
     return rubato::support::user_error_status;

@@ -83,6 +83,11 @@ const std::vector<rule> all_rules{
   }
 }
 
+[[nodiscard]] std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\n");
+  return begin == std::string_view::npos ? "" : text.substr(begin, text.find_last_not_of(" \t\n") - begin + 1);
+}
+
 [[nodiscard]] const rule& find_rule(std::string_view policy) {
   const auto found = std::ranges::find(all_rules, split(policy, ':').front(), &rule::name);
   if (found == all_rules.end())
@@ -120,7 +125,8 @@ named_policy parse_policy(std::string_view name) {
 
 std::vector<policy_request> parse_policies(std::string_view list, bool tunable) {
   std::vector<policy_request> requests;
-  for (const std::string_view name : split(list, ',')) {
+  for (const std::string_view item : split(list, ',')) {
+    const std::string_view name = trimmed(item);
     if (std::ranges::find(requests, name, &policy_request::name) != requests.end())
       throw user_error{"--policies: found " + quoted(name) + " twice, expected it once"};
     requests.push_back(parse_request(name, tunable));

@@ -42,8 +42,8 @@ struct policy_request {
   std::vector<named_policy> candidates;  ///< at least one
 };
 
-/// Reads a comma-separated list. Errors: user_error, also for an empty item, a name given twice, and, unless `tunable`,
-/// a bare name that leaves the parameter to tuning.
+/// Reads a comma-separated list; blanks around names are of no matter. Errors: user_error, also for an empty item, a
+/// name given twice, and, unless `tunable`, a bare name that leaves the parameter to tuning.
 [[nodiscard]] std::vector<policy_request> parse_policies(std::string_view list, bool tunable);
 
 }  // namespace rubato::lab

@@ -1,8 +1,8 @@
 #include "report.hpp"
 
 #include <nlohmann/json.hpp>
-#include <rubato/version.hpp>
 
+#include "library_version.hpp"
 #include "summary.hpp"
 
 namespace rubato::lab {
@@ -10,11 +10,22 @@ namespace {
 
 using nlohmann::json;
 
+// "auto" that was never looked for, because the run ends otherwise, is no target.
+[[nodiscard]] json target_json(double accuracy) {
+  return accuracy == support::scenario::auto_target ? json(nullptr) : json(accuracy);
+}
+
 [[nodiscard]] json targets_of(const comparison& from) {
   json list = json::array();
   for (const auto& [layers, accuracy] : from.targets)
-    list.push_back({{"hidden_layers", layers}, {"accuracy", accuracy}});
+    list.push_back({{"hidden_layers", layers}, {"accuracy", target_json(accuracy)}});
   return list;
+}
+
+// Those of the runs that found the target where it was "auto".
+[[nodiscard]] json target_seeds(const compare_options& asked) {
+  if (!finds_target(asked)) return nullptr;
+  return {{"first", first_tuning_seed + asked.seed}, {"count", asked.tuning_seeds}};
 }
 
 [[nodiscard]] json setting_json(const comparison& from, const comparison_summary& sum) {
@@ -26,11 +37,11 @@ using nlohmann::json;
                {"seeds", asked.seeds},
                {"tuned", asked.tune},
                {"tuning_seeds", asked.tune ? json(asked.tuning_seeds) : json(nullptr)},
+               {"target_seeds", target_seeds(asked)},
                {"interval", "95 % percentile bootstrap over seeds, 2000 resamples"},
                {"baseline", sum.baseline ? json(from.rows[*sum.baseline].name) : json(nullptr)},
                {"interrupted", from.interrupted},
-               {"version", std::to_string(RUBATO_VERSION_MAJOR) + "." + std::to_string(RUBATO_VERSION_MINOR) + "." +
-                               std::to_string(RUBATO_VERSION_PATCH)}};
+               {"version", library_version()}};
   return setting;
 }
 
@@ -70,6 +81,10 @@ using nlohmann::json;
 // Shortest text that reads back as the same number.
 [[nodiscard]] std::string text_of(double value) { return json(value).dump(); }
 
+[[nodiscard]] std::string target_text(double accuracy) {
+  return accuracy == support::scenario::auto_target ? "" : text_of(accuracy);
+}
+
 }  // namespace
 
 json to_json(const comparison& from) {
@@ -106,7 +121,7 @@ std::string csv(const comparison& from) {
       const std::uint32_t layers = from.hidden_layers[i];
       for (const std::string& cell :
            {row.name, row.used.name, text_of(row.learning_rate), std::to_string(from.asked.seed + i),
-            std::to_string(layers), text_of(from.targets.at(layers)), text_of(m.time),
+            std::to_string(layers), target_text(from.targets.at(layers)), text_of(m.time),
             std::string{m.reached ? "1" : "0"}, m.end, std::to_string(m.pushes), std::to_string(m.updates),
             text_of(m.staleness_mean), std::to_string(m.staleness_p95), text_of(m.idle_share),
             text_of(m.decision_share), text_of(m.final_accuracy), std::to_string(m.dropped),

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <iterator>
 #include <rubato/sim/kernels/kernels.hpp>
-#include <rubato/version.hpp>
 
+#include "library_version.hpp"
 #include "support/fnv1a.hpp"
 #include "support/user_error.hpp"
 
@@ -35,11 +35,10 @@ void append(int descriptor, std::string_view text, const std::filesystem::path& 
 }  // namespace
 
 std::string code_version() {
-  const std::string library = std::to_string(RUBATO_VERSION_MAJOR) + "." + std::to_string(RUBATO_VERSION_MINOR) + "." +
-                              std::to_string(RUBATO_VERSION_PATCH);
   std::ifstream self{"/proc/self/exe", std::ios::binary};
   const std::string program{std::istreambuf_iterator<char>{self}, {}};
-  return library + "-" + hexadecimal(support::fnv1a(program)) + "-" + std::string{sim::kernels::native().name};
+  return library_version() + "-" + hexadecimal(support::fnv1a(program)) + "-" +
+         std::string{sim::kernels::native().name};
 }
 
 std::string result_key(const setting& at, std::uint64_t data_fingerprint, const any_policy& policy,

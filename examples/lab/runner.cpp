@@ -17,7 +17,11 @@ std::vector<std::optional<measurement>> runner::run(const std::vector<job>& jobs
     if (!results[i]) open.push_back(i);
   }
   support::progress shown{progress, label, jobs.size(), display};
-  shown.skip(jobs.size() - open.size());
+  if (const std::size_t known = jobs.size() - open.size(); known > 0) {
+    shown.print(label + ": " + std::to_string(known) + " of " + std::to_string(jobs.size()) +
+                " results come from the cache");
+    shown.skip(known);
+  }
 
   std::atomic<std::size_t> next = 0;
   std::atomic<bool> failed = false;

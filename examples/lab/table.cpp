@@ -95,8 +95,8 @@ using line = std::vector<std::string>;
   const bool tuned = from.asked.tune;
   std::vector<line> lines{{"policy"}};
   if (tuned) lines[0].insert(lines[0].end(), {"chosen", "lr"});
-  lines[0].insert(lines[0].end(), {"time", "95 % interval", "reached", "pushes", "updates", "staleness", "95 %", "idle",
-                                   "deciding", "x bsp", "95 % interval"});
+  lines[0].insert(lines[0].end(), {"time", "time 95 % CI", "reached", "pushes", "updates", "staleness", "stale p95",
+                                   "idle", "deciding", "x bsp", "x bsp 95 % CI"});
   for (std::size_t i = 0; i < from.rows.size(); ++i) {
     const row_summary& row = sum.rows[i];
     line cells{from.rows[i].name};
@@ -127,7 +127,7 @@ using line = std::vector<std::string>;
 
 [[nodiscard]] std::string footline(const comparison& from, const comparison_summary& sum) {
   std::string text = "time: interquartile mean over seeds, in units of the step time; a run that misses counts as " +
-                     sensible(from.asked.scenario.run.max_time) + ". Intervals: bootstrap over seeds.\n";
+                     sensible(from.asked.scenario.run.max_time) + ". CI: bootstrap over seeds.\n";
   if (sum.baseline)
     text += "x bsp: time of " + from.rows[*sum.baseline].name +
             " / time, seeds resampled together; above 1 is quicker; - where under 90 % reached.\n";

@@ -206,8 +206,8 @@ template <class Root, class Codec, class First, class... Rest>
 
 /// The keys of a document that is read into a `Root`. Keys that a document leaves out keep the defaults of `Root`.
 ///
-/// Errors  user_error "<where>: <key>: found <value>, expected <values>", or naming an unknown, missing or excluded
-/// key. Tests   tests/examples/json_schema_test.cpp
+/// Errors  user_error "<where>: <key>: found <value>, expected <values>", or naming an unknown, missing or excluded key
+/// Tests   tests/examples/json_schema_test.cpp
 template <class Root>
 class schema {
  public:

@@ -12,12 +12,14 @@ namespace {
 using namespace rubato::sim;
 
 constexpr double longest_time = 1e9;
+constexpr double shortest_time = 1e-6;  // added to longest_time it still makes a difference, so that time goes on
+constexpr double most_bursts = 1e8;     // of one worker in one run: all of them are drawn
 constexpr double largest_factor = 1e6;
 constexpr std::uint32_t most_workers = 10'000;
 constexpr std::uint64_t most_pushes = 1'000'000'000'000;
 
 constexpr number duration{0, longest_time};
-constexpr number positive_duration{0, longest_time, true};
+constexpr number positive_duration{shortest_time, longest_time};
 constexpr number fraction{0, 1};
 constexpr number positive_fraction{0, 1, true};
 
@@ -230,6 +232,12 @@ void check(const scenario& s, const std::string& where) {
   if (s.cluster.stragglers.count && *s.cluster.stragglers.count > s.cluster.workers)
     refuse_value(where + ": stragglers.count", *s.cluster.stragglers.count,
                  "at most workers = " + std::to_string(s.cluster.workers));
+
+  const sim::straggler_options& g = s.cluster.stragglers;
+  if (g.kind == straggler_kind::burst && s.run.max_time > most_bursts * (g.burst_length + g.burst_gap))
+    throw user_error{
+        where + ": found stragglers.burst_length + stragglers.burst_gap = " + excerpt(g.burst_length + g.burst_gap) +
+        ", expected at least objective.max_time / " + excerpt(most_bursts)};
 
   const auto& boundaries = s.run.learning_rate.boundaries;
   const auto not_later = [](const rate_boundary& a, const rate_boundary& b) {

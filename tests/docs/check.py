@@ -2,44 +2,101 @@
 """Checks that the documentation tells the truth about the tree.
 
 - Links of README, CONTRIBUTING, CHANGELOG and docs/ lead to files.
-- The first C++ block of the README is examples/00_straggler.cpp.
-- Every test that a docstring names ("Tests   path: Name, Name") exists in the file that it names.
+- The first C++ block of the README is examples/00_straggler.cpp, and it compiles with each policy that the paragraph
+  after it names in its place.
+- C++ blocks that begin with an #include compile; those with a main() also run, and end with 0.
+- Every test that a docstring names ("Tests   path: Name, Name") exists in the file that it names, and that entry
+  begins a line.
 
-usage: check.py [ROOT]      exit status 1 and one line per finding if something is wrong.
+usage: check.py [ROOT]      exit status 1 and one line per finding if something is wrong. CXX: the compiler.
 """
+import os
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+BLOCK = re.compile(r"^```cpp\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+POLICY_LINE = re.compile(r"^(\s*auto policy = ).*;$", re.MULTILINE)
 TESTS = re.compile(r"^\s*/// Tests  +(.*(?:\n\s*///         +.*)*)", re.MULTILINE)
+FOLDED = re.compile(r"^\s*///(?! Tests  ).*\bTests  +tests/.*$", re.MULTILINE)
 TEST_FILE = re.compile(r"(tests/[\w./]+)(?::\s*([^;/]*))?")
 TEST_NAME = re.compile(r"\bTEST(?:_F|_P)?\(\s*(\w+)\s*,\s*(\w+)\s*\)|\bTYPED_TEST\(\s*(\w+)\s*,\s*(\w+)\s*\)")
+COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++") or "clang++"
+
+
+def pages(root):
+    return [root / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted((root / "docs").glob("*.md"))
 
 
 def check_links(root):
-    pages = [root / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted((root / "docs").glob("*.md"))
-    for page in pages:
+    for page in pages(root):
         for target in LINK.findall(page.read_text(encoding="utf-8")):
             if not target.startswith(("http://", "https://")) and not (page.parent / target).exists():
                 yield f"{page.relative_to(root)}: the link {target} leads nowhere"
 
 
+def first_error(root, source, run):
+    """Compiles, and runs if asked to; what went wrong first, or nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder) / "program"
+        how = ["-o", program, "-pthread"] if run else ["-fsyntax-only"]
+        made = subprocess.run([COMPILER, "-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{root / 'include'}", "-x", "c++", "-",
+                               *how], input=source, text=True, capture_output=True, check=False)
+        if made.returncode != 0:
+            return next((line for line in made.stderr.splitlines() if "error:" in line), "it does not compile")
+        if run:
+            ended = subprocess.run([program], cwd=folder, text=True, capture_output=True, timeout=60, check=False)
+            if ended.returncode != 0:
+                return f"it ends with {ended.returncode}: {ended.stderr.strip()}"
+    return None
+
+
 def check_first_example(root):
     readme = (root / "README.md").read_text(encoding="utf-8")
-    block = re.search(r"```cpp\n(.*?)```", readme, re.DOTALL)
-    if not block or block[1] != (root / "examples/00_straggler.cpp").read_text(encoding="utf-8"):
+    example = (root / "examples/00_straggler.cpp").read_text(encoding="utf-8")
+    block = BLOCK.search(readme)
+    if not block or block[1] != example:
         yield "README.md: its first C++ block is not examples/00_straggler.cpp"
+        return
+    if not POLICY_LINE.search(example):
+        yield "examples/00_straggler.cpp: it has no line 'auto policy = ...;'"
+        return
+    following = readme[block.end():].split("\n#", 1)[0]
+    named = re.findall(r"`(rubato::\w+\{[^`]*\})`", following)
+    if len(set(named)) < 3:
+        yield "README.md: it names less than three policies for its first example"
+    for policy in sorted(set(named)):
+        wrong = first_error(root, POLICY_LINE.sub(rf"\g<1>{policy};", example), run=False)
+        if wrong:
+            yield f"README.md: its first example with {policy}: {wrong}"
+
+
+def check_blocks(root):
+    for page in pages(root):
+        text = page.read_text(encoding="utf-8")
+        for block in BLOCK.finditer(text):
+            if not re.match(r"(//.*\n)*#include", block[1]):
+                continue
+            wrong = first_error(root, block[1], run="int main(" in block[1])
+            if wrong:
+                yield f"{page.relative_to(root)}:{text.count(chr(10), 0, block.start()) + 1}: {wrong}"
 
 
 def check_named_tests(root):
-    for header in sorted((root / "include").rglob("*.hpp")):
+    for header in sorted([*(root / "include").rglob("*.hpp"), *(root / "examples").rglob("*.hpp")]):
         where = header.relative_to(root)
-        for match in TESTS.findall(header.read_text(encoding="utf-8")):
-            text = re.sub(r"\s*\n\s*///\s*", " ", match)
-            files = TEST_FILE.findall(text)
+        text = header.read_text(encoding="utf-8")
+        for line in FOLDED.findall(text):
+            yield f"{where}: 'Tests' within a paragraph, expected at the start of its line: {line.strip()}"
+        for match in TESTS.findall(text):
+            entry = re.sub(r"\s*\n\s*///\s*", " ", match)
+            files = TEST_FILE.findall(entry)
             if not files:
-                yield f"{where}: 'Tests {text}' names no file"
+                yield f"{where}: 'Tests {entry}' names no file"
             for name, tests in files:
                 path = root / name
                 if not path.exists():
@@ -52,8 +109,8 @@ def check_named_tests(root):
 
 
 def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2])
-    findings = [*check_links(root), *check_first_example(root), *check_named_tests(root)]
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2]).resolve()
+    findings = [*check_links(root), *check_named_tests(root), *check_first_example(root), *check_blocks(root)]
     for line in findings:
         print(f"error: {line}")
     return 1 if findings else 0

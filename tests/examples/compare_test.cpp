@@ -119,6 +119,18 @@ TEST(Compare, InterruptionKeepsWhatWasMeasured) {
   EXPECT_NE(table(made, true).find("INTERRUPTED"), std::string::npos);
 }
 
+// A signal after the last run has nothing left to interrupt.
+TEST(Compare, ALateInterruptionLeavesAWholeComparison) {
+  lab_bench bench;
+  bench.now = [&] {
+    bench.stop = bench.shown.str().find("comparing 4/4") != std::string::npos;
+    return 10.0 * static_cast<double>(++bench.calls);
+  };
+  const auto made = bench.compare(quick("bsp:sum,asp", 2));
+  EXPECT_TRUE(bench.stop);
+  EXPECT_FALSE(made.interrupted);
+}
+
 TEST(Compare, InterruptedBeforeTheFirstRunItStillReports) {
   lab_bench bench;
   bench.stop = true;

@@ -2,6 +2,7 @@
 #define RUBATO_TESTS_EXAMPLES_LAB_BENCH_HPP
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <sstream>
 #include <string>
@@ -17,6 +18,7 @@ struct lab_bench {
   std::atomic<bool> stop = false;
   std::ostringstream shown;
   std::function<double()> now = [] { return 0.0; };
+  std::uint64_t calls = 0;  ///< for a `now` that counts
 
   [[nodiscard]] lab::comparison compare(const lab::compare_options& asked, lab::result_cache& cache,
                                         unsigned threads = 1) {

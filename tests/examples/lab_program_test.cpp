@@ -2,11 +2,14 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "../../examples/lab/library_version.hpp"
 #include "temporary_directory.hpp"
 
 namespace {
@@ -75,17 +78,62 @@ TEST(LabProgram, ResumesFromItsCache) {
   EXPECT_EQ(lab.compare("--quiet --json - --no-cache").text, first.text);
 }
 
-// Interrupted as soon as a first run is in the cache, long before the last.
-TEST(LabProgram, InterruptPrintsThePartAndExits130) {
+// A long comparison that gets a signal as soon as a first run is in the cache.
+outcome interrupted(const lab_program& lab, const std::string& signal, const std::string& arguments) {
+  return shell("cd '" + lab.folder.path().string() +
+               "' || exit; '" RUBATO_LAB_BINARY
+               "' compare --scenario quick.json --set objective.target_accuracy=1 --seeds 500 --quiet --threads 2 " +
+               arguments +
+               " & for i in $(seq 600); do cat out/cache/* 2>/dev/null | grep -q . && break; sleep 0.1; done; kill -" +
+               signal + " $!; wait $!");
+}
+
+TEST(LabProgram, InterruptKeepsWholeResultsAndWritesThePartBesideThem) {
   const lab_program lab;
-  const outcome got = shell("cd '" + lab.folder.path().string() +
-                            "' || exit; '" RUBATO_LAB_BINARY
-                            "' compare --scenario quick.json --set objective.target_accuracy=1 --seeds 500 --quiet "
-                            "--threads 2 --json part.json 2>&1 & for i in $(seq 600); do "
-                            "cat out/cache/* 2>/dev/null | grep -q . && break; sleep 0.1; done; kill -INT $!; wait $!");
+  lab.folder.write("a.json", "whole");
+  const outcome got = interrupted(lab, "INT", "--json a.json --csv a.csv --log a.jsonl 2>&1");
   EXPECT_EQ(got.status, 130) << got.text;
   EXPECT_NE(got.text.find("INTERRUPTED"), std::string::npos) << got.text;
-  EXPECT_EQ(json::parse(lab.content("part.json"))["setting"]["interrupted"], true);
+  EXPECT_NE(got.text.find("interrupted; partial result in a.json.partial, a.csv.partial; no log, no trace\n"),
+            std::string::npos)
+      << got.text;
+  EXPECT_EQ(lab.content("a.json"), "whole");
+  EXPECT_EQ(json::parse(lab.content("a.json.partial"))["setting"]["interrupted"], true);
+  EXPECT_TRUE(lab.content("a.csv.partial").starts_with("policy,used,"));
+  for (const char* name : {"a.csv", "a.jsonl", "a.jsonl.partial"})
+    EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / name)) << name;
+}
+
+TEST(LabProgram, TerminationIsAnInterruptAndExits143) {
+  const lab_program lab;
+  const outcome got = interrupted(lab, "TERM", "--json - 2>said");
+  EXPECT_EQ(got.status, 143);
+  EXPECT_EQ(got.text, "");
+  EXPECT_EQ(lab.content("said"), "rubato-lab: interrupted; --json -: nothing printed\n");
+}
+
+TEST(LabProgram, AFullDeviceIsAnError) {
+  const lab_program lab;
+  for (const char* arguments : {"compare --scenario quick.json --seeds 1 --quiet --json - --csv a.csv", "policies",
+                                "scenarios --keys", "--version", "--help"}) {
+    const outcome got = lab.run(std::string{arguments} + " 2>&1 >/dev/full");
+    EXPECT_EQ(got.status, 1) << arguments;
+    EXPECT_EQ(got.text, "rubato-lab: standard output: cannot be written\n") << arguments;
+  }
+  EXPECT_NE(lab.content("a.csv"), "");
+}
+
+TEST(LabProgram, SaysWhatItTookFromTheCache) {
+  const lab_program lab;
+  EXPECT_EQ(lab.compare("--policies asp --json a.json 2>&1").text.find("cache"), std::string::npos);
+  const std::string said = lab.compare("--policies 'asp, bsp' --json b.json 2>&1").text;
+  EXPECT_NE(said.find("comparing: 3 of 6 results come from the cache\n"), std::string::npos) << said;
+}
+
+TEST(LabProgram, SaysItsVersion) {
+  const outcome got = lab_program{}.run("--version");
+  EXPECT_EQ(got.status, 0);
+  EXPECT_EQ(got.text, "rubato-lab " + rubato::lab::library_version() + "\n");
 }
 
 TEST(LabProgram, ListsPoliciesAndScenarios) {
@@ -101,6 +149,8 @@ TEST(LabProgram, ListsPoliciesAndScenarios) {
 TEST(LabProgram, BadInputIsOneLineAndStatus2) {
   const lab_program lab;
   lab.folder.write("bad.json", R"({"name": "bad", "workers": "ten"})");
+  lab.folder.write("a", "");
+  std::filesystem::create_symlink("a", lab.folder.path() / "link");
   lab.folder.write("train-images-idx3-ubyte", "short");
   lab.folder.write("train-labels-idx1-ubyte", "short");
   for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
@@ -119,6 +169,9 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
            {"compare --data .", "train-images-idx3-ubyte"},
            {"compare --scenario quick.json --json no/where.json", "--json: "},
            {"compare --scenario quick.json --csv -", "--csv: found \"-\", expected the name of a file"},
+           {"compare --scenario quick.json --json a --csv ./a",
+            "--csv: found \"./a\", which --json names too, expected a file of its own"},
+           {"compare --scenario quick.json --log a --trace link", "--trace: found \"link\", which --log names too"},
            {"compare --scenario quick.json --cache bad.json/x", "--cache: bad.json/x"},
            {"scenarios nope", "found \"nope\""}}) {
     const outcome got = lab.run(arguments + " 2>&1 >/dev/null");

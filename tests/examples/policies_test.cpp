@@ -72,6 +72,15 @@ TEST(Policies, ListKeepsOrderAndRefusesRepeats) {
   EXPECT_EQ(refusal_of_list("asp,bsp,asp"), "--policies: found \"asp\" twice, expected it once");
 }
 
+TEST(Policies, BlanksAroundNamesAreOfNoMatter) {
+  const auto list = parse_policies(" asp, ssp:3 ", false);
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0].name, "asp");
+  EXPECT_EQ(list[1].name, "ssp:3");
+  EXPECT_EQ(refusal_of_list("asp, asp"), "--policies: found \"asp\" twice, expected it once");
+  EXPECT_EQ(refusal_of_list("asp, "), refusal_of_list("asp,"));
+}
+
 TEST(Policies, OnlyTuningFindsAParameterByItself) {
   EXPECT_EQ(refusal_of_list("ssp"),
             "--policies: found \"ssp\", expected ssp:S|ssp:inf|ssp:S:rlp (only --tune finds the parameter by itself)");

@@ -40,6 +40,25 @@ TEST(Report, JsonHasTheAgreedMembers) {
   EXPECT_EQ(document["rows"][0]["updates"].get<double>() * 10, document["rows"][0]["pushes"]);
 }
 
+TEST(Report, ATargetThatIsNotLookedForIsNull) {
+  lab_bench bench;
+  const auto report =
+      bench.compare(quick("asp", 2, {"stop=workload", "objective.workload=3200", "objective.target_accuracy=auto"}));
+  const json setting = to_json(report)["setting"];
+  EXPECT_TRUE(setting["targets"][0]["accuracy"].is_null()) << setting["targets"];
+  EXPECT_TRUE(setting["target_seeds"].is_null());
+  EXPECT_NE(csv(report).find("\nasp,asp,0.03,1,0,,"), std::string::npos) << csv(report);
+}
+
+TEST(Report, SeedsOfAnAutomaticTargetAreOnRecord) {
+  lab_bench bench;
+  auto asked = quick("asp", 2, {"objective.target_accuracy=auto", "objective.learning_rate=0.2"});
+  asked.tuning_seeds = 3;
+  const json setting = to_json(bench.compare(asked))["setting"];
+  EXPECT_EQ(setting["target_seeds"], (json{{"first", first_tuning_seed + 1}, {"count", 3}}));
+  EXPECT_TRUE(setting["tuning_seeds"].is_null());
+}
+
 TEST(Report, CsvHasALineForEachRun) {
   std::istringstream lines{csv(made())};
   std::string line;
@@ -60,6 +79,8 @@ TEST(Report, TableNamesSettingAndInterval) {
       << text;
   EXPECT_NE(text.find("bootstrap over seeds"), std::string::npos);
   EXPECT_NE(text.find("\nssp:3:rlp "), std::string::npos);
+  for (const auto* once : {" time 95 % CI ", " stale p95 ", "  x bsp 95 % CI\n"})
+    EXPECT_NE(text.find(once), std::string::npos) << once << text;
   EXPECT_NE(text.find("4/4"), std::string::npos);
 }
 

@@ -176,8 +176,20 @@ TEST(ScenarioSettings, RefusesLikeAFile) {
   EXPECT_EQ(set_refusal({"workers=4", "cluster.step_time=1,2"}),
             "--set: cluster.step_time: found 2 values, expected 1 or workers = 4");
   EXPECT_EQ(set_refusal({"cluster.step_time=1e999"}),
-            "--set cluster.step_time: found \"1e999\", expected a number above 0, at most 1e+09");
+            "--set cluster.step_time: found \"1e999\", expected a number from 1e-06 to 1e+09");
   EXPECT_EQ(set_refusal({"name=\xff"}), "--set name: found \"\\ufffd\", expected valid UTF-8");
+}
+
+// Such runs would not end: time would stand still, or a step would draw bursts for hours.
+TEST(ScenarioSettings, RefusesTimesWithoutProgress) {
+  for (const std::string key :
+       {"cluster.step_time", "stragglers.burst_length", "stragglers.burst_gap", "objective.max_time"}) {
+    EXPECT_EQ(set_refusal({key + "=1e-7"}), "--set " + key + ": found 1e-07, expected a number from 1e-06 to 1e+09");
+    EXPECT_EQ(set_refusal({key + "=1e-6"}), "");
+  }
+  EXPECT_EQ(set_refusal({"stragglers.kind=burst", "stragglers.burst_length=1e-6", "stragglers.burst_gap=1e-6"}),
+            "--set: found stragglers.burst_length + stragglers.burst_gap = 2e-06, expected at least "
+            "objective.max_time / 100000000.0");
 }
 
 // ---- canonical form ----

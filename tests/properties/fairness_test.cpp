@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <rubato/core/rng.hpp>
 #include <vector>
 
+#include "../support/cluster.hpp"
 #include "../support/metronome.hpp"
 #include "../support/test_policies.hpp"
 
@@ -50,6 +53,20 @@ TEST(Fairness, AnAgeChangesTheOrderOnly) {
   }
   EXPECT_GT(cluster.control().counts().total(reason::overdue), 0u);
   EXPECT_EQ(cluster.control().counts().overrides(), cluster.control().counts().total(reason::overdue));
+}
+
+// What a bound withholds from a rule that counts must not come on top of its count.
+TEST(Fairness, ACapIsNotExceededUnderABoundOfTheGuard) {
+  for (const auto order : {release_order::fifo, release_order::fastest, release_order::random})
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      test::cluster<cap> c{cap{.n = 2, .order = order}, 5, {.guard = {.bound = 0}, .seed = seed}};
+      random_sequence random{seed};
+      for (int i = 0; i < 200; ++i) {
+        const std::vector<std::uint32_t> running = c.running();
+        ASSERT_LE(running.size(), 2u);
+        c.push(running[random.below(running.size())]);
+      }
+    }
 }
 
 }  // namespace

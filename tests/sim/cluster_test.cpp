@@ -181,6 +181,21 @@ TEST(Cluster, ProbingShowsTheServersLossAndCostsTime) {
   EXPECT_EQ(losses(bsp{}, 4, 1 + 4), (std::vector<float>{10, 10, 11, 11, 12, 12, 13, 13}));
 }
 
+TEST(Cluster, AProbeAfterADepartureKeepsTheServerBusyToo) {
+  test_objective goal;
+  recorder log;
+  run_options run = so_many_pushes(4);
+  run.loss = loss_source::probe;
+  run.probe_time = 5;
+  static_cast<void>(simulate({.workers = 3, .step_time = {1, 1, 3}, .jitter = 0,
+                              .failures = {{.time = 1.5, .worker = 2, .kind = failure_kind::death}}},
+                             run, bsp{}, goal, log));
+  std::vector<double> admitted;
+  for (const record& r : log.all)
+    if (r.what == record::kind::admit) admitted.push_back(r.now);
+  EXPECT_EQ(admitted, (std::vector{1.0, 1.0, 6.5, 6.5})) << "the flush at 1.5 is probed until 6.5";
+}
+
 TEST(Cluster, OptionsOutOfRangeRunNothing) {
   test_objective goal;
   const run_result result = simulate({.workers = 10, .step_time = {1, 2}}, so_many_pushes(5), asp{}, goal);

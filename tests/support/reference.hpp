@@ -37,6 +37,7 @@ class reference : public reference_state, public journal_reader {
     drain();
     if (here && who.incarnation == w.incarnation) return repeat(who.index, t);
     if (here) remove(who.index, cause::death);
+    drain();
     w.incarnation = who.incarnation;
     w.step = w.highest_step = 0;
     w.doomed = reason::none;
@@ -172,7 +173,7 @@ class reference : public reference_state, public journal_reader {
     if (!std::isfinite(now)) return void(++counts[index(reason::invalid_time)]);
     advance(now);
     if (residue_) return resume(options_.max_release_per_call);
-    if (retries_) return retry_withheld();
+    if (retries_) return retry_withheld(options_.max_release_per_call);
     if (std::exchange(ask_on_poll_, false)) ask({.why = cause::enter, .now = now_});
     if (wake_at_ > now_) return;
     wake_at_ = never;
@@ -206,7 +207,7 @@ class reference : public reference_state, public journal_reader {
     }
   }
   [[nodiscard]] bool may_save() const {
-    return !residue_ && std::ranges::none_of(workers_, [](const worker& w) { return w.serial != 0; });
+    return !residue_ && !retries_ && std::ranges::none_of(workers_, [](const worker& w) { return w.serial != 0; });
   }
 
   [[nodiscard]] double next_deadline() const { return residue_ || retries_ || ask_on_poll_ ? -never : wake_at_; }
@@ -313,6 +314,7 @@ class reference : public reference_state, public journal_reader {
   void ask(event what) {
     if (!started || !problem.empty()) return;
     drain();
+    released_ = 0;
     park(what.worker);
     decision d;
     for (std::size_t asked = 1;; ++asked) {
@@ -338,6 +340,7 @@ class reference : public reference_state, public journal_reader {
     release(d, contributed, options_.max_release_per_call);
     protect();
     asked_minimum_ = minimum();
+    asked_bound_ = bound_;
   }
 
   void cancel_below(const decision& d, std::uint64_t contributed) {
@@ -425,7 +428,7 @@ class reference : public reference_state, public journal_reader {
       if (d.order == release_order::random) {
         by_chance = true;
         std::erase_if(all, [this](std::uint32_t i) { return !allowed(i); });
-        if (all.empty()) return withhold(left, d);
+        if (all.empty()) return;
         // Whom the bound had kept back may have gone for that reason: first look at the others.
         std::vector<std::uint32_t> others = all;
         std::erase_if(others, [this](std::uint32_t i) { return workers_[i].withheld; });
@@ -441,16 +444,11 @@ class reference : public reference_state, public journal_reader {
         ++counts[index(reason::bound)];
         all = parked();
         const auto may = std::ranges::find_if(all, [this](std::uint32_t i) { return allowed(i); });
-        if (may == all.end()) return withhold(left, d);
+        if (may == all.end()) return;
         first = *may;
       }
       let_go(first, d);
     }
-  }
-  void withhold(std::uint32_t most, const decision& d) {
-    for (const std::uint32_t i : parked())
-      if (most-- > 0) withhold_one(i, d);
-      else return;
   }
   void withhold_one(std::uint32_t i, const decision& d) {
     set_terms(i, d);
@@ -468,6 +466,7 @@ class reference : public reference_state, public journal_reader {
     return true;
   }
   void let_go(std::uint32_t i) {
+    ++released_;
     worker& w = workers_[i];
     w.parked = 0;
     w.withheld = false;
@@ -477,9 +476,8 @@ class reference : public reference_state, public journal_reader {
       w.is = state::released;
   }
   // Those whom the bound kept back go as soon as it keeps them no longer.
-  void retry_withheld() {
+  void retry_withheld(std::uint32_t budget) {
     retries_ = false;
-    std::uint32_t budget = options_.max_release_per_call;
     for (const std::uint32_t i : parked()) {
       if (!workers_[i].withheld || !allowed(i)) continue;
       if (budget-- == 0) return void(retries_ = true);
@@ -514,7 +512,9 @@ class reference : public reference_state, public journal_reader {
           break;
         }
     }
-    if (retries_ || minimum() != asked_minimum_) retry_withheld();
+    const std::uint32_t most = options_.max_release_per_call;
+    if (retries_ || minimum() != asked_minimum_ || bound_ > asked_bound_)
+      retry_withheld(most - std::min(released_, most));
     if (busy() > 0 || alive() == 0) return;
     // One at the minimum clock; which of them is the guard's affair.
     std::uint32_t freed = 0;
@@ -531,6 +531,8 @@ class reference : public reference_state, public journal_reader {
   std::uint32_t quorum_;
   double wake_at_ = never;
   clock_type asked_minimum_ = 0;
+  clock_type asked_bound_ = 0;
+  std::uint32_t released_ = 0;
   std::uint64_t serial_ = 0;
   bool may_cancel_ = true;
   bool ask_on_poll_ = false;

@@ -622,6 +622,18 @@ TEST(Semantics11Guard, AWithheldReleaseFollowsAsSoonAsTheBoundAllowsIt) {
   EXPECT_EQ(b.count(reason::liveness), 0u);
 }
 
+TEST(Semantics11Guard, AWithheldReleaseFollowsWhenThePolicysBoundGrows) {
+  script s;
+  s.bound = 0;
+  s.answer = [](const cluster_view&, const event& what) {
+    return what.why == cause::push ? decision::submitter() : decision::all();
+  };
+  bench<scripted> b{s, 3};
+  EXPECT_EQ(b.push(0), words{});
+  s.bound = 5;
+  EXPECT_EQ(b.push(1), (words{"release 1@2", "release 0@2"}));
+}
+
 TEST(Semantics11Guard, AgeReordersWithinTheCountOfThePolicy) {
   script s;
   bench<scripted> b{s, 3, {.guard = {.max_wait = 5.0}}};
@@ -704,6 +716,35 @@ TEST(Semantics12State, AWorkerWithoutTicketIsDeadAndRejoinsKeepingItsClock) {
   EXPECT_EQ(c.clock(0), 2u) << "3, clamped into the bound above the minimum of 1";
 }
 
+TEST(Semantics12State, TheQuorumIsSaved) {
+  recorder sink;
+  controller<asp, int> first{{.capacity = 4}, {}};
+  EXPECT_EQ(first.join({0, 0}, 0.0, 1, sink), errc::ok);
+  EXPECT_EQ(first.set_quorum(2, 0.0, sink), errc::ok);
+  archive bytes;
+  ASSERT_EQ(first.save(bytes), errc::ok);
+  controller<asp, int> second{{.capacity = 4}, {}};
+  archive reader{bytes.bytes()};
+  ASSERT_EQ(second.load(reader, [](worker_id) { return std::optional{1}; }), errc::ok);
+  second.poll(1.0, sink);
+  EXPECT_EQ(second.join({1, 0}, 1.0, 2, sink), errc::ok);
+  EXPECT_EQ(sink.take(), (words{"release 0@0", "release 1@0"}));
+}
+
+TEST(Semantics12State, WhatTheHostSavedBeforeItStaysItsOwn) {
+  bench<asp> b{{}, 1};
+  archive bytes;
+  std::uint64_t epoch = 7;
+  bytes(epoch);
+  ASSERT_EQ(b.sync.save(bytes), errc::ok);
+  archive reader{bytes.bytes()};
+  epoch = 0;
+  reader(epoch);
+  EXPECT_EQ(epoch, 7u);
+  bench<asp> c{{}, 1};
+  EXPECT_EQ(c.sync.load(reader, [](worker_id) { return std::optional{1}; }), errc::ok);
+}
+
 TEST(Semantics12State, AnotherKindIsRefused) {
   bench<ssp> b{{}, 2};
   archive bytes;
@@ -779,6 +820,20 @@ TEST(Controller, ALimitOnReleasesLosesNoneOfThem) {
     b.join(5, 1);  // its former incarnation dies, and it joins: two answers in one call
     while (b.sync.next_deadline() < 0) b.sync.poll(b.now, b.sink);
     EXPECT_EQ(b.sync.workers().in(worker_state::running), 5u) << at_once;
+  }
+}
+
+TEST(Controller, WhatADeathReleasedIsNotForWhoComesBackInTheSameCall) {
+  for (const std::uint32_t at_once : {1u, no_worker}) {
+    script s;
+    s.always(decision::hold());
+    bench<scripted> b{s, 3, {.guard = {.enabled = false}, .max_release_per_call = at_once}};
+    s.answer = [](const cluster_view&, const event& what) {
+      return what.why == cause::death ? decision::all().with_batch(7) : decision::hold();
+    };
+    b.join(0, 1);
+    EXPECT_EQ(b.state(0), worker_state::parked) << at_once;
+    EXPECT_EQ(b.sync.workers().in(worker_state::running), 2u) << at_once;
   }
 }
 

@@ -48,12 +48,13 @@ class archive {
 
   void operator()(grant& g) { (*this)(g.version, g.batch, g.lr_scale); }
 
-  /// Ends what is saved with a checksum over all of it (FNV-1a, 64 bits).
-  void seal() {
-    std::uint64_t sum = checksum(output_);
+  /// Ends what is saved with a checksum over it, from the byte `from` on (FNV-1a, 64 bits).
+  void seal(std::size_t from = 0) {
+    std::uint64_t sum = checksum(std::span{output_}.subspan(from));
     value(sum);
   }
-  /// Checks and takes off the checksum that seal() wrote at the end. False, and not ok(), if the bytes have changed.
+  /// Checks and takes off the checksum that seal() wrote at the end, over what is still to be read. False, and not
+  /// ok(), if the bytes have changed.
   bool unseal() {
     std::uint64_t sum = 0;
     if (input_.size() < sizeof sum) return fail(), false;

@@ -141,8 +141,6 @@ class cluster {
     bool cancelled = false;
   };
 
-  static constexpr std::uint32_t largest_batch = 65'535;  // what objectives promise to take
-
   // Slots of the event queue after those of the workers.
   enum service : std::uint32_t { cores_slot, link_slot, server_slot, failure_slot, deadline_slot, services };
   [[nodiscard]] std::uint32_t slot(service s) const noexcept { return machines_.workers + s; }
@@ -198,7 +196,8 @@ class cluster {
 
   // Brings everything that an event has caused to rest.
   void settle() {
-    while (!serving_ && !arrivals_.empty() && result_.end == run_end::unfinished) begin_service();
+    while (!serving_ && result_.end == run_end::unfinished && (probing_ > 0 || !arrivals_.empty()))
+      probing_ > 0 ? begin_probe() : begin_service();
     if (result_.end != run_end::unfinished) return;
     retime(cores_slot, cores_);
     retime(link_slot, link_);
@@ -300,6 +299,12 @@ class cluster {
       end_service();
   }
 
+  // After an update, whatever brought it about: the next push waits.
+  void begin_probe() {
+    serving_ = served_ = true;
+    queue_.schedule(slot(server_slot), now_ + std::exchange(probing_, 0.0), no_worker);
+  }
+
   void end_service() {
     serving_ = false;
     if (std::exchange(served_, true)) return;  // it has probed, and is free again
@@ -317,10 +322,6 @@ class cluster {
     }
     static_cast<void>(sync_.commit(verdict_.work, now_, outcome::done, push.from.index, effects{*this}));
     if (known) judge();
-    if (const double probing = std::exchange(probing_, 0.0); probing > 0 && result_.end == run_end::unfinished) {
-      serving_ = true;  // the next gradient waits
-      queue_.schedule(slot(server_slot), now_ + probing, push.from.index);
-    }
   }
 
   void carry_out() {

@@ -66,6 +66,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     this->drain(sink);
     if (here && who.incarnation == r.incarnation) return repeat(w, std::move(ticket), sink);
     if (here) remove(w, cause::death, sink);
+    this->drain(sink);  // what its death released was decided before it came back
 
     r.incarnation = who.incarnation;
     r.step = r.highest_step = 0;
@@ -215,7 +216,8 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     if (!std::isfinite(now)) return count_refusal(reason::invalid_time, {});
     advance(now);
     if (residue_.has_value()) return this->resume(max_release_, sink);
-    if (at_.retries) return this->retry_withheld(sink);
+    if (at_.retries) return this->retry_withheld(max_release_, sink);
+    if (!at_.started && at_.ask_on_poll) static_cast<void>(seat_quorum());
     if (std::exchange(at_.ask_on_poll, false)) this->ask({.why = cause::enter, .now = at_.now}, sink);
     if (at_.wake_at > at_.now) return;
     at_.wake_at = std::numeric_limits<double>::infinity();
@@ -268,21 +270,24 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
 
   /// Saves everything but tickets. `busy` while admissions are out or releases are left over. Allocates; O(capacity).
   errc save(archive& bytes) const {
-    if (in_flight_ > 0 || residue_.has_value()) return errc::busy;
+    if (in_flight_ > 0 || residue_.has_value() || at_.retries) return errc::busy;
+    const std::size_t from = bytes.bytes().size();
     controller& self = const_cast<controller&>(*this);  // state() serves both directions; saving only reads
     std::string kind{kind_of(policy_)};
     bytes.text(kind);
-    static_cast<void>(self.save_or_load(bytes, self.workers_, self.ledger_, self.counters_, self.at_, self.policy_));
+    static_cast<void>(self.save_or_load(bytes, self.quorum_, self.workers_, self.ledger_, self.counters_, self.at_,
+                                        self.policy_));
     for (const auto& ticket : tickets_) {
       bool waits = ticket.has_value();
       bytes(waits);
     }
-    bytes.seal();
+    bytes.seal(from);
     return errc::ok;
   }
 
   /// Restores what save() wrote, into a controller at which nobody waits. reattach(worker_id) -> std::optional<Ticket>
-  /// is asked for each worker that had a ticket; one without is dead, and may come back. Then poll() once. Times go on
+  /// is asked for each worker that had a ticket; one without is dead, and may come back. Then poll() until
+  /// next_deadline() is no longer -infinity. Times go on
   /// from the first call that follows, also if the host's clock has started anew. Allocates; O(capacity).
   ///
   /// `busy`: somebody waits or an admission is out. `wrong_kind`: the bytes are of another policy or format.
@@ -302,7 +307,9 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     counters counted{workers_.capacity()};
     typename base::progress at;
     Policy policy = policy_;
-    if (const errc code = save_or_load(bytes, workers, rounds, counted, at, policy); code != errc::ok) return code;
+    std::uint32_t quorum = 0;
+    const errc code = save_or_load(bytes, quorum, workers, rounds, counted, at, policy);
+    if (code != errc::ok) return code;
     std::vector<char> waits(workers_.capacity());
     for (char& waiting : waits) {
       bool had_ticket = false;
@@ -311,6 +318,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     }
     if (!bytes.finished()) return errc::corrupt;
 
+    quorum_ = quorum;
     workers_ = std::move(workers);
     ledger_ = std::move(rounds);
     counters_ = std::move(counted);
@@ -432,14 +440,15 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     this->ask({.why = why, .worker = worker, .now = at_.now}, sink);
   }
 
-  [[nodiscard]] errc save_or_load(archive& bytes, roster& workers, ledger& rounds, counters& counted,
-                                  typename base::progress& at, Policy& policy) {
+  [[nodiscard]] errc save_or_load(archive& bytes, std::uint32_t& quorum, roster& workers, ledger& rounds,
+                                  counters& counted, typename base::progress& at, Policy& policy) {
     std::uint32_t format = 1;
     std::uint32_t capacity = workers.capacity();
-    bytes(format, capacity);
+    bytes(format, capacity, quorum);
     if (!bytes.ok()) return errc::corrupt;
     if (format != 1) return errc::wrong_kind;
     if (capacity != workers.capacity()) return errc::invalid_option;
+    if (quorum == 0 || quorum > capacity) return errc::corrupt;
     at.state(bytes);
     rounds.state(bytes);
     counted.state(bytes);

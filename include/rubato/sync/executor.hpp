@@ -38,6 +38,7 @@ class executor {
     double now = -std::numeric_limits<double>::infinity();
     double wake_at = std::numeric_limits<double>::infinity();
     clock_type asked_minimum = 0;  // when the policy was last asked
+    clock_type asked_bound = 0;
     clock_type parked_floor = 0;   // no parked worker's clock is lower
     std::uint64_t serial = 0;      // of the latest admission
     std::uint64_t draws = 0;
@@ -48,8 +49,8 @@ class executor {
     bool ask_on_poll = false;
 
     void state(archive& bytes) {
-      bytes(now, wake_at, asked_minimum, parked_floor, serial, draws, started, may_cancel, withholds, retries,
-            ask_on_poll);
+      bytes(now, wake_at, asked_minimum, asked_bound, parked_floor, serial, draws, started, may_cancel, withholds,
+            retries, ask_on_poll);
     }
   };
 
@@ -70,6 +71,7 @@ class executor {
   void ask(event what, const Sink& sink) {
     if (!at_.started) return;
     drain(sink);
+    released_ = 0;
     decision answer = consult(what);
     if (answer.verb == release_verb::submitter) answer.worker = what.worker;
     const std::uint64_t round = ledger_.open_round();
@@ -83,6 +85,7 @@ class executor {
     park(what.worker);
     protect(sink);
     at_.asked_minimum = workers_.clock().minimum();
+    at_.asked_bound = bound();
   }
 
   /// Finishes releases that an earlier call left over; a policy is never asked before that.
@@ -99,9 +102,8 @@ class executor {
 
   /// Releases, in park order, those whom the bound kept back and keeps no longer.
   template <class Sink>
-  void retry_withheld(const Sink& sink) {
+  void retry_withheld(std::uint32_t budget, const Sink& sink) {
     at_.withholds = at_.retries = false;
-    std::uint32_t budget = max_release_;
     std::uint32_t next = no_worker;
     for (std::uint32_t w = workers_.parked().front(); w != no_worker && !at_.retries; w = next) {
       next = workers_.parked().after(w);
@@ -335,13 +337,7 @@ class executor {
         while (worker != no_worker && !guard_.allows(workers_, worker, bound()))
           worker = workers_.parked().after(worker);
       }
-      if (worker == no_worker) {  // as many as were to go now will go when they may
-        for (worker = workers_.parked().front(); worker != no_worker && left > 0; --left) {
-          withhold(worker, d);
-          worker = workers_.parked().after(worker);
-        }
-        return;
-      }
+      if (worker == no_worker) return;  // a count promises nothing to anybody: the policy counts anew
       let_go(worker, d, sink);
     }
   }
@@ -377,6 +373,7 @@ class executor {
   }
   template <class Sink>
   void let_go(std::uint32_t worker, const Sink& sink) {
+    ++released_;
     workers_.unpark(worker);
     if (tickets_[worker].has_value())
       start(worker, sink);
@@ -424,7 +421,8 @@ class executor {
       adjust(reason::nobody_left, w);
       readmit(w);
     }
-    if (at_.withholds && (at_.retries || workers_.clock().minimum() != at_.asked_minimum)) retry_withheld(sink);
+    const bool may_go = at_.retries || workers_.clock().minimum() != at_.asked_minimum || bound() > at_.asked_bound;
+    if (at_.withholds && may_go) retry_withheld(max_release_ - (std::min)(released_, max_release_), sink);
     if (const std::uint32_t w = guard_.must_release(workers_); w != no_worker) {
       adjust(reason::liveness, w);
       let_go(w, decision::only(w), sink);
@@ -440,6 +438,7 @@ class executor {
 
   view_totals totals_;
   std::uint64_t seed_;
+  std::uint32_t released_ = 0;  // since the policy was asked
 };
 
 }  // namespace rubato::inline RUBATO_ABI::detail

@@ -1,0 +1,288 @@
+#ifndef RUBATO_IO_SAFETENSORS_HPP
+#define RUBATO_IO_SAFETENSORS_HPP
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "../core/result.hpp"
+#include "json_reader.hpp"
+#include "tensor.hpp"
+
+namespace rubato::inline RUBATO_ABI {
+
+/// What a reader takes at most, besides safetensors::max_tensors and its neighbours.
+struct safetensors_limits {
+  std::uint64_t header = std::uint64_t{1} << 20;  ///< bytes
+  std::uint64_t data = std::uint64_t{1} << 30;    ///< bytes
+};
+
+/// A file in the safetensors format, read whole: named tensors, and a map of strings.
+///
+///     result<safetensors> file = safetensors::load("policy.safetensors");
+///     if (!file) return complain(file.error().message);
+///     const tensor* weight = file->find("policy/layer0/weight");
+///
+/// Anyone may have written the bytes. Nothing of a size that they claim is allocated before it is checked, and refused
+/// is everything that the format does not allow: a header that is not one JSON object from its first byte on, with
+/// only spaces after it; keys given twice; other members of a tensor than dtype, shape and data_offsets; numbers that
+/// are not integers of 0 to 2^53; sizes that overflow or disagree; gaps, overlaps and bytes that belong to no tensor;
+/// metadata that is not text. So is what the format allows but rubato has no use for: types other than F32, F64, I64
+/// and U64, control characters in names, and whatever exceeds the limits. Values are not looked at: NaN passes.
+///
+/// Errors  corrupt, or io if the file cannot be read; the message gives source, byte or tensor, found and expected.
+/// Cost    one copy of the data; its address is a multiple of 16. Not copyable; views stay valid when moved.
+/// Thread  reading one object from many threads is safe.
+/// Tests   tests/io/safetensors_test.cpp: ReadsWhatPythonWrote, RoundTrip, LoadsFiles, FileErrors, ViewsSurviveAMove
+///         tests/io/safetensors_hostile_test.cpp
+/// Source  github.com/huggingface/safetensors, README, "Format"
+class safetensors {
+ public:
+  static constexpr std::size_t max_tensors = 4096;
+  static constexpr std::size_t max_rank = 8;
+  static constexpr std::size_t max_name = 256;  ///< bytes
+
+  struct metadata_entry {
+    std::string key, value;
+  };
+
+  /// Reads from memory, which is copied. `source` is what messages begin with.
+  [[nodiscard]] static result<safetensors> parse(std::span<const std::byte> bytes, std::string source = "safetensors",
+                                                 safetensors_limits limits = {}) {
+    return read(bytes.size(), std::move(source), limits, [&](std::uint64_t at, std::span<std::byte> target) {
+      std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), target.size(), target.begin());
+      return error{};
+    });
+  }
+
+  /// Reads a regular file.
+  [[nodiscard]] static result<safetensors> load(const std::string& path, safetensors_limits limits = {}) {
+    const input file{path};
+    struct stat about {};
+    if (file.descriptor < 0 || ::fstat(file.descriptor, &about) != 0) return unreadable(path, reason_of(errno));
+    if (!S_ISREG(about.st_mode)) return unreadable(path, "not a regular file");
+    return read(static_cast<std::uint64_t>(about.st_size), path, limits,
+                [&](std::uint64_t, std::span<std::byte> target) { return file.next(path, target); });
+  }
+
+  /// In the order of their bytes.
+  [[nodiscard]] std::span<const tensor> tensors() const noexcept { return tensors_; }
+  /// The tensor of that name, or nullptr. O(number of tensors).
+  [[nodiscard]] const tensor* find(std::string_view name) const noexcept {
+    const auto place = std::ranges::find(tensors_, name, &tensor::name);
+    return place == tensors_.end() ? nullptr : &*place;
+  }
+
+  /// In the order of the file.
+  [[nodiscard]] std::span<const metadata_entry> metadata() const noexcept { return metadata_; }
+  /// The metadata under that key, or nullptr.
+  [[nodiscard]] const std::string* metadata(std::string_view key) const noexcept {
+    const auto place = std::ranges::find(metadata_, key, &metadata_entry::key);
+    return place == metadata_.end() ? nullptr : &place->value;
+  }
+
+  /// What messages about this file begin with: its path, or what parse() was told.
+  [[nodiscard]] const std::string& source() const noexcept { return source_; }
+
+ private:
+  struct input {
+    // Without O_NONBLOCK the opening of a pipe waits for somebody who writes.
+    explicit input(const std::string& path) noexcept
+        : descriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)} {}
+    input(const input&) = delete;
+    input& operator=(const input&) = delete;
+    ~input() {
+      if (descriptor >= 0) ::close(descriptor);
+    }
+    [[nodiscard]] error next(const std::string& path, std::span<std::byte> target) const {
+      while (!target.empty()) {
+        const auto count = ::read(descriptor, target.data(), target.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return unreadable(path, reason_of(errno));
+        if (count == 0) return unreadable(path, "it became shorter while it was read");
+        target = target.subspan(static_cast<std::size_t>(count));
+      }
+      return {};
+    }
+    int descriptor;
+  };
+
+  struct range {
+    std::uint64_t begin = 0, end = 0;
+  };
+  struct entry {
+    tensor what{};
+    range data{};
+  };
+
+  static constexpr std::uint64_t prefix = 8;  // bytes that hold the length of the header
+
+  [[nodiscard]] static error unreadable(const std::string& path, const std::string& why) {
+    return {errc::io, "cannot read " + path + ": " + why};
+  }
+  [[nodiscard]] static std::string reason_of(int code) { return std::generic_category().message(code); }
+  [[nodiscard]] error corrupt(const std::string& what) const { return {errc::corrupt, source_ + ": " + what}; }
+
+  // `next(at, target)` fills target with the bytes from `at` on; it is called in order and without gaps.
+  template <class Next>
+  [[nodiscard]] static result<safetensors> read(std::uint64_t total, std::string source, safetensors_limits limits,
+                                                Next&& next) {
+    safetensors file;
+    file.source_ = std::move(source);
+    if (total < prefix)
+      return file.corrupt("found " + std::to_string(total) + " bytes, expected at least 8 for the header's length");
+
+    std::byte bytes[prefix] = {};
+    if (error e = next(0, std::span{bytes}); e.code != errc::ok) return e;
+    const auto length = from_little_endian<std::uint64_t>(bytes);
+    if (length > total - prefix)
+      return file.corrupt("byte 0: found a header of " + std::to_string(length) + " bytes, expected at most " +
+                          std::to_string(total - prefix) + ", which is what follows");
+    if (length > limits.header)
+      return file.corrupt("byte 0: found a header of " + std::to_string(length) + " bytes, expected at most " +
+                          std::to_string(limits.header) + ", which is the limit");
+
+    std::string header(static_cast<std::size_t>(length), '\0');
+    if (error e = next(prefix, std::as_writable_bytes(std::span{header})); e.code != errc::ok) return e;
+    std::vector<entry> entries;
+    if (error e = file.read_header(header, entries); e.code != errc::ok) return e;
+
+    const std::uint64_t size = total - prefix - length;
+    if (error e = file.check_tiling(entries, size); e.code != errc::ok) return e;
+    if (size > limits.data)
+      return file.corrupt("found " + std::to_string(size) + " bytes of data, expected at most " +
+                          std::to_string(limits.data));
+
+    file.data_.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(size)]);
+    if (!file.data_) return unreadable(file.source_, "no memory for " + std::to_string(size) + " bytes");
+    const std::span data{file.data_.get(), static_cast<std::size_t>(size)};
+    if (error e = next(prefix + length, data); e.code != errc::ok) return e;
+    for (entry& e : entries) {
+      e.what.bytes =
+          data.subspan(static_cast<std::size_t>(e.data.begin), static_cast<std::size_t>(e.data.end - e.data.begin));
+      file.tensors_.push_back(std::move(e.what));
+    }
+    return file;
+  }
+
+  [[nodiscard]] error read_header(std::string_view text, std::vector<entry>& entries) {
+    if (!text.starts_with('{'))
+      return corrupt("byte 8: found " + (text.empty() ? "nothing" : in_quotes(text.substr(0, 1))) + ", expected \"{\"");
+    text = text.substr(0, text.find_last_not_of(' ') + 1);
+    json_reader json{text, {.source = source_, .offset = prefix}};
+    json.object([&](std::string_view key) {
+      if (key.size() > max_name)
+        json.refuse("a name of " + std::to_string(key.size()) + " bytes", "at most " + std::to_string(max_name));
+      else if (!is_plain(key))
+        json.refuse("a control character in the name", "none");
+      else if (key == "__metadata__")
+        read_metadata(json);
+      else if (entries.size() == max_tensors)
+        json.refuse("one more tensor", "at most " + std::to_string(max_tensors));
+      else
+        read_tensor(json, entries.emplace_back(entry{.what = {.name = std::string{key}}}));
+    });
+    return json.end() ? error{} : json.problem();
+  }
+
+  void read_metadata(json_reader& json) {
+    json.object([&](std::string_view key) {
+      if (key.size() > max_name || !is_plain(key))
+        json.refuse("the key " + in_quotes(key),
+                    "at most " + std::to_string(max_name) + " bytes, no control characters");
+      metadata_entry pair{.key = std::string{key}, .value = {}};
+      if (json.string(pair.value)) metadata_.push_back(std::move(pair));
+    });
+  }
+
+  static void read_tensor(json_reader& json, entry& e) {
+    bool has_type = false, has_shape = false, has_range = false;
+    json.object([&](std::string_view key) {
+      if (key == "dtype") {
+        has_type = read_type(json, e.what.type);
+      } else if (key == "shape") {
+        has_shape = json.array([&] {
+          if (e.what.shape.size() == max_rank) json.refuse("one more dimension", "at most " + std::to_string(max_rank));
+          json.integer(e.what.shape.emplace_back());
+        });
+      } else if (key == "data_offsets") {
+        has_range = read_range(json, e.data);
+      } else {
+        json.refuse("the key " + in_quotes(key), "dtype, shape and data_offsets only");
+      }
+    });
+    if (!has_type || !has_shape || !has_range)
+      json.refuse("no " + std::string{!has_type    ? "dtype"
+                                      : !has_shape ? "shape"
+                                                   : "data_offsets"},
+                  "dtype, shape and data_offsets");
+    const auto bytes = bytes_of(e.what.type, e.what.shape);
+    const std::string what = std::string{name(e.what.type)} + " of shape " + to_text(e.what.shape);
+    if (!bytes) json.refuse(what, "less than 2^64 bytes");
+    if (bytes && *bytes != e.data.end - e.data.begin)
+      json.refuse("data_offsets " + std::to_string(e.data.end - e.data.begin) + " bytes apart",
+                  std::to_string(*bytes) + " for " + what);
+  }
+
+  static bool read_type(json_reader& json, dtype& type) {
+    std::string text;
+    if (!json.string(text)) return false;
+    const auto known = dtype_named(text);
+    if (!known) return json.refuse("the unsupported type " + in_quotes(text), "F32, F64, I64 or U64");
+    type = *known;
+    return true;
+  }
+
+  static bool read_range(json_reader& json, range& data) {
+    std::size_t count = 0;
+    json.array([&] {
+      std::uint64_t offset = 0;
+      json.integer(offset);
+      if (count == 2) json.refuse("a third offset", "begin and end");
+      (count++ == 0 ? data.begin : data.end) = offset;
+    });
+    if (count != 2) return json.refuse(std::to_string(count) + " offsets", "begin and end");
+    if (data.begin > data.end)
+      return json.refuse('[' + std::to_string(data.begin) + ", " + std::to_string(data.end) + ']', "begin <= end");
+    return json.ok();
+  }
+
+  // Sorts by place; then each tensor must begin where the one before it ends, the first at 0, the last with the data.
+  [[nodiscard]] error check_tiling(std::vector<entry>& entries, std::uint64_t size) const {
+    std::ranges::stable_sort(entries, {}, [](const entry& e) { return std::tuple{e.data.begin, e.data.end}; });
+    std::uint64_t end = 0;
+    for (const entry& e : entries) {
+      if (e.data.begin != end)
+        return corrupt("tensor " + in_quotes(e.what.name) + ": found its begin at byte " +
+                       std::to_string(e.data.begin) + " of the data, expected " + std::to_string(end) + ": " +
+                       (e.data.begin > end ? "a gap" : "an overlap"));
+      end = e.data.end;
+    }
+    if (end == size) return {};
+    return corrupt("found " + std::to_string(size) + " bytes of data, expected " + std::to_string(end) +
+                   ", where the last tensor ends");
+  }
+
+  std::string source_;
+  std::unique_ptr<std::byte[]> data_;
+  std::vector<tensor> tensors_;
+  std::vector<metadata_entry> metadata_;
+};
+
+}  // namespace rubato::inline RUBATO_ABI
+
+#endif

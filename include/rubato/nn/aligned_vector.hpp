@@ -1,0 +1,41 @@
+#ifndef RUBATO_NN_ALIGNED_VECTOR_HPP
+#define RUBATO_NN_ALIGNED_VECTOR_HPP
+
+#include <cstddef>
+#include <new>
+#include <vector>
+
+#include "../config.hpp"
+
+namespace rubato::inline RUBATO_ABI::nn {
+
+inline constexpr std::size_t cache_line = 64;  ///< bytes; where parameters and activations start
+
+/// Allocates memory that starts on a cache line.
+template <class T>
+struct aligned_allocator {
+  using value_type = T;
+
+  aligned_allocator() = default;
+  template <class U>
+  constexpr aligned_allocator(const aligned_allocator<U>&) noexcept {}  // NOLINT(*-explicit-*)
+
+  [[nodiscard]] T* allocate(std::size_t count) {
+    return static_cast<T*>(::operator new (count * sizeof(T), std::align_val_t{cache_line}));
+  }
+  void deallocate(T* memory, std::size_t) noexcept { ::operator delete (memory, std::align_val_t{cache_line}); }
+
+  template <class U>
+  friend constexpr bool operator==(const aligned_allocator&, const aligned_allocator<U>&) noexcept {
+    return true;
+  }
+};
+
+/// A vector that starts on a cache line.
+/// Tests   tests/nn/dynamic_mlp_test.cpp: ParametersStartOnACacheLine
+template <class T>
+using aligned_vector = std::vector<T, aligned_allocator<T>>;
+
+}  // namespace rubato::inline RUBATO_ABI::nn
+
+#endif

@@ -1,0 +1,74 @@
+#ifndef RUBATO_NN_BATCH_WORKSPACE_HPP
+#define RUBATO_NN_BATCH_WORKSPACE_HPP
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <span>
+
+#include "aligned_vector.hpp"
+#include "layer.hpp"
+
+namespace rubato::inline RUBATO_ABI::nn {
+
+/// Memory for one batch on its way through a network and back: the outputs of every layer, and room for gradients.
+///
+///     nn::mlp<40, 64, 32, 3>::workspace work{net, 32};
+///
+/// It belongs to a shape, not to a network: an online and a target network can take turns. What forward() left is
+/// valid until the next forward(); its input is not copied and must stay in place until backward().
+///
+/// Memory  rows x (outputs of all layers + 2 x the widest output) numbers, allocated by the constructor; none later.
+/// Thread  one per thread.
+/// Tests   tests/nn/batch_workspace_test.cpp: OneForTwoNetworks, SmallerBatchesFit; tests/nn/no_allocation_test.cpp
+template <std::floating_point T>
+class batch_workspace {
+ public:
+  /// For batches of at most `rows` samples through networks of this one's shape.
+  template <class Network>
+  batch_workspace(const Network& network, std::size_t rows) : rows_{rows} {
+    std::size_t widest = 0, size = 0;
+    for (const layer_shape& layer : network.layers()) {
+      outputs_[layers_++] = size;
+      size += rows * layer.outputs;
+      widest = layer.outputs > widest ? layer.outputs : widest;
+    }
+    inputs_ = network.inputs();
+    parameters_ = network.layers().back().end();
+    delta_ = {size, size + rows * widest};
+    memory_.resize(size + 2 * rows * widest);
+  }
+
+  [[nodiscard]] std::size_t max_rows() const noexcept { return rows_; }
+  /// Rows of the latest forward().
+  [[nodiscard]] std::size_t rows() const noexcept { return inputs_ == 0 ? 0 : batch_.size() / inputs_; }
+
+  // For networks:
+
+  /// Whether a network of these layers may use it.
+  [[nodiscard]] bool fits(std::span<const layer_shape> layers) const noexcept {
+    return layers.size() == layers_ && layers.front().inputs == inputs_ && layers.back().end() == parameters_;
+  }
+  void start(std::span<const T> batch) noexcept { batch_ = batch; }
+  /// What a layer is given and what it answers, [rows x its width].
+  [[nodiscard]] const T* input(std::size_t layer) const noexcept {
+    return layer == 0 ? batch_.data() : memory_.data() + outputs_[layer - 1];
+  }
+  [[nodiscard]] T* output(std::size_t layer) noexcept { return memory_.data() + outputs_[layer]; }
+  /// Room for the gradient by a layer's output; that of the next layer is kept.
+  [[nodiscard]] T* delta(std::size_t layer) noexcept { return memory_.data() + delta_[layer % 2]; }
+
+ private:
+  aligned_vector<T> memory_;
+  std::array<std::size_t, max_layers> outputs_{};  // where each layer's outputs start
+  std::array<std::size_t, 2> delta_{};
+  std::span<const T> batch_;
+  std::size_t layers_ = 0;
+  std::size_t inputs_ = 0;
+  std::size_t parameters_ = 0;
+  std::size_t rows_ = 0;
+};
+
+}  // namespace rubato::inline RUBATO_ABI::nn
+
+#endif

@@ -1,0 +1,84 @@
+#ifndef RUBATO_NN_KERNELS_KERNEL_SET_HPP
+#define RUBATO_NN_KERNELS_KERNEL_SET_HPP
+
+#include <concepts>
+#include <cstddef>
+
+#include "../activation.hpp"
+
+namespace rubato::inline RUBATO_ABI::nn::kernels {
+
+/// out = f(bias + in * weight): `weight` is input-major, weight[i * outputs + o] leads from input i to output o.
+template <std::floating_point T>
+struct dense_layer {
+  std::size_t inputs = 0;
+  std::size_t outputs = 0;
+  const T* weight = nullptr;
+  const T* bias = nullptr;
+  activation f{};
+};
+
+/// The constants of one step of Adam: p = keep * p - rate * m / (root_scale * sqrt(v) + epsilon).
+template <std::floating_point T>
+struct adam_step {
+  T first_decay = 0;  ///< m = first_decay * m + first_gain * g
+  T first_gain = 0;
+  T second_decay = 0;  ///< v = second_decay * v + second_gain * g * g
+  T second_gain = 0;
+  T rate = 0;
+  T root_scale = 0;
+  T epsilon = 0;
+  T keep = 1;
+};
+
+/// The arithmetic of small dense networks, in one instruction set.
+///
+/// Batches are row-major and dense: row r of `in` starts at in + r * inputs. Inputs and outputs do not overlap, unless
+/// said otherwise; no alignment is demanded. Every sum runs in a fixed order, so results depend on nothing but the
+/// arguments and the set, and hold for every row whatever the number of rows:
+///   outputs    bias, then the inputs from the last to the first. Encoders put what is newest first, so that all but
+///   the
+///              newest inputs can be summed before the newest are known.
+///   gradients  what was accumulated, then the rows in turn: a batch equals its rows one after another.
+/// Thread  stateless: thread-safe on distinct outputs. No allocation.
+/// Tests   tests/nn/kernels_test.cpp: every function of every set against a plain loop
+template <std::floating_point T>
+struct kernel_set {
+  const char* name;
+
+  /// One sample: out[outputs].
+  void (*evaluate)(const dense_layer<T>& layer, const T* in, T* out) noexcept;
+
+  /// A batch: out[rows x outputs]; each row has the bits of evaluate().
+  void (*forward)(const dense_layer<T>& layer, std::size_t rows, const T* in, T* out) noexcept;
+
+  /// Turns delta, the gradient by y = f(x), into that by x; `y` and `delta` have `count` elements.
+  void (*activation_gradient)(const activation& f, std::size_t count, const T* y, T* delta) noexcept;
+
+  /// weight_gradient[inputs x outputs] += in^T delta, bias_gradient[outputs] += the sum of delta's rows;
+  /// delta[rows x outputs] is the gradient before the activation.
+  void (*parameter_gradient)(const dense_layer<T>& layer, std::size_t rows, const T* in, const T* delta,
+                             T* weight_gradient, T* bias_gradient) noexcept;
+
+  /// in_gradient[rows x inputs] = delta * weight^T.
+  void (*input_gradient)(const dense_layer<T>& layer, std::size_t rows, const T* delta, T* in_gradient) noexcept;
+
+  /// The sum of x[i]^2, in double.
+  double (*sum_of_squares)(std::size_t count, const T* x) noexcept;
+
+  /// x *= factor.
+  void (*scale)(std::size_t count, T factor, T* x) noexcept;
+
+  /// p -= rate * g.
+  void (*sgd)(std::size_t count, T rate, const T* g, T* p) noexcept;
+
+  /// v = momentum * v + g; p -= rate * v.
+  void (*momentum)(std::size_t count, T rate, T momentum, const T* g, T* v, T* p) noexcept;
+
+  /// See adam_step.
+  void (*adam)(std::size_t count, const adam_step<T>& step, const T* g, T* m, T* v, T* p) noexcept;
+};
+
+}  // namespace rubato::inline RUBATO_ABI::nn::kernels
+
+#endif

@@ -1,0 +1,46 @@
+#ifndef RUBATO_NN_KERNELS_KERNELS_HPP
+#define RUBATO_NN_KERNELS_KERNELS_HPP
+
+#include <array>
+#include <concepts>
+#include <span>
+#include <string_view>
+
+#include "kernel_set.hpp"
+#include "portable.hpp"
+
+namespace rubato::inline RUBATO_ABI::nn {
+
+namespace kernels {
+
+/// The sets that this processor can run, the quickest last. To add one, add it here.
+/// Tests   tests/nn/kernels_test.cpp: NativeIsTheLastAvailable
+template <std::floating_point T>
+[[nodiscard]] inline std::span<const kernel_set<T>* const> available() noexcept {
+  static constexpr std::array<const kernel_set<T>*, 1> sets{&portable::set<T>};
+  return sets;
+}
+
+/// The quickest set that this processor can run: what networks and optimisers use unless they are given another.
+template <std::floating_point T>
+[[nodiscard]] inline const kernel_set<T>& native() noexcept {
+  return *available<T>().back();
+}
+
+}  // namespace kernels
+
+/// Which instruction sets the networks have been compiled for, and which of them runs.
+struct simd_report {
+  std::string_view active;                     ///< name of the set that native() answers
+  std::span<const std::string_view> compiled;  ///< names of all sets in this build, whether they can run here or not
+};
+
+/// Tests   tests/nn/kernels_test.cpp: NativeIsTheLastAvailable
+[[nodiscard]] inline simd_report simd_info() noexcept {
+  static constexpr std::array<std::string_view, 1> compiled{kernels::portable::set<float>.name};
+  return {.active = kernels::native<float>().name, .compiled = compiled};
+}
+
+}  // namespace rubato::inline RUBATO_ABI::nn
+
+#endif

@@ -1,0 +1,159 @@
+#ifndef RUBATO_NN_MLP_INTERFACE_HPP
+#define RUBATO_NN_MLP_INTERFACE_HPP
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <span>
+
+#include "batch_workspace.hpp"
+#include "concepts.hpp"
+#include "kernels/kernels.hpp"
+#include "layer.hpp"
+#include "saved_values.hpp"
+
+namespace rubato::inline RUBATO_ABI::nn {
+
+/// What the layers of a multi-layer perceptron end with.
+struct mlp_options {
+  activation hidden{.kind = activation_kind::leaky_relu};
+  activation output{.kind = activation_kind::identity};
+
+  friend constexpr bool operator==(const mlp_options&, const mlp_options&) = default;
+};
+
+/// What is wrong with the options, or nullptr.
+[[nodiscard]] constexpr const char* problem(const mlp_options& options) noexcept {
+  const char* hidden = problem(options.hidden);
+  return hidden != nullptr ? hidden : problem(options.output);
+}
+
+/// What mlp and dynamic_mlp have in common, over the same kernels: the same parameters give the same bits in both.
+///
+/// Layer l computes f(bias + in * weight). All parameters lie in one piece, layer after layer, each layer's weights
+/// (input-major: those of one input side by side) before its biases; a gradient has the same order.
+///
+/// Thread  const calls are thread-safe. No call allocates, except state().
+/// Tests   tests/nn/mlp_test.cpp: MatchesALoopInDouble, BatchEqualsSingle, GradientMatchesFiniteDifferences,
+///         InputGradientMatchesFiniteDifferences, GradientsAccumulate, StateRoundTrip, StateOfAnotherShapeIsRefused;
+///         tests/nn/dynamic_mlp_test.cpp: EqualsStaticBitForBit; tests/nn/no_allocation_test.cpp
+template <class Derived, std::floating_point T>
+class mlp_interface {
+ public:
+  using scalar = T;
+  using workspace = batch_workspace<T>;
+
+  [[nodiscard]] constexpr std::size_t inputs() const noexcept { return self().layers().front().inputs; }
+  [[nodiscard]] constexpr std::size_t outputs() const noexcept { return self().layers().back().outputs; }
+  [[nodiscard]] const mlp_options& options() const noexcept { return options_; }
+  /// The arithmetic in use.
+  [[nodiscard]] const kernels::kernel_set<T>& kernel() const noexcept { return *kernel_; }
+
+  /// A layer's weights and biases. Precondition: layer < layers().size().
+  [[nodiscard]] matrix_view<T> weight(std::size_t layer) noexcept {
+    const layer_shape& shape = self().layers()[layer];
+    return {self().parameters().subspan(shape.first, shape.weights()), shape.inputs, shape.outputs};
+  }
+  [[nodiscard]] matrix_view<const T> weight(std::size_t layer) const noexcept {
+    const layer_shape& shape = self().layers()[layer];
+    return {self().parameters().subspan(shape.first, shape.weights()), shape.inputs, shape.outputs};
+  }
+  [[nodiscard]] std::span<T> bias(std::size_t layer) noexcept {
+    const layer_shape& shape = self().layers()[layer];
+    return self().parameters().subspan(shape.bias(), shape.outputs);
+  }
+  [[nodiscard]] std::span<const T> bias(std::size_t layer) const noexcept {
+    const layer_shape& shape = self().layers()[layer];
+    return self().parameters().subspan(shape.bias(), shape.outputs);
+  }
+
+  /// One sample: `in` has inputs() numbers, `out` outputs(); they do not overlap.
+  /// Cost    one multiplication and one addition per weight; hidden units live on the stack.
+  void evaluate(std::span<const T> in, std::span<T> out) const noexcept {
+    RUBATO_ASSERT(in.size() == inputs(), "evaluate: `in` needs inputs() numbers");
+    RUBATO_ASSERT(out.size() == outputs(), "evaluate: `out` needs outputs() numbers");
+    constexpr std::size_t width = (std::max)(Derived::scratch_width, std::size_t{1});
+    alignas(cache_line) std::array<T, 2 * width>
+        scratch;  // left uninitialised: each element is written before it is read
+
+    const std::size_t last = self().layers().size() - 1;
+    const T* from = in.data();
+    for (std::size_t layer = 0; layer <= last; ++layer) {
+      T* const to = layer == last ? out.data() : scratch.data() + layer % 2 * width;
+      kernel_->evaluate(dense(layer), from, to);
+      from = to;
+    }
+  }
+
+  /// A batch of rows x inputs() numbers, kept in `work` for backward(). Returns the outputs, [rows x outputs()], in
+  /// `work`; each row has the bits of evaluate().
+  /// Precondition: `work` was made for this shape and for at least as many rows; `batch` stays until backward().
+  [[nodiscard]] std::span<const T> forward(std::span<const T> batch, workspace& work) const noexcept {
+    RUBATO_ASSERT(work.fits(self().layers()), "forward: the workspace is for another shape");
+    RUBATO_ASSERT(batch.size() % inputs() == 0, "forward: `batch` needs rows of inputs() numbers");
+    RUBATO_ASSERT(batch.size() / inputs() <= work.max_rows(), "forward: more rows than the workspace is for");
+    work.start(batch);
+    const std::size_t count = self().layers().size();
+    for (std::size_t layer = 0; layer < count; ++layer)
+      kernel_->forward(dense(layer), work.rows(), work.input(layer), work.output(layer));
+    return {work.output(count - 1), work.rows() * outputs()};
+  }
+
+  /// Adds to `gradients` (as many as parameters()) what the loss changes with each parameter, given what it changes
+  /// with each output of the latest forward() on `work`: `output_gradient`, [rows x outputs()]. If `input_gradient`,
+  /// [rows x inputs()], is not empty, it is overwritten with what the loss changes with each input.
+  /// Precondition: parameters and batch are those of that forward(). A batch has the bits of its rows one by one.
+  void backward(std::span<const T> output_gradient, workspace& work, std::span<T> gradients,
+                std::span<T> input_gradient = {}) const noexcept {
+    RUBATO_ASSERT(work.fits(self().layers()), "backward: the workspace is for another shape");
+    RUBATO_ASSERT(output_gradient.size() == work.rows() * outputs(), "backward: needs rows of outputs() numbers");
+    RUBATO_ASSERT(gradients.size() == self().parameters().size(), "backward: needs a gradient for each parameter");
+    RUBATO_ASSERT(input_gradient.empty() || input_gradient.size() == work.rows() * inputs(),
+                  "backward: `input_gradient` needs rows of inputs() numbers");
+    const std::size_t rows = work.rows(), count = self().layers().size();
+    std::copy(output_gradient.begin(), output_gradient.end(), work.delta(count - 1));
+    for (std::size_t layer = count; layer-- > 0;) {
+      const kernels::dense_layer<T> shape = dense(layer);
+      T* const delta = work.delta(layer);
+      kernel_->activation_gradient(shape.f, rows * shape.outputs, work.output(layer), delta);
+      kernel_->parameter_gradient(shape, rows, work.input(layer), delta,
+                                  gradients.data() + self().layers()[layer].first,
+                                  gradients.data() + self().layers()[layer].bias());
+      if (layer > 0) kernel_->input_gradient(shape, rows, delta, work.delta(layer - 1));
+      if (layer == 0 && !input_gradient.empty()) kernel_->input_gradient(shape, rows, delta, input_gradient.data());
+    }
+  }
+
+  /// Saves or loads the parameters; bytes of another shape or precision are bad.
+  void state(archive& bytes) {
+    detail::expect(bytes, self().layers().size());
+    for (const layer_shape& layer : self().layers()) {
+      detail::expect(bytes, layer.inputs);
+      detail::expect(bytes, layer.outputs);
+    }
+    detail::saved_values(bytes, self().parameters());
+  }
+
+ protected:
+  mlp_interface(const mlp_options& options, const kernels::kernel_set<T>& kernel) noexcept
+      : options_{options}, kernel_{&kernel} {}
+
+ private:
+  [[nodiscard]] constexpr Derived& self() noexcept { return static_cast<Derived&>(*this); }
+  [[nodiscard]] constexpr const Derived& self() const noexcept { return static_cast<const Derived&>(*this); }
+
+  [[nodiscard]] kernels::dense_layer<T> dense(std::size_t layer) const noexcept {
+    const layer_shape& shape = self().layers()[layer];
+    const T* const parameters = self().parameters().data();
+    return {shape.inputs, shape.outputs, parameters + shape.first, parameters + shape.bias(),
+            layer + 1 == self().layers().size() ? options_.output : options_.hidden};
+  }
+
+  mlp_options options_;
+  const kernels::kernel_set<T>* kernel_;
+};
+
+}  // namespace rubato::inline RUBATO_ABI::nn
+
+#endif

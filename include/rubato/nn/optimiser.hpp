@@ -1,0 +1,180 @@
+#ifndef RUBATO_NN_OPTIMISER_HPP
+#define RUBATO_NN_OPTIMISER_HPP
+
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <span>
+
+#include "aligned_vector.hpp"
+#include "concepts.hpp"
+#include "kernels/kernels.hpp"
+#include "saved_values.hpp"
+
+namespace rubato::inline RUBATO_ABI::nn {
+
+/// v = momentum * v + g; p -= learning_rate * v.
+struct sgd_options {
+  double learning_rate = 0.01;
+  double momentum = 0;  ///< in [0, 1)
+};
+
+struct adam_options {
+  double learning_rate = 0.001;
+  double beta1 = 0.9;       ///< of the mean of gradients, in [0, 1)
+  double beta2 = 0.999;     ///< of the mean of their squares, in [0, 1)
+  double epsilon = 1e-8;    ///< added to the root of the second mean, > 0
+  double weight_decay = 0;  ///< p shrinks by learning_rate * weight_decay * p, apart from the gradient; >= 0
+};
+
+/// What is wrong with the options, or nullptr.
+[[nodiscard]] constexpr const char* problem(const sgd_options& options) noexcept {
+  if (!(options.learning_rate >= 0 && options.learning_rate <= 1e30)) return "learning_rate: expected a number >= 0";
+  if (!(options.momentum >= 0 && options.momentum < 1)) return "momentum: expected a number in [0, 1)";
+  return nullptr;
+}
+[[nodiscard]] constexpr const char* problem(const adam_options& options) noexcept {
+  if (!(options.learning_rate >= 0 && options.learning_rate <= 1e30)) return "learning_rate: expected a number >= 0";
+  if (!(options.beta1 >= 0 && options.beta1 < 1)) return "beta1: expected a number in [0, 1)";
+  if (!(options.beta2 >= 0 && options.beta2 < 1)) return "beta2: expected a number in [0, 1)";
+  if (!(options.epsilon > 0 && options.epsilon <= 1)) return "epsilon: expected a number in (0, 1]";
+  if (!(options.weight_decay >= 0 && options.weight_decay <= 1e30)) return "weight_decay: expected a number >= 0";
+  return nullptr;
+}
+
+/// Stochastic gradient descent, with momentum if asked for. sgd is basic_sgd of float.
+///
+/// Cost    step(): O(parameters); reads gradients, writes parameters and, with momentum, as much memory of its own,
+///         which the constructor allocates. Nothing later allocates, except state() when it saves.
+/// Thread  not thread-safe.
+/// Tests   tests/nn/optimiser_test.cpp: SgdByHand, MomentumByHand, SgdResumesBitForBit, BadOptionsAreNamed
+/// Source  Polyak, "Some methods of speeding up the convergence of iteration methods", 1964
+template <std::floating_point T>
+class basic_sgd {
+ public:
+  using scalar = T;
+
+  /// For `parameters` parameters. Precondition: problem(options) == nullptr.
+  explicit basic_sgd(std::size_t parameters, const sgd_options& options = {},
+                     const kernels::kernel_set<T>& kernel = kernels::native<T>())
+      : options_{options}, kernel_{&kernel}, size_{parameters}, velocity_(options.momentum > 0 ? parameters : 0) {
+    RUBATO_ASSERT(problem(options) == nullptr, "sgd: bad options");
+  }
+
+  /// One update. Precondition: both have the number of parameters that the constructor was given; no overlap.
+  void step(std::span<T> parameters, std::span<const T> gradients) noexcept {
+    RUBATO_ASSERT(parameters.size() == size_ && gradients.size() == size_, "sgd: wrong number of parameters");
+    const T rate = static_cast<T>(options_.learning_rate);
+    if (velocity_.empty())
+      kernel_->sgd(size_, rate, gradients.data(), parameters.data());
+    else
+      kernel_->momentum(size_, rate, static_cast<T>(options_.momentum), gradients.data(), velocity_.data(),
+                        parameters.data());
+  }
+
+  [[nodiscard]] double learning_rate() const noexcept { return options_.learning_rate; }
+  void set_learning_rate(double rate) noexcept { options_.learning_rate = rate; }
+
+  /// Saves or loads learning rate and velocity, so that training goes on with the same bits. The bytes must come from
+  /// an sgd of as many parameters, with momentum or without as this one.
+  void state(archive& bytes) {
+    detail::expect(bytes, size_);
+    bytes(options_.learning_rate);
+    detail::saved_values(bytes, std::span<T>{velocity_});
+  }
+
+ private:
+  sgd_options options_;
+  const kernels::kernel_set<T>* kernel_;
+  std::size_t size_;
+  aligned_vector<T> velocity_;
+};
+
+/// Adam, with decoupled weight decay if asked for. adam is basic_adam of float.
+///
+///     m = beta1 m + (1 - beta1) g,  v = beta2 v + (1 - beta2) g^2
+///     p = (1 - rate * decay) p - rate * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
+///
+/// Cost    step(): O(parameters), with a root and a division each; twice the parameters' memory, allocated by the
+///         constructor. Nothing later allocates, except state() when it saves.
+/// Thread  not thread-safe.
+/// Tests   tests/nn/optimiser_test.cpp: AdamByHand, AdamMatchesTheFormula, AdamResumesBitForBit, BadOptionsAreNamed
+/// Source  Kingma and Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015, algorithm 1; Loshchilov and Hutter,
+///         "Decoupled Weight Decay Regularization", ICLR 2019, algorithm 2
+template <std::floating_point T>
+class basic_adam {
+ public:
+  using scalar = T;
+
+  /// For `parameters` parameters. Precondition: problem(options) == nullptr.
+  explicit basic_adam(std::size_t parameters, const adam_options& options = {},
+                      const kernels::kernel_set<T>& kernel = kernels::native<T>())
+      : options_{options}, kernel_{&kernel}, first_(parameters), second_(parameters) {
+    RUBATO_ASSERT(problem(options) == nullptr, "adam: bad options");
+  }
+
+  /// One update. Precondition: both have the number of parameters that the constructor was given; no overlap.
+  void step(std::span<T> parameters, std::span<const T> gradients) noexcept {
+    RUBATO_ASSERT(parameters.size() == first_.size() && gradients.size() == first_.size(),
+                  "adam: wrong number of parameters");
+    beta1_power_ *= options_.beta1;
+    beta2_power_ *= options_.beta2;
+    const kernels::adam_step<T> step{.first_decay = static_cast<T>(options_.beta1),
+                                     .first_gain = static_cast<T>(1 - options_.beta1),
+                                     .second_decay = static_cast<T>(options_.beta2),
+                                     .second_gain = static_cast<T>(1 - options_.beta2),
+                                     .rate = static_cast<T>(options_.learning_rate / (1 - beta1_power_)),
+                                     .root_scale = static_cast<T>(1 / std::sqrt(1 - beta2_power_)),
+                                     .epsilon = static_cast<T>(options_.epsilon),
+                                     .keep = keep(options_)};
+    kernel_->adam(first_.size(), step, gradients.data(), first_.data(), second_.data(), parameters.data());
+  }
+
+  [[nodiscard]] double learning_rate() const noexcept { return options_.learning_rate; }
+  void set_learning_rate(double rate) noexcept { options_.learning_rate = rate; }
+
+  /// Saves or loads learning rate, means and their corrections, so that training goes on with the same bits. The bytes
+  /// must come from an adam of as many parameters; the other options are the constructor's.
+  void state(archive& bytes) {
+    bytes(options_.learning_rate, beta1_power_, beta2_power_);
+    detail::saved_values(bytes, std::span<T>{first_});
+    detail::saved_values(bytes, std::span<T>{second_});
+  }
+
+ private:
+  [[nodiscard]] RUBATO_DETAIL_PINNED static T keep(const adam_options& options) noexcept {
+    RUBATO_DETAIL_EXACT
+    return static_cast<T>(1 - options.learning_rate * options.weight_decay);
+  }
+
+  adam_options options_;
+  const kernels::kernel_set<T>* kernel_;
+  double beta1_power_ = 1;  // beta1^t after t steps
+  double beta2_power_ = 1;
+  aligned_vector<T> first_;
+  aligned_vector<T> second_;
+};
+
+using sgd = basic_sgd<float>;
+using adam = basic_adam<float>;
+
+static_assert(Optimiser<sgd> && Optimiser<adam> && Optimiser<basic_sgd<double>> && Optimiser<basic_adam<double>>);
+
+/// Scales gradients down to a Euclidean norm of at most `max_norm`. Returns the norm that they had.
+///
+/// A norm that is not finite leaves them as they are: look at what is returned before you step.
+/// Cost    O(gradients). No allocation.
+/// Tests   tests/nn/optimiser_test.cpp: ClippingKeepsTheDirection, ClippingLeavesShortGradients, ClippingReportsNaN
+/// Source  Pascanu et al., "On the difficulty of training recurrent neural networks", ICML 2013, algorithm 1
+template <std::floating_point T>
+double clip_by_norm(std::span<T> gradients, double max_norm,
+                    const kernels::kernel_set<T>& kernel = kernels::native<T>()) noexcept {
+  const double norm = std::sqrt(kernel.sum_of_squares(gradients.size(), gradients.data()));
+  if (norm > max_norm && std::isfinite(norm))
+    kernel.scale(gradients.size(), static_cast<T>(max_norm / norm), gradients.data());
+  return norm;
+}
+
+}  // namespace rubato::inline RUBATO_ABI::nn
+
+#endif

@@ -1,0 +1,104 @@
+// Networks, workspaces and optimisers allocate nothing once they exist.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <rubato/nn/dynamic_mlp.hpp>
+#include <rubato/nn/initialiser.hpp>
+#include <rubato/nn/loss.hpp>
+#include <rubato/nn/mlp.hpp>
+#include <rubato/nn/optimiser.hpp>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace {
+
+bool counting = false;
+std::size_t allocations = 0;
+
+void* allocate(std::size_t size, std::size_t alignment) noexcept {
+  allocations += counting;
+  return alignment <= alignof(std::max_align_t)
+             ? std::malloc(size == 0 ? 1 : size)
+             : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+}  // namespace
+
+// Out of memory ends a test as well as an exception would. Inlining one of a pair would look like a mismatch to g++.
+#define RUBATO_TEST_OPERATOR [[gnu::noinline]]
+RUBATO_TEST_OPERATOR void* operator new(std::size_t size) {
+  void* memory = allocate(size, 1);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+RUBATO_TEST_OPERATOR void* operator new(std::size_t size, std::align_val_t alignment) {
+  void* memory = allocate(size, static_cast<std::size_t>(alignment));
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+RUBATO_TEST_OPERATOR void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return allocate(size, 1); }
+RUBATO_TEST_OPERATOR void operator delete(void* memory) noexcept { std::free(memory); }
+RUBATO_TEST_OPERATOR void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+RUBATO_TEST_OPERATOR void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+RUBATO_TEST_OPERATOR void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+RUBATO_TEST_OPERATOR void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+
+namespace rubato::nn {
+namespace {
+
+// What a learner does at every step. The networks' own memory is counted where `counting` says so.
+template <class Network>
+void train(const Network& online_at_start, std::size_t rows) {
+  Network online = online_at_start, target = online_at_start;
+  typename Network::workspace work{online, rows};
+  std::vector<float> in(rows * online.inputs(), 0.3F), wanted(rows * online.outputs(), 1.0F), slope(wanted.size());
+  std::vector<float> gradient(online.parameters().size()), values(online.outputs());
+  sgd plain{gradient.size(), {.momentum = 0.9}};
+  adam fancy{gradient.size()};
+  random_sequence random{1};
+
+  allocations = 0;
+  counting = true;
+  initialise(online, {initialiser_kind::orthogonal}, random);
+  for (int step = 0; step < 5; ++step) {
+    online.evaluate(std::span{std::as_const(in)}.first(online.inputs()), values);
+    huber<float>(online.forward(in, work), wanted, slope);
+    online.backward(slope, work, gradient);
+    clip_by_norm<float>(gradient, 1.0);
+    fancy.step(online.parameters(), gradient);
+    plain.step(online.parameters(), gradient);
+    target = online;
+  }
+  counting = false;
+  EXPECT_EQ(allocations, 0u);
+}
+
+TEST(NoAllocation, AfterConstruction) {
+  train(mlp<40, 64, 32, 3>{}, 32);
+  train(*dynamic_mlp::make({40, 64, 32, 3}), 32);
+}
+
+TEST(NoAllocation, StaticNetworksNever) {
+  allocations = 0;
+  counting = true;
+  mlp<40, 64, 32, 3> net;
+  const mlp<40, 64, 32, 3> copy = net;
+  net = copy;
+  counting = false;
+  EXPECT_EQ(allocations, 0u);
+}
+
+// The counter counts, also what is aligned.
+TEST(NoAllocation, IsMeasured) {
+  allocations = 0;
+  counting = true;
+  const auto made = dynamic_mlp::make({4, 3, 2});
+  counting = false;
+  EXPECT_EQ(allocations, 1u);
+}
+
+}  // namespace
+}  // namespace rubato::nn

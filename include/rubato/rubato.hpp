@@ -1,10 +1,20 @@
 #ifndef RUBATO_RUBATO_HPP
 #define RUBATO_RUBATO_HPP
 
-// Everything that an embedding host needs: core, sync and io. Simulation has a header of its own: sim.hpp.
+// Everything that an embedding host needs: core, sync, encode, networks as far as a policy needs them, learned and io.
+// Simulation has a header of its own: sim.hpp.
+#include "encode/action_set.hpp"
+#include "encode/normaliser.hpp"
+#include "encode/rlp_state.hpp"
 #include "io/atomic_file.hpp"
 #include "io/chrome_trace.hpp"
 #include "io/decision_log.hpp"
+#include "io/policy_card.hpp"
+#include "io/safetensors_writer.hpp"
+#include "learned/loader.hpp"
+#include "learned/q_policy.hpp"
+#include "nn/dynamic_mlp.hpp"
+#include "nn/mlp.hpp"
 #include "sync/any_policy.hpp"
 #include "sync/asp.hpp"
 #include "sync/bsp.hpp"

@@ -5,6 +5,8 @@
 // only.
 #include "sim/cluster.hpp"
 #include "sim/dataset.hpp"
+#include "sim/environment.hpp"
+#include "sim/expert_trace.hpp"
 #include "sim/quadratic.hpp"
 #include "sim/sgd.hpp"
 #include "sync/any_policy.hpp"

@@ -1,7 +1,11 @@
 #ifndef RUBATO_TESTS_SUPPORT_ALL_POLICIES_HPP
 #define RUBATO_TESTS_SUPPORT_ALL_POLICIES_HPP
 
+#include <cstdint>
+#include <limits>
 #include <ostream>
+#include <rubato/encode/rlp_state.hpp>
+#include <rubato/learned/q_policy.hpp>
 #include <rubato/sync/any_policy.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
@@ -9,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "some_network.hpp"
 #include "test_policies.hpp"
 
 namespace rubato::test {
@@ -18,6 +23,13 @@ struct named_policy {
   any_policy policy;
   friend std::ostream& operator<<(std::ostream& out, const named_policy& p) { return out << p.name; }
 };
+
+/// A learned policy before its first lesson.
+template <StateEncoder Encoder>
+[[nodiscard]] any_policy unlearned(std::uint64_t seed,
+                                   double max_idle = std::numeric_limits<double>::infinity()) {
+  return q_policy<Encoder, nn::dynamic_mlp>{random_network(seed, Encoder::dim), {.max_idle = max_idle}};
+}
 
 /// The shipped policies and those of the tests, with parameters that matter. Without chaos, which needs the guard.
 [[nodiscard]] inline std::vector<named_policy> all_policies() {
@@ -41,7 +53,9 @@ struct named_policy {
           {"timed_rounds", timed_rounds{}},
           {"breathing_ssp", breathing_ssp{.rebases = false}},
           {"rebasing_ssp", breathing_ssp{}},
-          {"weighing", weighing{}}};
+          {"weighing", weighing{}},
+          {"rlp", unlearned<rlp_state>(2)},
+          {"rlp_normalised", unlearned<rlp_normalised_state>(3, 2.0)}};
 }
 
 [[nodiscard]] inline std::vector<any_policy> policies_of(const std::vector<named_policy>& named) {

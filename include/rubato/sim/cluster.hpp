@@ -24,6 +24,7 @@
 #include "result.hpp"
 #include "shared_resource.hpp"
 #include "straggler.hpp"
+#include "worker_step.hpp"
 
 namespace rubato::inline RUBATO_ABI::sim {
 
@@ -88,9 +89,10 @@ class cluster {
     settle();
   }
 
-  /// Lets the next event happen. False if the run has ended.
+  /// Lets the next event happen. False if the run has ended. Precondition: !awaits().
   bool advance() {
     if (result_.end != run_end::unfinished) return false;
+    RUBATO_ASSERT(!awaits(), "cluster: resume() comes first");
     const double next = queue_.next_time();
     if (!(next <= run_.max_time)) {
       if (!queue_.empty()) pass_time(run_.max_time);
@@ -103,43 +105,30 @@ class cluster {
     return result_.end == run_end::unfinished;
   }
 
+  /// Whether nothing may happen before resume(): the policy has put off its decision on a push, by a member
+  /// awaits() noexcept -> bool, so that somebody outside can take it. Policies without that member never do.
+  [[nodiscard]] bool awaits() const noexcept {
+    if constexpr (requires(const Policy& p) { { p.awaits() } noexcept -> std::same_as<bool>; })
+      return sync_.policy().awaits() && result_.end == run_end::unfinished;
+    return false;
+  }
+  /// Polls the policy that awaits(), which must have asked to be woken now; then goes on as if it had decided at the
+  /// push: the server turns to nothing else meanwhile.
+  void resume() {
+    polled_at_ = now_;
+    sync_.poll(now_, effects{*this});
+    settle();
+  }
+
   [[nodiscard]] double now() const noexcept { return now_; }
   [[nodiscard]] const controller_type& sync() const noexcept { return sync_; }
   /// Complete once advance() has returned false.
   [[nodiscard]] const run_result& result() const noexcept { return result_; }
 
  private:
-  // The stages of a step, in order.
-  enum class stage : std::uint8_t {
-    absent,
-    parked,
-    pulling,
-    pull_latency,
-    computing,
-    sleeping,
-    pushing,
-    push_latency,
-    at_server
-  };
-
-  struct worker {
-    std::uint32_t incarnation = 0;
-    stage at = stage::absent;
-    std::uint64_t step = 0;  // over all incarnations, from 1
-    grant granted{};
-    gradient work{};  // while it is in a step
-
-    [[nodiscard]] bool in_step() const noexcept { return at >= stage::pulling && at <= stage::push_latency; }
-  };
-
-  // What has reached the server.
-  struct arrival {
-    worker_id from{};
-    std::uint64_t step = 0;
-    grant granted{};
-    gradient work{};
-    bool cancelled = false;
-  };
+  using stage = detail::stage;
+  using worker = detail::simulated_worker;
+  using arrival = detail::arrival;
 
   // Slots of the event queue after those of the workers.
   enum service : std::uint32_t { cores_slot, link_slot, server_slot, failure_slot, deadline_slot, services };
@@ -196,9 +185,9 @@ class cluster {
 
   // Brings everything that an event has caused to rest.
   void settle() {
-    while (!serving_ && result_.end == run_end::unfinished && (probing_ > 0 || !arrivals_.empty()))
+    while (!serving_ && result_.end == run_end::unfinished && !awaits() && (probing_ > 0 || !arrivals_.empty()))
       probing_ > 0 ? begin_probe() : begin_service();
-    if (result_.end != run_end::unfinished) return;
+    if (result_.end != run_end::unfinished || awaits()) return;
     retime(cores_slot, cores_);
     retime(link_slot, link_);
     // A deadline that a poll leaves in the past is polled again once time has moved.

@@ -1,0 +1,90 @@
+#ifndef RUBATO_ENCODE_ENCODER_HPP
+#define RUBATO_ENCODE_ENCODER_HPP
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../core/archive.hpp"
+#include "../core/cluster_view.hpp"
+#include "../core/event.hpp"
+
+namespace rubato::inline RUBATO_ABI {
+
+/// One number that an encoder makes, as a policy card lists it. Name and unit are the contract: a number that is
+/// computed in another way gets another name or unit.
+struct feature {
+  std::string name{};  ///< "loss@0"; unique within an encoder
+  std::string unit{};  ///< "nats"; empty: a plain number
+
+  friend bool operator==(const feature&, const feature&) = default;
+};
+
+/// Turns what a policy may know into the inputs of a network.
+///
+///   dim                       how many numbers
+///   kind                      a word for saved state and cards: another list of features, another word
+///   observe(feedback)         a step is over; called at every commit of a live worker, before encode()
+///   encode(view, event, out)  the numbers now; out has dim of them. Asked once per push; asking twice changes nothing
+///   state(archive)            saves and loads what it remembers
+///   resize(capacity)          forgets everything; the only call that may allocate
+///   features()                what the numbers are, in their order; always the same
+///
+/// A fresh encoder is one after resize(). Nothing it says may depend on the number of workers or their indices, if the
+/// policy is to serve other clusters. Satisfied by rlp_state, rlp_normalised_state and cluster_state.
+/// Tests   tests/encode/encoder_test.cpp: WhatIsAnEncoder, ForgetsOnResize, StateRoundTrip, NeverAllocates
+template <class E>
+concept StateEncoder = std::copyable<E> && std::default_initializable<E> && E::dim > 0 &&
+    requires(E& encoder, const E& fixed, const feedback& step, const cluster_view& view, const event& what,
+             std::span<float, E::dim> out, archive& bytes, std::uint32_t capacity) {
+  { E::dim } -> std::convertible_to<std::size_t>;
+  { E::kind } -> std::convertible_to<std::string_view>;
+  { encoder.observe(step) } noexcept -> std::same_as<void>;
+  { encoder.encode(view, what, out) } noexcept -> std::same_as<void>;
+  encoder.state(bytes);
+  encoder.resize(capacity);
+  { fixed.features() } -> std::same_as<std::vector<feature>>;
+};
+
+/// Follows each worker's step: started() when it may begin, forget() when the worker goes or its index is taken anew.
+/// Satisfied by cluster_state.
+template <class E>
+concept StepFollowingEncoder = StateEncoder<E> && requires(E& encoder, const cluster_view& view, std::uint32_t worker) {
+  { encoder.started(view, worker) } noexcept -> std::same_as<void>;
+  { encoder.forget(worker) } noexcept -> std::same_as<void>;
+};
+
+namespace detail {
+
+/// Passes on what only some encoders want to hear.
+template <StateEncoder Encoder>
+void tell_started([[maybe_unused]] Encoder& encoder, [[maybe_unused]] const cluster_view& view,
+                  [[maybe_unused]] std::uint32_t worker) noexcept {
+  if constexpr (StepFollowingEncoder<Encoder>) encoder.started(view, worker);
+}
+template <StateEncoder Encoder>
+void tell_gone([[maybe_unused]] Encoder& encoder, [[maybe_unused]] std::uint32_t worker) noexcept {
+  if constexpr (StepFollowingEncoder<Encoder>) encoder.forget(worker);
+}
+/// The same for an event of which a policy is told: a worker that has gone.
+template <StateEncoder Encoder>
+void tell_event(Encoder& encoder, const event& what) noexcept {
+  if (what.why == cause::leave || what.why == cause::death || what.why == cause::done) tell_gone(encoder, what.worker);
+}
+
+/// The nearest float that is finite; 0 for NaN.
+[[nodiscard]] constexpr float finite_float(double x) noexcept {
+  constexpr double most = static_cast<double>((std::numeric_limits<float>::max)());
+  if (!(x == x)) return 0.0F;
+  return static_cast<float>(x < -most ? -most : x > most ? most : x);
+}
+
+}  // namespace detail
+}  // namespace rubato::inline RUBATO_ABI
+
+#endif

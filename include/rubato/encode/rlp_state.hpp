@@ -1,0 +1,125 @@
+#ifndef RUBATO_ENCODE_RLP_STATE_HPP
+#define RUBATO_ENCODE_RLP_STATE_HPP
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "encoder.hpp"
+
+namespace rubato::inline RUBATO_ABI {
+
+/// How rlp_state scales its numbers.
+enum class rlp_scale : std::uint8_t {
+  raw,        ///< as they are: the paper's reading
+  normalised  ///< all of the order of 1
+};
+
+/// The state of Zhu et al.: of each of the latest `History` pushes, newest first, four numbers; zeros for those that
+/// were not yet.
+///
+/// | @i            | raw                        | normalised                             | unit when normalised     |
+/// | iteration     | n = pushes so far, 1, 2 .. | log1p(n) / 10, 0 to about 2            | log1p(pushes)/10         |
+/// | loss          | L = loss before this push  | L / L of the first push, within +-100  | first loss               |
+/// | loss_change   | L' - L, by this push       | asinh((L' - L) / rms of all changes)   | asinh(rms)               |
+/// | staleness     | l = pushes of others since | l / workers alive now                  | workers                  |
+///
+/// L' is the loss that comes with the push, L the one before it; a host that smooths its losses (the simulator does)
+/// smooths both. At the first measured loss L = L', so that the change is 0. A loss that is not finite, or 0 ("the host
+/// has none"), changes neither: L stays, the change is 0. With a loss that the server probes after each update, L' is
+/// the loss before this push's update, and the change therefore that of the update before.
+///
+///     rubato::rlp_state encoder;               // 40 numbers, raw
+///     encoder.resize(workers);
+///     encoder.observe(step);                   // at every commit
+///     encoder.encode(view, what, numbers);
+///
+/// Cost    observe moves 4 x History floats, encode copies them; no allocation, ever. Not thread-safe.
+/// Tests   tests/encode/rlp_state_test.cpp: NumbersByHand, FirstPushHasNoChange, FreezesAtANonFiniteLoss,
+///         NormalisedByHand, StaysFinite, FeaturesInOrder
+/// Source  Zhu et al., "Learning Efficient Parameter Server Synchronization Policies for Distributed SGD", ICLR 2020,
+///         section 3.2
+template <rlp_scale Scale, std::size_t History = 10>
+class basic_rlp_state {
+  static_assert(History > 0, "rlp_state: a history of at least one push");
+  static constexpr std::size_t width = 4;
+
+ public:
+  static constexpr std::size_t dim = width * History;
+  static constexpr std::string_view kind = Scale == rlp_scale::raw ? "rlp" : "rlp_normalised";
+
+  void observe(const feedback& step) noexcept {
+    ++pushes_;
+    double before = loss_;
+    double change = 0;
+    if (const double loss = static_cast<double>(step.what.loss); std::isfinite(loss) && loss != 0) {
+      if (measured_ == 0) before = first_ = loss;
+      change = loss - before;
+      loss_ = loss;
+      if (measured_++ > 0) squares_ += change * change;
+    }
+    std::copy_backward(history_.begin(), history_.end() - width, history_.end());
+    const auto n = static_cast<double>(pushes_);
+    history_[3] = static_cast<float>(step.what.staleness);
+    if constexpr (Scale == rlp_scale::raw) {
+      history_[0] = static_cast<float>(n);
+      history_[1] = detail::finite_float(before);
+      history_[2] = detail::finite_float(change);
+    } else {
+      const double rms = measured_ > 1 ? std::sqrt(squares_ / static_cast<double>(measured_ - 1)) : 0.0;
+      history_[0] = static_cast<float>(std::log1p(n) / 10);
+      history_[1] = measured_ > 0 ? detail::finite_float(std::clamp(before / std::abs(first_), -100.0, 100.0)) : 0.0F;
+      history_[2] = rms > 0 ? detail::finite_float(std::asinh(change / rms)) : 0.0F;
+    }
+  }
+
+  void encode(const cluster_view& view, const event&, std::span<float, dim> out) const noexcept {
+    std::copy(history_.begin(), history_.end(), out.begin());
+    if constexpr (Scale == rlp_scale::normalised) {
+      const float share = 1.0F / static_cast<float>((std::max)(view.alive(), 1U));
+      for (std::size_t i = width - 1; i < dim; i += width) out[i] *= share;
+    }
+  }
+
+  void resize(std::uint32_t) noexcept { *this = {}; }
+
+  void state(archive& bytes) {
+    bytes(pushes_, measured_, first_, loss_, squares_);
+    for (float& number : history_) bytes(number);
+  }
+
+  [[nodiscard]] std::vector<feature> features() const {
+    constexpr bool raw = Scale == rlp_scale::raw;
+    const std::array<feature, width> each{feature{"iteration", raw ? "pushes" : "log1p(pushes)/10"},
+                                          feature{"loss", raw ? "nats" : "first loss"},
+                                          feature{"loss_change", raw ? "nats" : "asinh(rms)"},
+                                          feature{"staleness", raw ? "pushes" : "workers"}};
+    std::vector<feature> all;
+    for (std::size_t i = 0; i < dim; ++i)
+      all.push_back({each[i % width].name + "@" + std::to_string(i / width), each[i % width].unit});
+    return all;
+  }
+
+ private:
+  std::array<float, dim> history_{};
+  std::uint64_t pushes_ = 0;
+  std::uint64_t measured_ = 0;  // pushes that came with a loss
+  double first_ = 0;
+  double loss_ = 0;
+  double squares_ = 0;  // of the changes after the first
+};
+
+using rlp_state = basic_rlp_state<rlp_scale::raw>;
+using rlp_normalised_state = basic_rlp_state<rlp_scale::normalised>;
+
+static_assert(StateEncoder<rlp_state> && StateEncoder<rlp_normalised_state> && rlp_state::dim == 40);
+
+}  // namespace rubato::inline RUBATO_ABI
+
+#endif

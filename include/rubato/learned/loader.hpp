@@ -1,0 +1,217 @@
+#ifndef RUBATO_LEARNED_LOADER_HPP
+#define RUBATO_LEARNED_LOADER_HPP
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../core/result.hpp"
+#include "../encode/rlp_state.hpp"
+#include "../io/policy_card.hpp"
+#include "../io/safetensors.hpp"
+#include "../io/safetensors_writer.hpp"
+#include "../nn/dynamic_mlp.hpp"
+#include "../sync/any_policy.hpp"
+#include "q_policy.hpp"
+
+namespace rubato::inline RUBATO_ABI {
+
+namespace detail {
+
+/// What the hidden layers end with, as cards have it: "leaky_relu(0.01)", "tanh".
+[[nodiscard]] inline std::string to_text(const nn::activation& f) {
+  std::string text{nn::name(f.kind)};
+  if (f.kind != nn::activation_kind::leaky_relu) return text;
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), f.slope).ptr;
+  return text.append("(").append(digits.data(), end).append(")");
+}
+
+/// The activation that to_text() gives this text; nothing if there is none.
+[[nodiscard]] inline std::optional<nn::activation> activation_named(std::string_view text) {
+  using nn::activation_kind;
+  for (const auto kind : {activation_kind::identity, activation_kind::relu, activation_kind::tanh})
+    if (nn::name(kind) == text) return nn::activation{.kind = kind};
+  constexpr std::string_view leaky = "leaky_relu(";
+  if (!text.starts_with(leaky) || !text.ends_with(')')) return std::nullopt;
+  text.remove_prefix(leaky.size());
+  text.remove_suffix(1);
+  nn::activation f{.kind = activation_kind::leaky_relu};
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), f.slope);
+  if (read.ec != std::errc{} || read.ptr != text.data() + text.size() || nn::problem(f) != nullptr) return std::nullopt;
+  return f;
+}
+
+inline std::string layer_tensor(std::size_t layer, std::string_view part) {
+  return std::string{"policy/layer"}.append(std::to_string(layer)).append("/").append(part);
+}
+
+/// A network of a file whose card has been read, and so checked against the tensors.
+[[nodiscard]] inline result<nn::dynamic_mlp> read_network(const policy_card& card, const safetensors& file) {
+  const auto f = activation_named(card.activation);
+  if (!f)
+    return error{errc::wrong_kind, file.source() + ": policy card: found activation " + in_quotes(card.activation) +
+                                       ", expected identity, relu, tanh or leaky_relu(SLOPE)"};
+  const std::vector<std::size_t> widths(card.layers.begin(), card.layers.end());
+  auto network = nn::dynamic_mlp::make(widths, {.hidden = *f});
+  if (!network) return error{errc::wrong_kind, file.source() + ": policy card: layers: " + network.error().message};
+  for (std::size_t l = 0; l < network->layers().size(); ++l) {
+    const tensor& weight = *file.find(layer_tensor(l, "weight"));
+    const auto into = network->weight(l);
+    for (std::size_t o = 0; o < into.outputs; ++o)  // the file has a row per output, memory one per input
+      for (std::size_t i = 0; i < into.inputs; ++i) into(i, o) = weight.template at<float>(o * into.inputs + i);
+    static_cast<void>(file.find(layer_tensor(l, "bias"))->copy_to(network->bias(l)));
+  }
+  return network;
+}
+
+template <StateEncoder Encoder>
+[[nodiscard]] result<q_policy<Encoder, nn::dynamic_mlp>> read_q_policy(const policy_card& card, const safetensors& file,
+                                                                       const q_policy_options& options) {
+  const std::string source = file.source() + ": policy card";
+  const auto refused = [&](const std::string& found, const std::string& expected) {
+    return error{errc::wrong_kind, source + ": found " + found + ", expected " + expected};
+  };
+  if (const char* wrong = problem(options)) return error{errc::invalid_option, std::string{"q_policy: "} + wrong};
+  if (card.layers.empty()) return refused("the rule " + in_quotes(card.rule), "a learned policy, with layers");
+  if (card.kind != Encoder::kind)
+    return refused("kind " + in_quotes(card.kind), in_quotes(Encoder::kind));
+  if (error e = check_known(card, Encoder{}.features(), group_action_names, source); e.code != errc::ok) return e;
+  if (card.decision_period != "push")
+    return refused("decision_period " + in_quotes(card.decision_period), "\"push\"");
+  if (card.layers.back() != group_actions)
+    return refused("an output layer of " + std::to_string(card.layers.back()), "one of 3: hold, submitter, all");
+  auto network = read_network(card, file);
+  if (!network) return network.error();
+
+  normaliser<Encoder::dim> scale;
+  if (const tensor* mean = file.find("obs_norm/mean"); mean != nullptr) {
+    std::array<double, Encoder::dim> means{}, variances{};
+    static_cast<void>(mean->copy_to(std::span<double>{means}));
+    static_cast<void>(file.find("obs_norm/var")->copy_to(std::span<double>{variances}));
+    const tensor* count = file.find("obs_norm/count");
+    scale.assign(means, variances, count == nullptr ? 1 : (std::max)(count->at<std::uint64_t>(0), std::uint64_t{1}));
+  }
+  return q_policy<Encoder, nn::dynamic_mlp>{*std::move(network), options, {}, scale};
+}
+
+}  // namespace detail
+
+/// The policy in a file that save_q_policy, or anybody else, has written; of the encoder that is named.
+///
+///     auto policy = rubato::load_q_policy("rlp.safetensors");
+///     if (!policy) return complain(policy.error().message);
+///
+/// Errors  those of safetensors::load and read_policy_card (the file is damaged, or its tensors are not what its card
+///         says: size, type, NaN). wrong_kind, with the first difference, if card and build disagree: kind, a feature
+///         or its unit, an action, the decision period, an activation or layers that this build lacks. invalid_option
+///         for options. Nothing is loaded then.
+/// Cost    reads the file whole. Allocates.
+/// Tests   tests/learned/loader_test.cpp: RoundTripIsBitExact, TransposesWeights, RestoresTheNormaliser,
+///         SaysWhatDisagrees, RefusesNaN, RefusesAMissingFile, ActivationsAsText
+template <StateEncoder Encoder = rlp_state>
+[[nodiscard]] result<q_policy<Encoder, nn::dynamic_mlp>> load_q_policy(const std::string& path,
+                                                                       const q_policy_options& options = {}) {
+  const result<safetensors> file = safetensors::load(path);
+  if (!file) return file.error();
+  const result<policy_card> card = read_policy_card(*file);
+  if (!card) return card.error();
+  return detail::read_q_policy<Encoder>(*card, *file, options);
+}
+
+/// The same, with the encoder that the file's card names.
+/// Errors  also wrong_kind if no encoder of this build has that kind.
+/// Tests   tests/learned/loader_test.cpp: FindsTheEncoder, RefusesAnUnknownKind
+[[nodiscard]] inline result<any_policy> load_policy(const std::string& path, const q_policy_options& options = {}) {
+  const result<safetensors> file = safetensors::load(path);
+  if (!file) return file.error();
+  const result<policy_card> card = read_policy_card(*file);
+  if (!card) return card.error();
+  const auto with = [&]<class Encoder>(std::type_identity<Encoder>) -> result<any_policy> {
+    auto policy = detail::read_q_policy<Encoder>(*card, *file, options);
+    if (!policy) return policy.error();
+    return any_policy{*std::move(policy)};
+  };
+  if (card->kind == rlp_normalised_state::kind) return with(std::type_identity<rlp_normalised_state>{});
+  if (card->kind == rlp_state::kind) return with(std::type_identity<rlp_state>{});
+  return error{errc::wrong_kind, file->source() + ": policy card: found kind " + in_quotes(card->kind) +
+                                     ", expected rlp or rlp_normalised"};
+}
+
+/// A card with everything that the policy itself determines: version, kind, features, actions, decision period, layers
+/// and activation. The rest is as in `about`: reward, training, evaluation, licence, loss source.
+template <StateEncoder Encoder, class Network>
+[[nodiscard]] policy_card card_of(const q_policy<Encoder, Network>& policy, policy_card about) {
+  about.format = policy_card::current_format;
+  about.rubato = std::to_string(RUBATO_VERSION_MAJOR) + "." + std::to_string(RUBATO_VERSION_MINOR) + "." +
+                 std::to_string(RUBATO_VERSION_PATCH);
+  about.kind = std::string{Encoder::kind};
+  about.rule.clear();
+  about.features.clear();
+  for (const feature& each : policy.encoder().features()) about.features.push_back({each.name, each.unit});
+  about.actions.assign(group_action_names.begin(), group_action_names.end());
+  about.decision_period = "push";
+  about.layers.assign(1, static_cast<std::uint32_t>(policy.network().inputs()));
+  for (const nn::layer_shape& layer : policy.network().layers())
+    about.layers.push_back(static_cast<std::uint32_t>(layer.outputs));
+  about.activation = detail::to_text(policy.network().options().hidden);
+  return about;
+}
+
+/// Writes a policy with its card, complete or not at all; the number of bytes. The same policy and card give the same
+/// bytes, and load_q_policy gives the same policy back, bit for bit. Options are not saved: they are the user's.
+///
+/// Errors  invalid_option if the network ends with something else than the identity, or a number is not finite;
+///         those of to_json and safetensors_writer::save.
+/// Tests   tests/learned/loader_test.cpp: RoundTripIsBitExact, SameBytesTwice, RefusesToSave
+template <StateEncoder Encoder, class Network>
+result<std::uint64_t> save_q_policy(const std::string& path, const q_policy<Encoder, Network>& policy,
+                                    policy_card about = {}) {
+  const auto refused = [&](const std::string& found, const std::string& expected) {
+    return error{errc::invalid_option, path + ": not written: found " + found + ", expected " + expected};
+  };
+  const Network& network = policy.network();
+  if (network.options().output.kind != nn::activation_kind::identity)
+    return refused("an output layer with an activation", "none");
+  const auto numbers = network.parameters();
+  if (!std::ranges::all_of(numbers, [](float w) { return std::isfinite(w); }))
+    return refused("a weight that is not finite", "finite weights");
+  const result<std::string> json = to_json(card_of(policy, std::move(about)));
+  if (!json) return json.error();
+
+  safetensors_writer file;
+  file.metadata("rubato", *json);
+  std::vector<std::vector<float>> weights(network.layers().size());
+  for (std::size_t l = 0; l < weights.size(); ++l) {
+    const auto from = network.weight(l);
+    for (std::size_t o = 0; o < from.outputs; ++o)
+      for (std::size_t i = 0; i < from.inputs; ++i) weights[l].push_back(from(i, o));
+    file.add(detail::layer_tensor(l, "weight"), {from.outputs, from.inputs}, weights[l]);
+    file.add(detail::layer_tensor(l, "bias"), {from.outputs}, network.bias(l));
+  }
+  const auto& scale = policy.scale();
+  std::vector<double> variances;
+  const std::uint64_t count = scale.count();
+  if (count > 0) {
+    for (std::size_t i = 0; i < Encoder::dim; ++i) variances.push_back(scale.variance(i));
+    file.add("obs_norm/mean", {Encoder::dim}, scale.mean());
+    file.add("obs_norm/var", {Encoder::dim}, variances);
+    file.add("obs_norm/count", {}, std::span{&count, 1});
+  }
+  return file.save(path);
+}
+
+}  // namespace rubato::inline RUBATO_ABI
+
+#endif

@@ -1,0 +1,75 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <rubato/encode/action_set.hpp>
+
+#include "shown.hpp"
+
+namespace {
+
+using namespace rubato;
+using test::shown_cluster;
+
+constexpr std::uint32_t hold = bit_of(group_action::hold);
+constexpr std::uint32_t submitter = bit_of(group_action::submitter);
+constexpr std::uint32_t everybody = bit_of(group_action::all);
+constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
+
+TEST(ActionSet, HoldNeedsSomebodyBusy) {
+  shown_cluster cluster{3};
+  cluster.park(0);
+  EXPECT_EQ(legal_actions(cluster.view(1.0, 0)), hold | submitter);
+  cluster.park(1);
+  EXPECT_EQ(legal_actions(cluster.view(1.0, 1)), hold | submitter | everybody);
+  cluster.park(2);
+  EXPECT_EQ(legal_actions(cluster.view(1.0, 2)), submitter | everybody);
+}
+
+TEST(ActionSet, AllNeedsSomebodyElse) {
+  shown_cluster alone{1};
+  alone.park(0);
+  EXPECT_EQ(legal_actions(alone.view(1.0, 0)), submitter);
+}
+
+TEST(ActionSet, IllegalBecomesSubmitter) {
+  EXPECT_EQ(canonical(group_action::hold, submitter | everybody), group_action::submitter);
+  EXPECT_EQ(canonical(group_action::all, submitter | hold), group_action::submitter);
+  EXPECT_EQ(canonical(group_action::all, everybody | submitter), group_action::all);
+  EXPECT_EQ(canonical(static_cast<group_action>(9), 0xFFFFFFFF), group_action::submitter);
+}
+
+TEST(ActionSet, GreedyTakesTheHighestLegal) {
+  const std::array<float, 3> values{3, 2, 2};
+  EXPECT_EQ(greedy(values, hold | submitter | everybody), group_action::hold);
+  EXPECT_EQ(greedy(values, submitter | everybody), group_action::submitter) << "of equals the first";
+  EXPECT_EQ(greedy(std::array<float, 3>{-5, -7, -6}, submitter | everybody), group_action::all);
+}
+
+TEST(ActionSet, GreedySurvivesNaN) {
+  EXPECT_EQ(greedy(std::array{nan_value, nan_value, nan_value}, 7), group_action::submitter);
+  EXPECT_EQ(greedy(std::array{nan_value, -1.0F, -INFINITY}, 7), group_action::submitter);
+  EXPECT_EQ(greedy(std::array{nan_value, nan_value, -INFINITY}, 7), group_action::all);
+  EXPECT_EQ(greedy(std::array{-INFINITY, nan_value, nan_value}, 7), group_action::hold);
+}
+
+TEST(ActionSet, BetweenPushesSomebodyRuns) {
+  shown_cluster cluster{2};
+  const event death{.why = cause::death, .worker = 1};
+  const event join{.why = cause::join, .worker = 0};
+  EXPECT_EQ(between_pushes(cluster.view(1.0, no_worker), death, false).verb, release_verb::hold);
+  EXPECT_EQ(between_pushes(cluster.view(1.0, no_worker), death, true).verb, release_verb::all);
+  EXPECT_EQ(between_pushes(cluster.view(1.0, no_worker), join, false).verb, release_verb::only);
+  cluster.park(0);
+  cluster.leave(1);
+  EXPECT_EQ(between_pushes(cluster.view(1.0, no_worker), death, false).verb, release_verb::all);
+  EXPECT_EQ(between_pushes(cluster.view(1.0, no_worker), join, false).verb, release_verb::all);
+}
+
+TEST(ActionSet, Names) {
+  EXPECT_EQ(name(group_action::hold), "hold");
+  EXPECT_EQ(name(group_action::all), "all");
+  EXPECT_EQ(name(static_cast<group_action>(3)), "invalid");
+}
+
+}  // namespace

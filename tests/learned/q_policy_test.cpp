@@ -1,0 +1,171 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <rubato/encode/rlp_state.hpp>
+#include <rubato/learned/q_policy.hpp>
+#include <rubato/nn/mlp.hpp>
+#include <rubato/sync/any_policy.hpp>
+#include <rubato/sync/asp.hpp>
+#include <rubato/sync/bsp.hpp>
+#include <vector>
+
+#include "../support/cluster.hpp"
+#include "../support/metronome.hpp"
+#include "../support/some_network.hpp"
+
+namespace rubato {
+namespace {
+
+using test::cluster;
+using test::constant_network;
+using test::metronome;
+using test::random_network;
+using policy_type = q_policy<rlp_state, nn::dynamic_mlp>;
+using list = std::vector<std::uint32_t>;
+
+static_assert(SyncPolicy<policy_type> && StatefulPolicy<policy_type> && DescribedPolicy<policy_type>);
+static_assert(SyncPolicy<q_policy<rlp_normalised_state, nn::mlp<40, 64, 32, 3>>>);
+
+constexpr controller_options alone{.guard = {.enabled = false}};
+
+// Values of the three actions that follow one of the inputs.
+nn::dynamic_mlp follows(std::size_t input, const std::array<float, 3>& weights) {
+  nn::dynamic_mlp network = *nn::dynamic_mlp::make({40, 3});
+  for (std::size_t a = 0; a < 3; ++a) network.weight(0)(input, a) = weights[a];
+  return network;
+}
+
+TEST(QPolicy, TakesTheHighestValue) {
+  // The more stale a gradient, the better `all`; else the submitter: 0 for a staleness of 0 goes to the first, hold.
+  cluster<policy_type> c{policy_type{follows(3, {0, 1, -1})}, 3, alone};
+  EXPECT_EQ(c.running(), (list{0, 1, 2}));
+  c.push(0);
+  EXPECT_EQ(c.parked(), list{0}) << "staleness 0: all values are 0";
+  c.push(1);
+  EXPECT_EQ(c.parked(), list{0}) << "staleness 1: the submitter";
+  cluster<policy_type> d{policy_type{follows(3, {0, 1, 2})}, 3, alone};
+  d.push(0).push(1);
+  EXPECT_EQ(d.parked(), list{});
+}
+
+TEST(QPolicy, TiesGoToTheLowestIndex) {
+  cluster<policy_type> c{policy_type{constant_network({1, 1, 1})}, 3, alone};
+  c.push(0).push(1);
+  EXPECT_EQ(c.parked(), (list{0, 1})) << "hold";
+  c.push(2);
+  EXPECT_EQ(c.parked(), (list{0, 1})) << "hold is not legal, the submitter is next";
+}
+
+TEST(QPolicy, NeverHoldsTheLastOne) {
+  cluster<policy_type> c{policy_type{constant_network({9, 0, 1})}, 3, alone};
+  c.push(0).push(1).push(2);
+  EXPECT_EQ(c.running(), (list{0, 1, 2}));
+  c.push(0).push(1).die(2);
+  EXPECT_EQ(c.running(), (list{0, 1})) << "who was busy has gone";
+  c.push(0).leave(0);
+  EXPECT_EQ(c.running(), list{1});
+  c.push(1);
+  EXPECT_EQ(c.running(), list{1});
+}
+
+TEST(QPolicy, JoinersStartAtOnce) {
+  cluster<policy_type> c{policy_type{constant_network({9, 0, 1})}, 3, alone};
+  c.push(0).die(1).join(1);
+  EXPECT_EQ(c.running(), (list{1, 2}));
+  EXPECT_EQ(c.parked(), list{0});
+}
+
+TEST(QPolicy, StartsEverybodyOnASwitch) {
+  cluster<any_policy> c{bsp{}, 3, alone};
+  c.push(0).push(1);
+  c.switch_to(policy_type{constant_network({9, 0, 1})});
+  EXPECT_EQ(c.running(), (list{0, 1, 2}));
+}
+
+TEST(QPolicy, IdleLimit) {
+  // Only the submitter, ever; worker 0 was held by another rule, and would wait for good.
+  struct hold_once {
+    policy_type inner;
+    bool held = false;
+    [[nodiscard]] decision release(const cluster_view& view, const event& what) noexcept {
+      const decision d = inner.release(view, what);
+      if (what.why != cause::push || held) return d;
+      held = true;
+      return decision::hold();
+    }
+    void observe(const feedback& f) noexcept { inner.observe(f); }
+    void resize(std::uint32_t n) { inner.resize(n); }
+  };
+  for (const double limit : {std::numeric_limits<double>::infinity(), 5.0}) {
+    metronome<hold_once> run{{policy_type{constant_network({0, 1, -1}), {.max_idle = limit}}}, {1, 1.5, 2}, alone};
+    run.run(60);
+    EXPECT_TRUE(run.ok());
+    double woken = 0;
+    for (const test::beat& start : run.trace())
+      if (start.worker == 0 && start.time > 0 && woken == 0) woken = start.time;
+    if (limit < 10) {
+      EXPECT_EQ(run.control().policy().inner.forced(), 1U);
+      EXPECT_GT(woken, 1 + 5 * 1.5 - 1e-9) << "five steps of the median worker, or of the one that is behind";
+      EXPECT_LT(woken, 1 + 6 * 2.0);
+    } else {
+      EXPECT_EQ(run.control().policy().inner.forced(), 0U);
+      EXPECT_EQ(woken, 0.0);
+    }
+  }
+  EXPECT_EQ(problem(q_policy_options{}), nullptr);
+  EXPECT_NE(problem(q_policy_options{.max_idle = 0}), nullptr);
+  EXPECT_NE(problem(q_policy_options{.max_idle = std::nan("")}), nullptr);
+}
+
+TEST(QPolicy, SurvivesNaN) {
+  const float bad = std::numeric_limits<float>::quiet_NaN();
+  cluster<policy_type> c{policy_type{constant_network({bad, bad, bad})}, 2, alone};
+  c.push(0).push(0).push(1);
+  EXPECT_EQ(c.running(), (list{0, 1}));
+  EXPECT_EQ(c.control().policy().undecided(), 3U);
+}
+
+// With the values of its biases only, it is a rule.
+TEST(QPolicy, IsBspOrAspByItsBiases) {
+  const std::vector<double> times{1.0, 1.3, 2.0, 2.0, 3.7};
+  const auto trace = [&](auto policy) {
+    metronome<decltype(policy)> run{std::move(policy), times, alone};
+    EXPECT_TRUE(run.run(300).ok());
+    return run.trace();
+  };
+  EXPECT_EQ(trace(policy_type{constant_network({0, 1, 0})}), trace(asp{}));
+  EXPECT_EQ(trace(policy_type{constant_network({2, 0, 1})}), trace(bsp{bsp::sum}));
+}
+
+TEST(QPolicy, SavesItsState) {
+  const auto network = random_network(4);
+  cluster<policy_type> c{policy_type{network, {.max_idle = 3}}, 4, alone};
+  for (int n = 0; n < 30; ++n) c.push(c.running()[static_cast<std::size_t>(n) % c.running().size()], 3.0F);
+  archive out;
+  ASSERT_EQ(c.control().save(out), errc::ok);
+  EXPECT_EQ(peek_kind(out.bytes()), "rlp");
+  cluster<policy_type> other{policy_type{network, {.max_idle = 3}}, 0, {.capacity = 4, .guard = {.enabled = false}}};
+  archive in{out.bytes()};
+  ASSERT_EQ(other.control().load(in, [](worker_id who) { return std::optional{1000 + who.index}; }), errc::ok);
+  other.heard().ended.resize(2000);
+  other.at(30.0).poll();
+  EXPECT_EQ(other.running(), c.running()) << "whoever waited goes on waiting";
+  archive again;
+  ASSERT_EQ(other.control().save(again), errc::ok);
+}
+
+TEST(QPolicy, Describes) {
+  const description plain = policy_type{constant_network({0, 1, 0})}.describe();
+  EXPECT_EQ(plain.line, "rlp: a network of 40 inputs values hold, submitter, all");
+  EXPECT_TRUE(plain.json.starts_with(R"({"kind":"rlp","inputs":40,"max_idle":null,"weights":")")) << plain.json;
+  EXPECT_TRUE(plain.json.ends_with("\"}"));
+  EXPECT_NE(plain.json, (policy_type{constant_network({0, 2, 0})}.describe().json)) << "other weights";
+  EXPECT_NE((policy_type{constant_network({0, 1, 0}), {.max_idle = 4}}.describe().line.find("longer than 4")),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace rubato

@@ -4,6 +4,7 @@
 // Everything that an embedding host needs: core, sync, encode, networks as far as a policy needs them, learned and io.
 // Simulation has a header of its own: sim.hpp.
 #include "encode/action_set.hpp"
+#include "encode/cluster_state.hpp"
 #include "encode/normaliser.hpp"
 #include "encode/rlp_state.hpp"
 #include "io/atomic_file.hpp"

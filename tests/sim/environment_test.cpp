@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <rubato/encode/cluster_state.hpp>
 #include <rubato/encode/rlp_state.hpp>
 #include <rubato/learned/q_policy.hpp>
 #include <rubato/sim/quadratic.hpp>
@@ -25,8 +26,6 @@ namespace {
 using rubato::test::constant_network;
 using rubato::test::random_network;
 using rubato_test::synthetic_images;
-
-using learned = q_policy<rlp_normalised_state, nn::dynamic_mlp>;
 
 struct logged_objective_base {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> computed{};
@@ -74,19 +73,19 @@ episode_report drive(Task& task, const nn::dynamic_mlp& network, std::uint64_t s
   return report;
 }
 
-template <class Goal>
+template <class Encoder = rlp_normalised_state, class Goal>
 void expect_equal_runs(const cluster_options& machines, run_options run, logged<Goal>& one, logged<Goal>& other,
                        std::uint64_t networks = 4) {
   run.keep_curve = true;
-  environment<logged<Goal>, rlp_normalised_state> task{machines, run, one};
+  environment<logged<Goal>, Encoder> task{machines, run, one};
   std::uint64_t decisions = 0;
   for (std::uint64_t seed = 1; seed <= networks; ++seed) {
-    const nn::dynamic_mlp network = random_network(seed);
+    const nn::dynamic_mlp network = random_network(seed, Encoder::dim);
     one.computed.clear();
     other.computed.clear();
     const episode_report report = drive(task, network, seed);
     run.seed = seed;
-    const run_result whole = simulate(machines, run, learned{network}, other);
+    const run_result whole = simulate(machines, run, q_policy<Encoder, nn::dynamic_mlp>{network}, other);
     EXPECT_EQ(whole.overrides, 0U);
     expect_same(task.result(), whole);
     ASSERT_LE(one.computed.size(), other.computed.size());
@@ -128,6 +127,7 @@ TEST(Environment, EqualsSimulateWithFaults) {
   run.stop = stop_rule::workload;
   run.workload = 16 * 150;
   expect_equal_runs(machines, run, one, other);
+  expect_equal_runs<cluster_state>(machines, run, one, other);  // which follows each worker's steps
 }
 
 // Steps that end at the same time, a server for which gradients queue up, and probes that keep it busy.

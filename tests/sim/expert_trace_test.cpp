@@ -17,7 +17,7 @@
 namespace rubato::sim {
 namespace {
 
-const run_options to_the_target{.seed = 3,
+const run_options training{.seed = 3,
                                 .target_accuracy = 0.9,
                                 .max_time = 300,
                                 .evaluate_every = 5,
@@ -26,18 +26,18 @@ const run_options to_the_target{.seed = 3,
 TEST(ExpertTrace, ExpertsInTheirOwnWords) {
   quadratic goal;
   expert_trace trace;
-  const run_result asynchronous = record_expert<rlp_state>({.workers = 3}, to_the_target, asp{}, goal, trace);
+  const run_result asynchronous = record_expert<rlp_state>({.workers = 3}, training, asp{}, goal, trace);
   EXPECT_EQ(trace.actions, std::vector(asynchronous.pushes, group_action::submitter));
   EXPECT_EQ(trace.approximated, 0U);
 
-  const run_result barrier = record_expert<rlp_state>({.workers = 3}, to_the_target, bsp{bsp::sum}, goal, trace);
+  const run_result barrier = record_expert<rlp_state>({.workers = 3}, training, bsp{bsp::sum}, goal, trace);
   ASSERT_EQ(trace.size(), barrier.pushes);
   for (std::size_t i = 0; i < trace.size(); ++i)
     EXPECT_EQ(trace.actions[i], i % 3 == 2 ? group_action::all : group_action::hold) << i;
   EXPECT_EQ(trace.approximated, 0U);
 
   // One is twice as slow. The others wait for it once they are a step ahead.
-  static_cast<void>(record_expert<rlp_state>({.workers = 3, .step_time = {1, 1, 2.5}, .jitter = 0}, to_the_target,
+  static_cast<void>(record_expert<rlp_state>({.workers = 3, .step_time = {1, 1, 2.5}, .jitter = 0}, training,
                                              ssp{.staleness = 1}, goal, trace));
   using enum group_action;
   const std::vector<group_action> first(trace.actions.begin(), trace.actions.begin() + 5);
@@ -50,12 +50,12 @@ TEST(ExpertTrace, SameRunAsSimulate) {
   const cluster_options machines{.workers = 4, .cores = 2};
   for (const any_policy& expert : {any_policy{asp{}}, any_policy{bsp{bsp::sum}}, any_policy{ssp_rlp(2)}}) {
     expert_trace trace;
-    const run_result run = record_expert<rlp_state>(machines, to_the_target, expert, goal, trace);
-    EXPECT_EQ(run, simulate(machines, to_the_target, expert, other));
+    const run_result run = record_expert<rlp_state>(machines, training, expert, goal, trace);
+    EXPECT_EQ(run, simulate(machines, training, expert, other));
     ASSERT_EQ(trace.size(), run.pushes);
     ASSERT_EQ(trace.approximated, 0U);
-    environment<quadratic, rlp_state> task{machines, to_the_target, other};
-    std::span<const float> seen = task.reset(to_the_target.seed);
+    environment<quadratic, rlp_state> task{machines, training, other};
+    std::span<const float> seen = task.reset(training.seed);
     for (std::size_t i = 0; i < trace.size(); ++i) {
       ASSERT_TRUE(std::ranges::equal(seen, trace.observation(i))) << i;
       ASSERT_EQ(task.legal(), trace.legal[i]) << i;
@@ -71,7 +71,7 @@ TEST(ExpertTrace, SameRunAsSimulate) {
 TEST(ExpertTrace, TimeLeftCountsDown) {
   quadratic goal;
   expert_trace trace;
-  const run_result run = record_expert<rlp_state>({.workers = 3}, to_the_target, asp{}, goal, trace);
+  const run_result run = record_expert<rlp_state>({.workers = 3}, training, asp{}, goal, trace);
   ASSERT_TRUE(run.reached);
   ASSERT_EQ(trace.time_left.size(), trace.size());
   for (std::size_t i = 0; i < trace.size(); ++i) EXPECT_EQ(trace.time_left[i], run.time - trace.times[i]);
@@ -82,7 +82,7 @@ TEST(ExpertTrace, TimeLeftCountsDown) {
 TEST(ExpertTrace, UnreachedCountsFromMaxTime) {
   quadratic goal;
   expert_trace trace;
-  run_options run = to_the_target;
+  run_options run = training;
   run.max_time = 5.5;
   static_cast<void>(record_expert<rlp_state>({.workers = 3}, run, asp{}, goal, trace));
   EXPECT_EQ(trace.time_left.front(), 5.5 - trace.times.front());
@@ -103,7 +103,7 @@ struct one_of_many {
 TEST(ExpertTrace, CountsWhatIsApproximate) {
   quadratic goal;
   expert_trace trace;
-  static_cast<void>(record_expert<rlp_state>({.workers = 4}, to_the_target, one_of_many{}, goal, trace));
+  static_cast<void>(record_expert<rlp_state>({.workers = 4}, training, one_of_many{}, goal, trace));
   EXPECT_GT(trace.approximated, 5U);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <ostream>
+#include <rubato/encode/cluster_state.hpp>
 #include <rubato/encode/rlp_state.hpp>
 #include <rubato/learned/q_policy.hpp>
 #include <rubato/sync/any_policy.hpp>
@@ -55,7 +56,8 @@ template <StateEncoder Encoder>
           {"rebasing_ssp", breathing_ssp{}},
           {"weighing", weighing{}},
           {"rlp", unlearned<rlp_state>(2)},
-          {"rlp_normalised", unlearned<rlp_normalised_state>(3, 2.0)}};
+          {"rlp_normalised", unlearned<rlp_normalised_state>(3, 2.0)},
+          {"cluster", unlearned<cluster_state>(5)}};
 }
 
 [[nodiscard]] inline std::vector<any_policy> policies_of(const std::vector<named_policy>& named) {

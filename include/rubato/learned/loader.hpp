@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "../core/result.hpp"
+#include "../encode/cluster_state.hpp"
 #include "../encode/rlp_state.hpp"
 #include "../io/policy_card.hpp"
 #include "../io/safetensors.hpp"
@@ -103,7 +104,7 @@ template <StateEncoder Encoder>
     const tensor* count = file.find("obs_norm/count");
     scale.assign(means, variances, count == nullptr ? 1 : (std::max)(count->at<std::uint64_t>(0), std::uint64_t{1}));
   }
-  return q_policy<Encoder, nn::dynamic_mlp>{*std::move(network), options, {}, scale};
+  return q_policy<Encoder, nn::dynamic_mlp>{*network, options, {}, scale};
 }
 
 }  // namespace detail
@@ -145,8 +146,9 @@ template <StateEncoder Encoder = rlp_state>
   };
   if (card->kind == rlp_normalised_state::kind) return with(std::type_identity<rlp_normalised_state>{});
   if (card->kind == rlp_state::kind) return with(std::type_identity<rlp_state>{});
+  if (card->kind == cluster_state::kind) return with(std::type_identity<cluster_state>{});
   return error{errc::wrong_kind, file->source() + ": policy card: found kind " + in_quotes(card->kind) +
-                                     ", expected rlp or rlp_normalised"};
+                                     ", expected rlp, rlp_normalised or cluster"};
 }
 
 /// A card with everything that the policy itself determines: version, kind, features, actions, decision period, layers

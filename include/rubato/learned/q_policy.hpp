@@ -55,9 +55,9 @@ class q_policy {
   using network_type = Network;
 
   /// Precondition: the network has Encoder::dim inputs and three outputs; problem(options) == nullptr.
-  explicit q_policy(Network network, const q_policy_options& options = {}, Encoder encoder = {},
+  explicit q_policy(const Network& network, const q_policy_options& options = {}, Encoder encoder = {},
                     const normaliser<Encoder::dim>& scale = {})
-      : network_{std::move(network)}, options_{options}, encoder_{std::move(encoder)}, scale_{scale} {
+      : network_{network}, options_{options}, encoder_{std::move(encoder)}, scale_{scale} {
     RUBATO_ASSERT(problem(options) == nullptr, "q_policy: bad options");
     if constexpr (requires { network_.inputs(); })
       RUBATO_ASSERT(network_.inputs() == Encoder::dim && network_.outputs() == group_actions,

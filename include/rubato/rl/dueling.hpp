@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <span>
 
+#include "../nn/activation.hpp"
 #include "../nn/concepts.hpp"
 #include "../nn/kernels/pinned.hpp"
 

@@ -20,7 +20,7 @@ namespace rubato::inline RUBATO_ABI::rl {
 ///
 /// Cost    set() and find(): O(log size); total(): O(1). Memory for twice the next power of two, allocated by the
 ///         constructor.
-/// Tests   tests/rl/prioritised_replay_test.cpp: SumTreeFindsByCumulativeSum, SumTreeMatchesPlainSums
+/// Tests   tests/rl/prioritised_replay_test.cpp: FindsByCumulativeSum, MatchesPlainSums
 class sum_tree {
  public:
   explicit sum_tree(std::size_t size) : size_{size}, leaves_{std::bit_ceil(size)}, node_(2 * leaves_) {}
@@ -73,7 +73,7 @@ struct priority_options {
 /// Learn from slot i with weight (N P(i))^-beta, over the largest weight of the batch.
 /// Thread  not thread-safe. Allocates at construction, later only in state() when it saves.
 /// Tests   tests/rl/prioritised_replay_test.cpp: SamplesInProportion, WeightsByHand, NewItemsGetTheLargestPriority,
-///         StateRoundTrip
+///         BetaGrowsToItsEnd, StateRoundTrip
 /// Source  Schaul et al., "Prioritized Experience Replay", ICLR 2016, §3.3, §3.4 and algorithm 1
 class priorities {
  public:

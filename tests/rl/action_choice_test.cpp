@@ -29,7 +29,7 @@ TEST(ActionChoice, RandomIsUniformOverTheLegal) {
   random_sequence random{1};
   for (int i = 0; i < 9000; ++i) ++counts.at(random_action(4, 0b1011, random));
   EXPECT_EQ(counts[2], 0);
-  for (const std::size_t a : {0, 1, 3}) EXPECT_NEAR(counts[a], 3000, 200);
+  for (const std::size_t a : {0U, 1U, 3U}) EXPECT_NEAR(counts[a], 3000, 200);
   EXPECT_LT(random_action(32, all_legal, random), 32u);
 }
 

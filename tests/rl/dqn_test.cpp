@@ -40,8 +40,14 @@ struct row {
   std::uint32_t next_legal = all_legal;
 
   operator transition() const {
-    return {.observation = observation, .action = action, .reward = reward, .elapsed = elapsed, .next = next,
-            .next_legal = next_legal, .terminated = terminated, .truncated = false};
+    return {.observation = observation,
+            .action = action,
+            .reward = reward,
+            .elapsed = elapsed,
+            .next = next,
+            .next_legal = next_legal,
+            .terminated = terminated,
+            .truncated = false};
   }
 };
 
@@ -64,8 +70,8 @@ TEST(Dqn, PaperUpdateByHand) {
   EXPECT_EQ(parameters(agent.target()), parameters(two_lines())) << "copied in the fifth iteration";
 }
 
-// gamma 0.5 over 2 time units: target -1 + 0.25 * 1 = -0.75, error 2.75, beyond Huber's delta: slope 1, loss 2.25. Adam's
-// first step moves each parameter by the learning rate; the target network follows by 0.005 of that.
+// gamma 0.5 over 2 time units: target -1 + 0.25 * 1 = -0.75, error 2.75, beyond Huber's delta: slope 1, loss 2.25.
+// Adam's first step moves each parameter by the learning rate; the target network follows by 0.005 of that.
 TEST(Dqn, RobustUpdateByHand) {
   dqn_options options = small(dqn_options::robust(), 1);
   options.gamma = 0.5;
@@ -243,8 +249,12 @@ void live(dqn<>& agent, std::uint64_t from, std::uint64_t to) {
   for (std::uint64_t i = from; i < to; ++i) {
     random_sequence random{9, 0, i << 20};
     const std::array<float, 2> here{static_cast<float>(random.normal()), 1}, there{static_cast<float>(i % 5), 0};
-    agent.record({.observation = here, .action = agent.act(here, all_legal, random), .reward = here[0],
-                  .elapsed = 0.5 + random.uniform(), .next = there, .terminated = i % 11 == 0,
+    agent.record({.observation = here,
+                  .action = agent.act(here, all_legal, random),
+                  .reward = here[0],
+                  .elapsed = 0.5 + random.uniform(),
+                  .next = there,
+                  .terminated = i % 11 == 0,
                   .truncated = i % 17 == 0});
     agent.update(random);
   }

@@ -45,7 +45,8 @@ TEST(KnownTasks, RobustDqnLearnsCartPole) {
   dqn_options options = dqn_options::robust();
   options.epsilon.steps = 3000;
   options.batch = 32;
-  trainer<test::cart_pole, dqn<>> training{task, *dqn<>::make(test::drawn({4, 32, 32, 2}, 1), options),
+  trainer<test::cart_pole, dqn<>> training{task,
+                                           *dqn<>::make(test::drawn({4, 32, 32, 2}, 1), options),
                                            {.seed = 1, .evaluate_every = 1000, .evaluation_episodes = 10}};
   ASSERT_TRUE(training.run({.steps = 15'000}, {.evaluated = [](const evaluation& e) { return e.mean < 195; }}));
   EXPECT_GE(training.best_mean(), 195) << "195 of 200 is where CartPole-v0 counts as solved";

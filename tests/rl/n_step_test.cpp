@@ -27,8 +27,14 @@ struct recorder {
   }
   void push(float number, float reward, double factor, bool terminated = false, bool truncated = false) {
     const std::array<float, 1> here{number}, there{number + 1};
-    window.push({.observation = here, .action = 0, .reward = reward, .elapsed = 1, .next = there,
-                 .next_legal = all_legal, .terminated = terminated, .truncated = truncated},
+    window.push({.observation = here,
+                 .action = 0,
+                 .reward = reward,
+                 .elapsed = 1,
+                 .next = there,
+                 .next_legal = all_legal,
+                 .terminated = terminated,
+                 .truncated = truncated},
                 factor, sink());
   }
 };

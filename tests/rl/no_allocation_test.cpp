@@ -52,7 +52,10 @@ void expect_no_allocation(dqn_options options) {
   for (std::uint64_t i = 0; i < 200; ++i) {
     random_sequence random = sequence_for(1, purpose::exploration, i);
     const std::array<float, 4> here{static_cast<float>(random.uniform()), 1, 2, 3};
-    agent.record({.observation = here, .action = agent.act(here, all_legal, random), .reward = 1, .next = here,
+    agent.record({.observation = here,
+                  .action = agent.act(here, all_legal, random),
+                  .reward = 1,
+                  .next = here,
                   .terminated = i % 20 == 19});
     agent.update(random);
   }

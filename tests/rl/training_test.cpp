@@ -57,8 +57,12 @@ class Training : public testing::Test {
 
   [[nodiscard]] std::string at(const char* name) const { return (folder / name).string(); }
   [[nodiscard]] training_options options(const char* file) const {
-    return {.seed = 3, .task = "corridor", .evaluate_every = 100, .evaluation_episodes = 3,
-            .checkpoint = file == nullptr ? std::string{} : at(file), .checkpoint_every = 4};
+    return {.seed = 3,
+            .task = "corridor",
+            .evaluate_every = 100,
+            .evaluation_episodes = 3,
+            .checkpoint = file == nullptr ? std::string{} : at(file),
+            .checkpoint_every = 4};
   }
   [[nodiscard]] static std::string content(const fs::path& path) {
     std::ifstream file{path, std::ios::binary};
@@ -87,10 +91,10 @@ TEST_F(Training, ResumesBitForBit) {
     std::vector<episode_report> reports;
     training whole{task, agent_of(how), options("whole")};
     ASSERT_TRUE(whole.run({.episodes = 24}, {.episode = [&](const episode_report& r) {
-      reports.push_back(r);
-      return true;
-    }}));
-    for (const std::uint64_t stop : {1, 4, 7, 23}) {
+                            reports.push_back(r);
+                            return true;
+                          }}));
+    for (const std::uint64_t stop : {1U, 4U, 7U, 23U}) {
       training first{task, agent_of(how), options("part")};
       ASSERT_TRUE(first.run({.episodes = stop}));
       training second{task, agent_of(how), options("part")};
@@ -98,9 +102,9 @@ TEST_F(Training, ResumesBitForBit) {
       EXPECT_EQ(second.episodes(), stop);
       std::vector<episode_report> rest;
       ASSERT_TRUE(second.run({.episodes = 24}, {.episode = [&](const episode_report& r) {
-        rest.push_back(r);
-        return true;
-      }}));
+                               rest.push_back(r);
+                               return true;
+                             }}));
       EXPECT_TRUE(std::equal(rest.begin(), rest.end(), reports.begin() + static_cast<std::ptrdiff_t>(stop)));
       EXPECT_EQ(content(at("part")), content(at("whole"))) << stop;
       EXPECT_EQ(parameters(second.best()), parameters(whole.best()));
@@ -175,9 +179,9 @@ TEST_F(Training, KeepsTheBest) {
   training t{task, plain_agent(), options(nullptr)};
   std::vector<std::pair<double, std::vector<float>>> seen;
   ASSERT_TRUE(t.run({.steps = 2000}, {.evaluated = [&](const evaluation& e) {
-    seen.emplace_back(e.mean, parameters(t.agent().policy()));
-    return true;
-  }}));
+                      seen.emplace_back(e.mean, parameters(t.agent().policy()));
+                      return true;
+                    }}));
   ASSERT_EQ(seen.size(), t.evaluations().size());
   const auto best = std::ranges::max_element(seen, {}, [](const auto& s) { return s.first; });
   EXPECT_EQ(t.best_mean(), best->first);

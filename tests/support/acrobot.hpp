@@ -39,8 +39,7 @@ class acrobot {
     const point k2 = slope(along(state_, k1, interval / 2), torque);
     const point k3 = slope(along(state_, k2, interval / 2), torque);
     const point k4 = slope(along(state_, k3, interval), torque);
-    for (std::size_t i = 0; i < state_.size(); ++i)
-      state_[i] += interval / 6 * (k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i]);
+    for (std::size_t i = 0; i < state_.size(); ++i) state_[i] += interval / 6 * (k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i]);
     state_[0] = wrapped(state_[0]);
     state_[1] = wrapped(state_[1]);
     state_[2] = std::clamp(state_[2], -4 * std::numbers::pi, 4 * std::numbers::pi);
@@ -72,7 +71,8 @@ class acrobot {
     const double d2 = 0.25 + 0.5 * std::cos(second) + 1;
     const double phi2 = 0.5 * gravity * std::cos(first + second - half_pi);
     const double phi1 = -0.5 * second_speed * second_speed * std::sin(second) -
-                        second_speed * first_speed * std::sin(second) + 1.5 * gravity * std::cos(first - half_pi) + phi2;
+                        second_speed * first_speed * std::sin(second) + 1.5 * gravity * std::cos(first - half_pi) +
+                        phi2;
     const double second_push = (torque + d2 / d1 * phi1 - 0.5 * first_speed * first_speed * std::sin(second) - phi2) /
                                (0.25 + 1 - d2 * d2 / d1);
     const double first_push = -(d2 * second_push + phi1) / d1;

@@ -37,8 +37,8 @@ class cart_pole {
     const double push = action == 1 ? force : -force;
     const double sine = std::sin(angle), cosine = std::cos(angle);
     const double common = (push + pole * half_length * turning * turning * sine) / total;
-    const double angular = (gravity * sine - cosine * common) /
-                           (half_length * (4.0 / 3.0 - pole * cosine * cosine / total));
+    const double angular =
+        (gravity * sine - cosine * common) / (half_length * (4.0 / 3.0 - pole * cosine * cosine / total));
     const double linear = common - pole * half_length * angular * cosine / total;
     x += interval * speed;
     speed += interval * linear;

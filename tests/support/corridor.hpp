@@ -10,9 +10,9 @@
 
 namespace rubato::test {
 
-/// Six places in a row, from the first to the last: 0 goes back, 1 goes on, 2 stays. Steps take between 0.5 and 1.5 time
-/// units, and cost what they take; staying is illegal at the first place, where asking for it goes on. Small enough
-/// for tests of bits, with everything in it that the concept has.
+/// Six places in a row, from the first to the last: 0 goes back, 1 goes on, 2 stays. Steps take between 0.5 and 1.5
+/// time units, and cost what they take; staying is illegal at the first place, where asking for it goes on. Small
+/// enough for tests of bits, with everything in it that the concept has.
 class corridor {
  public:
   static constexpr std::size_t observation_size() { return 2; }

@@ -198,14 +198,16 @@ class dqn {
 
   [[nodiscard]] static optimiser made(const dqn_options& options, std::size_t parameters) {
     if (options.optimiser == optimiser_kind::sgd)
-      return optimiser{std::in_place_type<nn::sgd>, parameters, nn::sgd_options{.learning_rate = options.learning_rate}};
-    return optimiser{std::in_place_type<nn::adam>, parameters, nn::adam_options{.learning_rate = options.learning_rate}};
+      return optimiser{std::in_place_type<nn::sgd>, parameters,
+                       nn::sgd_options{.learning_rate = options.learning_rate}};
+    return optimiser{std::in_place_type<nn::adam>, parameters,
+                     nn::adam_options{.learning_rate = options.learning_rate}};
   }
 
   [[nodiscard]] bool sound(const transition& step) const noexcept {
     constexpr auto finite = [](float x) { return std::isfinite(x); };
-    return std::isfinite(step.reward) && std::isfinite(step.elapsed) && step.elapsed >= 0 &&
-           step.action < actions() && std::all_of(step.observation.begin(), step.observation.end(), finite) &&
+    return std::isfinite(step.reward) && std::isfinite(step.elapsed) && step.elapsed >= 0 && step.action < actions() &&
+           std::all_of(step.observation.begin(), step.observation.end(), finite) &&
            std::all_of(step.next.begin(), step.next.end(), finite);
   }
 
@@ -224,9 +226,14 @@ class dqn {
 
   void gather(random_sequence& random) noexcept {
     switch (options_.sample) {
-      case sampling::distinct: replay_.sample_distinct(random, slots_); break;
-      case sampling::prioritised: priorities_->sample(replay_.size(), random, slots_, weights_); break;
-      default: replay_.sample(random, slots_);
+      case sampling::distinct:
+        replay_.sample_distinct(random, slots_);
+        break;
+      case sampling::prioritised:
+        priorities_->sample(replay_.size(), random, slots_, weights_);
+        break;
+      default:
+        replay_.sample(random, slots_);
     }
     const std::size_t width = online_.inputs();
     for (std::size_t i = 0; i < slots_.size(); ++i) {
@@ -283,7 +290,7 @@ class dqn {
       values_of(outputs.subspan(i * width, width), values);
       const float value = values[action];
       const nn::loss_term<float> term = options_.loss == td_loss::squared ? nn::squared_error(value, targets_[i])
-                                                                         : nn::huber(value, targets_[i], delta);
+                                                                          : nn::huber(value, targets_[i], delta);
       const float weight = share * weights_[i];
       loss += weight * term.value;
       targets_[i] -= value;  // from here on, the error
@@ -308,8 +315,7 @@ class dqn {
     if (auto* plain = std::get_if<nn::sgd>(&optimiser_)) plain->step(online_.parameters(), gradients_);
     if (auto* adaptive = std::get_if<nn::adam>(&optimiser_)) adaptive->step(online_.parameters(), gradients_);
     if (priorities_) {
-      for (std::size_t i = 0; i < slots_.size(); ++i)
-        priorities_->learned(slots_[i], static_cast<double>(targets_[i]));
+      for (std::size_t i = 0; i < slots_.size(); ++i) priorities_->learned(slots_[i], static_cast<double>(targets_[i]));
       priorities_->updated();
     }
     ++counters_.updates;

@@ -65,7 +65,7 @@ struct dqn_options {
   std::size_t learn_after = 1'000;  ///< experiences before the first update; at least `batch`
   std::uint32_t update_every = 1;   ///< calls of update() for each gradient step
   sampling sample = sampling::uniform;
-  priority_options priority{};  ///< prioritised
+  priority_options priority{};      ///< prioritised
   std::uint32_t target_period = 1;  ///< calls of update() after which the target network moves ...
   double target_rate = 0.005;       ///< ... by this share of the difference, in (0, 1]; 1: a copy
   td_loss loss = td_loss::huber;
@@ -135,7 +135,8 @@ namespace detail {
 
 // "name=value", the number so that it reads back as the same.
 template <class T>
-requires std::is_arithmetic_v<T> [[nodiscard]] std::string setting(std::string_view name, T value) {
+requires std::is_arithmetic_v<T>
+[[nodiscard]] std::string setting(std::string_view name, T value) {
   std::array<char, 40> text{};
   std::to_chars_result end{};
   if constexpr (std::same_as<T, bool>)
@@ -148,9 +149,8 @@ requires std::is_arithmetic_v<T> [[nodiscard]] std::string setting(std::string_v
   return line;
 }
 template <class T>
-requires std::is_enum_v<T> [[nodiscard]] std::string setting(std::string_view name, T value) {
-  return setting(name, static_cast<int>(value));
-}
+requires std::is_enum_v<T>
+[[nodiscard]] std::string setting(std::string_view name, T value) { return setting(name, static_cast<int>(value)); }
 
 }  // namespace detail
 

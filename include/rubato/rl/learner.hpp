@@ -46,14 +46,20 @@ struct update_stats {
 /// Tests   tests/rl/concepts_test.cpp: DqnIsALearner, WhatIsNoLearner
 template <class L>
 concept Learner = std::copyable<L> && std::copyable<typename L::network> &&
-                  requires(L& learner, const L& fixed, std::span<const float> observation, std::uint32_t legal,
-                           random_sequence& random, const transition& step, archive& bytes) {
-  { learner.act(observation, legal, random) } noexcept -> std::same_as<std::uint32_t>;
-  { fixed.greedy(observation, legal) } noexcept -> std::same_as<std::uint32_t>;
-  { learner.record(step) } noexcept -> std::same_as<void>;
-  { learner.update(random) } noexcept -> std::same_as<update_stats>;
-  { fixed.updates_at_reset() } noexcept -> std::same_as<bool>;
-  { fixed.policy() } noexcept -> std::same_as<const typename L::network&>;
+    requires(L& learner, const L& fixed, std::span<const float> observation, std::uint32_t legal,
+             random_sequence& random, const transition& step, archive& bytes) {
+  { learner.act(observation, legal, random) }
+  noexcept->std::same_as<std::uint32_t>;
+  { fixed.greedy(observation, legal) }
+  noexcept->std::same_as<std::uint32_t>;
+  { learner.record(step) }
+  noexcept->std::same_as<void>;
+  { learner.update(random) }
+  noexcept->std::same_as<update_stats>;
+  { fixed.updates_at_reset() }
+  noexcept->std::same_as<bool>;
+  { fixed.policy() }
+  noexcept->std::same_as<const typename L::network&>;
   { fixed.configuration() } -> std::same_as<std::vector<std::string>>;
   learner.state(bytes);
 };

@@ -50,7 +50,10 @@ class n_step_window {
  public:
   /// Preconditions: both at least 1.
   n_step_window(std::size_t steps, std::size_t observation_size)
-      : width_{observation_size}, observations_(steps * observation_size), actions_(steps), steps_(steps),
+      : width_{observation_size},
+        observations_(steps * observation_size),
+        actions_(steps),
+        steps_(steps),
         next_(observation_size) {
     RUBATO_ASSERT(steps > 0 && observation_size > 0, "n_step_window: bad size");
   }

@@ -59,11 +59,11 @@ class sum_tree {
 };
 
 struct priority_options {
-  double alpha = 0.6;         ///< exponent of the priority, >= 0; 0: uniform
-  double beta = 0.4;          ///< exponent of the importance weights at first, in [0, 1]
-  double final_beta = 1;      ///< and after `beta_updates`
+  double alpha = 0.6;     ///< exponent of the priority, >= 0; 0: uniform
+  double beta = 0.4;      ///< exponent of the importance weights at first, in [0, 1]
+  double final_beta = 1;  ///< and after `beta_updates`
   std::uint64_t beta_updates = 100'000;
-  double smallest = 1e-6;     ///< added to every error, > 0
+  double smallest = 1e-6;  ///< added to every error, > 0
 };
 
 /// Which slots of a replay buffer to learn from: slot i with probability p_i^alpha / sum p^alpha, where p_i is the

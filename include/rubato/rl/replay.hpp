@@ -37,8 +37,13 @@ class replay_buffer {
  public:
   /// Preconditions: both at least 1, capacity below 2^32.
   replay_buffer(std::size_t capacity, std::size_t observation_size)
-      : width_{observation_size}, observations_(capacity * observation_size), next_(capacity * observation_size),
-        actions_(capacity), rewards_(capacity), discounts_(capacity), legal_(capacity) {
+      : width_{observation_size},
+        observations_(capacity * observation_size),
+        next_(capacity * observation_size),
+        actions_(capacity),
+        rewards_(capacity),
+        discounts_(capacity),
+        legal_(capacity) {
     RUBATO_ASSERT(capacity > 0 && capacity < 0xFFFFFFFF && observation_size > 0, "replay_buffer: bad size");
   }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What takes too long for run.sh: the property tests with many more random schedules, optimised and under the sanitizers,
-# and the lab under the sanitizers. Results to standard output.
+# the lab under the sanitizers, and the robust DQN on CartPole, ten seeds. Results to standard output.
 # usage: long.sh [SCALE]      SCALE: how many times the usual number of schedules (20)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -23,3 +23,6 @@ run release test_properties
 run asan test_properties
 run asan test_sim
 run asan test_examples
+cmake --build --preset release --target classic_control >build/logs/long.log 2>&1 || { tail -n 80 build/logs/long.log; exit 1; }
+printf '== release classic_control\n'
+build/release/bin/classic_control cartpole 1 10 build/logs/cartpole.csv

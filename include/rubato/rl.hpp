@@ -1,0 +1,12 @@
+#ifndef RUBATO_RL_HPP
+#define RUBATO_RL_HPP
+
+// Learning to act: for those who train policies. Embedding hosts need rubato.hpp only.
+#include "nn/initialiser.hpp"
+#include "rl/dqn.hpp"
+#include "rl/evaluation.hpp"
+#include "rl/pretrain.hpp"
+#include "rl/trace.hpp"
+#include "rl/training.hpp"
+
+#endif

@@ -1,0 +1,45 @@
+#ifndef RUBATO_RL_ACTION_CHOICE_HPP
+#define RUBATO_RL_ACTION_CHOICE_HPP
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "../core/rng.hpp"
+#include "environment.hpp"
+
+namespace rubato::inline RUBATO_ABI::rl {
+
+/// The legal actions among the first `actions`; all of them if none is legal.
+[[nodiscard]] constexpr std::uint32_t legal_among(std::size_t actions, std::uint32_t legal) noexcept {
+  const std::uint32_t existing = actions >= max_actions ? all_legal : (std::uint32_t{1} << actions) - 1;
+  return (legal & existing) != 0 ? legal & existing : existing;
+}
+
+/// The legal action with the largest value: the first of equals; NaN counts as less than every number.
+/// Tests   tests/rl/action_choice_test.cpp: BestIsTheFirstOfEquals, NanIsNeverPreferred, IllegalIsNeverChosen
+[[nodiscard]] inline std::uint32_t best_action(std::span<const float> values, std::uint32_t legal) noexcept {
+  std::uint32_t rest = legal_among(values.size(), legal);
+  auto best = static_cast<std::uint32_t>(std::countr_zero(rest));
+  for (rest &= rest - 1; rest != 0; rest &= rest - 1) {
+    const auto a = static_cast<std::uint32_t>(std::countr_zero(rest));
+    if (values[a] > values[best] || (std::isnan(values[best]) && !std::isnan(values[a]))) best = a;
+  }
+  return best;
+}
+
+/// One of the legal actions, all equally likely.
+/// Tests   tests/rl/action_choice_test.cpp: RandomIsUniformOverTheLegal
+[[nodiscard]] inline std::uint32_t random_action(std::size_t actions, std::uint32_t legal,
+                                                 random_sequence& random) noexcept {
+  std::uint32_t rest = legal_among(actions, legal);
+  for (std::uint64_t skip = random.below(static_cast<std::uint64_t>(std::popcount(rest))); skip > 0; --skip)
+    rest &= rest - 1;
+  return static_cast<std::uint32_t>(std::countr_zero(rest));
+}
+
+}  // namespace rubato::inline RUBATO_ABI::rl
+
+#endif

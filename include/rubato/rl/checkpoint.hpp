@@ -1,0 +1,115 @@
+#ifndef RUBATO_RL_CHECKPOINT_HPP
+#define RUBATO_RL_CHECKPOINT_HPP
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "../core/archive.hpp"
+#include "../core/result.hpp"
+#include "../io/atomic_file.hpp"
+
+namespace rubato::inline RUBATO_ABI::rl {
+
+/// Files that hold a training between two episodes: the configuration it belongs to, its state, and a checksum.
+///
+/// Tests   tests/rl/training_test.cpp: AnotherConfigurationIsRefused, DamagedCheckpointsAreRefused,
+///         MissingCheckpointIsAnIoError
+namespace detail {
+
+inline constexpr std::string_view checkpoint_kind = "rubato.training";
+inline constexpr std::uint32_t checkpoint_version = 1;
+
+/// Writes what `state(archive&)` saves under this configuration, whole or not at all.
+template <class State>
+[[nodiscard]] result<std::uint64_t> write_checkpoint(const std::string& path, std::vector<std::string> configuration,
+                                                     State&& state) {
+  archive out;
+  std::string kind{checkpoint_kind};
+  std::uint32_t version = checkpoint_version;
+  auto lines = static_cast<std::uint32_t>(configuration.size());
+  out.text(kind);
+  out(version, lines);
+  for (std::string& line : configuration) out.text(line);
+  state(out);
+  out.seal();
+  return write_file(path, {reinterpret_cast<const char*>(out.bytes().data()), out.bytes().size()});
+}
+
+[[nodiscard]] inline result<std::vector<std::byte>> read_all(const std::string& path) {
+  const auto failure = [&](int code) {
+    return error{errc::io, "cannot read " + path + ": " + std::generic_category().message(code)};
+  };
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return failure(errno);
+  std::vector<std::byte> bytes;
+  std::size_t size = 0;
+  int problem = 0;
+  struct stat about {};
+  if (::fstat(descriptor, &about) != 0)
+    problem = errno;
+  else if (!S_ISREG(about.st_mode))
+    problem = EINVAL;
+  else
+    bytes.resize(static_cast<std::size_t>(about.st_size));
+  while (problem == 0 && size < bytes.size()) {
+    const auto count = ::read(descriptor, bytes.data() + size, bytes.size() - size);
+    if (count == 0) break;
+    if (count > 0)
+      size += static_cast<std::size_t>(count);
+    else if (errno != EINTR)
+      problem = errno;
+  }
+  ::close(descriptor);
+  if (problem != 0) return failure(problem);
+  bytes.resize(size);
+  return bytes;
+}
+
+/// Loads what write_checkpoint() wrote under the same configuration, by calling state(archive&).
+/// Errors  io; corrupt: not what was written; wrong_kind: no checkpoint, or one of another version or configuration,
+///         naming the first setting that differs.
+template <class State>
+[[nodiscard]] error read_checkpoint(const std::string& path, const std::vector<std::string>& configuration,
+                                    State&& state) {
+  const result<std::vector<std::byte>> bytes = read_all(path);
+  if (!bytes) return bytes.error();
+  if (peek_kind(*bytes) != checkpoint_kind) return {errc::wrong_kind, path + ": not a training checkpoint"};
+
+  archive in{*bytes};
+  if (!in.unseal()) return {errc::corrupt, path + ": the checksum does not match; the file is damaged"};
+  std::string kind;
+  std::uint32_t version = 0, lines = 0;
+  in.text(kind);
+  in(version, lines);
+  if (version != checkpoint_version)
+    return {errc::wrong_kind, path + ": checkpoint version " + std::to_string(version) + ", expected " +
+                                  std::to_string(checkpoint_version)};
+  for (std::uint32_t i = 0; i < lines && in.ok(); ++i) {
+    std::string line;
+    in.text(line);
+    const std::string expected = i < configuration.size() ? configuration[i] : "nothing more";
+    if (in.ok() && line != expected)
+      return {errc::wrong_kind, path + ": trained with " + line + ", expected " + expected};
+  }
+  if (in.ok() && lines < configuration.size())
+    return {errc::wrong_kind, path + ": trained without " + configuration[lines]};
+  state(in);
+  if (!in.finished()) return {errc::corrupt, path + ": the content does not fit its configuration"};
+  return {};
+}
+
+}  // namespace detail
+}  // namespace rubato::inline RUBATO_ABI::rl
+
+#endif

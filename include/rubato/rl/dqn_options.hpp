@@ -1,0 +1,194 @@
+#ifndef RUBATO_RL_DQN_OPTIONS_HPP
+#define RUBATO_RL_DQN_OPTIONS_HPP
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "prioritised_replay.hpp"
+
+namespace rubato::inline RUBATO_ABI::rl {
+
+/// Which network the target r + discount * max_a Q(s', a) asks.
+enum class td_target : std::uint8_t {
+  online_max,  ///< the one that is being trained: as the RLP paper writes it
+  target_max,  ///< the target network (Mnih et al. 2015)
+  double_q     ///< the target network, about the action that the online one would take (van Hasselt et al. 2016)
+};
+/// What a reward one step later is worth.
+enum class discounting : std::uint8_t {
+  per_step,   ///< gamma
+  by_elapsed  ///< gamma^(elapsed / time_unit)
+};
+/// How a batch is drawn from the replay buffer.
+enum class sampling : std::uint8_t { uniform, distinct, prioritised };
+enum class td_loss : std::uint8_t { squared, huber };
+enum class optimiser_kind : std::uint8_t { sgd, adam };
+
+/// A probability that moves linearly from `first` to `last` within `steps` steps, and stays there.
+/// Tests   tests/rl/dqn_options_test.cpp: ScheduleByHand
+struct linear_schedule {
+  double first = 1;
+  double last = 0.05;
+  std::uint64_t steps = 10'000;
+
+  [[nodiscard]] constexpr double at(std::uint64_t step) const noexcept {
+    if (step >= steps) return last;
+    return first + static_cast<double>(step) / static_cast<double>(steps) * (last - first);
+  }
+};
+
+/// How a dqn learns. Start from one of the presets:
+///
+///     rl::dqn_options options = rl::dqn_options::robust();
+///     options.dueling = true;
+///
+/// Tests   tests/rl/dqn_options_test.cpp: PaperIsThePaper, RobustIsRobust, ProblemsAreNamed, ConfigurationNamesAll
+struct dqn_options {
+  td_target target = td_target::double_q;
+  bool acts_with_target = false;  ///< behaviour and final policy: the target network
+  bool masks_targets = true;      ///< the maximum over next actions is over the legal ones only
+  bool updates_at_reset = false;  ///< an update also at the first observation of an episode
+  double gamma = 0.99;            ///< in [0, 1]
+  discounting discount = discounting::by_elapsed;
+  double time_unit = 1;  ///< > 0: the time in which a reward loses 1 - gamma of its worth, by_elapsed
+  std::uint32_t n_step = 3;
+  linear_schedule epsilon{};  ///< probability of a random action; counted in calls of act()
+  std::size_t replay_capacity = 50'000;
+  std::size_t batch = 64;
+  std::size_t learn_after = 1'000;  ///< experiences before the first update; at least `batch`
+  std::uint32_t update_every = 1;   ///< calls of update() for each gradient step
+  sampling sample = sampling::uniform;
+  priority_options priority{};      ///< prioritised
+  std::uint32_t target_period = 1;  ///< calls of update() after which the target network moves ...
+  double target_rate = 0.005;       ///< ... by this share of the difference, in (0, 1]; 1: a copy
+  td_loss loss = td_loss::huber;
+  double huber_delta = 1;
+  bool mean_loss = true;          ///< the mean over the batch; otherwise the sum
+  double max_gradient_norm = 10;  ///< 0: no clipping
+  optimiser_kind optimiser = optimiser_kind::adam;
+  double learning_rate = 0.001;
+  bool dueling = false;  ///< the network has one output more than there are actions: V, A_0, A_1, ...
+
+  /// RLP's Algorithm 2 to the letter: replay of 50, batches of 32 different transitions, nothing learned before the
+  /// 32nd; both sides of the TD error from the online network, behaviour and result from the target network, which is
+  /// copied every 5 iterations; gamma 0.8 for each iteration, epsilon 0.1 throughout; plain SGD of 0.01 on the sum of
+  /// squared errors, unclipped; y = r at the end. An iteration is an observation, the first one of an episode included.
+  /// Source  Zhu et al., "Learning Efficient Parameter Server Synchronization Policies for Distributed SGD", ICLR 2020,
+  ///         algorithm 2 and §4; what it leaves open: docs/rl.md
+  [[nodiscard]] static dqn_options paper() {
+    return {.target = td_target::online_max,
+            .acts_with_target = true,
+            .masks_targets = false,
+            .updates_at_reset = true,
+            .gamma = 0.8,
+            .discount = discounting::per_step,
+            .n_step = 1,
+            .epsilon = {.first = 0.1, .last = 0.1, .steps = 0},
+            .replay_capacity = 50,
+            .batch = 32,
+            .learn_after = 32,
+            .sample = sampling::distinct,
+            .target_period = 5,
+            .target_rate = 1,
+            .loss = td_loss::squared,
+            .mean_loss = false,
+            .max_gradient_norm = 0,
+            .optimiser = optimiser_kind::sgd,
+            .learning_rate = 0.01};
+  }
+  /// Double DQN over n steps that are discounted by the time they took, with a target network that follows slowly,
+  /// Adam, Huber loss, clipped gradients and a large replay: the defaults.
+  [[nodiscard]] static dqn_options robust() { return {}; }
+};
+
+/// What is wrong with the options, or nullptr.
+[[nodiscard]] constexpr const char* problem(const dqn_options& o) noexcept {
+  constexpr auto share = [](double x) { return x >= 0 && x <= 1; };
+  if (!share(o.gamma)) return "gamma: expected a number in [0, 1]";
+  if (!(o.time_unit > 0 && o.time_unit <= 1e30)) return "time_unit: expected a number > 0";
+  if (o.n_step < 1 || o.n_step > 1000) return "n_step: expected 1 to 1000";
+  if (!share(o.epsilon.first) || !share(o.epsilon.last)) return "epsilon: expected numbers in [0, 1]";
+  if (o.replay_capacity < 1 || o.replay_capacity > 1'000'000'000) return "replay_capacity: expected 1 to 10^9";
+  if (o.batch < 1 || o.batch > o.replay_capacity) return "batch: expected 1 to replay_capacity";
+  if (o.learn_after < o.batch || o.learn_after > o.replay_capacity)
+    return "learn_after: expected batch to replay_capacity";
+  if (o.update_every < 1) return "update_every: expected at least 1";
+  if (!(o.priority.alpha >= 0 && o.priority.alpha <= 10)) return "priority.alpha: expected a number in [0, 10]";
+  if (!share(o.priority.beta) || !share(o.priority.final_beta)) return "priority.beta: expected numbers in [0, 1]";
+  if (!(o.priority.smallest > 0 && o.priority.smallest <= 1e30)) return "priority.smallest: expected a number > 0";
+  if (o.target_period < 1) return "target_period: expected at least 1";
+  if (!(o.target_rate > 0 && o.target_rate <= 1)) return "target_rate: expected a number in (0, 1]";
+  if (!(o.huber_delta > 0 && o.huber_delta <= 1e30)) return "huber_delta: expected a number > 0";
+  if (!(o.max_gradient_norm >= 0)) return "max_gradient_norm: expected a number >= 0";
+  if (!(o.learning_rate >= 0 && o.learning_rate <= 1e30)) return "learning_rate: expected a number >= 0";
+  return nullptr;
+}
+
+namespace detail {
+
+// "name=value", the number so that it reads back as the same.
+template <class T>
+requires std::is_arithmetic_v<T>
+[[nodiscard]] std::string setting(std::string_view name, T value) {
+  std::array<char, 40> text{};
+  std::to_chars_result end{};
+  if constexpr (std::same_as<T, bool>)
+    end = std::to_chars(text.data(), text.data() + text.size(), value ? 1 : 0);
+  else
+    end = std::to_chars(text.data(), text.data() + text.size(), value);
+  std::string line{name};
+  line += '=';
+  line.append(text.data(), end.ptr);
+  return line;
+}
+template <class T>
+requires std::is_enum_v<T>
+[[nodiscard]] std::string setting(std::string_view name, T value) { return setting(name, static_cast<int>(value)); }
+
+}  // namespace detail
+
+/// Every option as "name=value".
+[[nodiscard]] inline std::vector<std::string> configuration(const dqn_options& o) {
+  using detail::setting;
+  return {setting("target", o.target),
+          setting("acts_with_target", o.acts_with_target),
+          setting("masks_targets", o.masks_targets),
+          setting("updates_at_reset", o.updates_at_reset),
+          setting("gamma", o.gamma),
+          setting("discount", o.discount),
+          setting("time_unit", o.time_unit),
+          setting("n_step", o.n_step),
+          setting("epsilon.first", o.epsilon.first),
+          setting("epsilon.last", o.epsilon.last),
+          setting("epsilon.steps", o.epsilon.steps),
+          setting("replay_capacity", o.replay_capacity),
+          setting("batch", o.batch),
+          setting("learn_after", o.learn_after),
+          setting("update_every", o.update_every),
+          setting("sample", o.sample),
+          setting("priority.alpha", o.priority.alpha),
+          setting("priority.beta", o.priority.beta),
+          setting("priority.final_beta", o.priority.final_beta),
+          setting("priority.beta_updates", o.priority.beta_updates),
+          setting("priority.smallest", o.priority.smallest),
+          setting("target_period", o.target_period),
+          setting("target_rate", o.target_rate),
+          setting("loss", o.loss),
+          setting("huber_delta", o.huber_delta),
+          setting("mean_loss", o.mean_loss),
+          setting("max_gradient_norm", o.max_gradient_norm),
+          setting("optimiser", o.optimiser),
+          setting("learning_rate", o.learning_rate),
+          setting("dueling", o.dueling)};
+}
+
+}  // namespace rubato::inline RUBATO_ABI::rl
+
+#endif

@@ -1,0 +1,226 @@
+#ifndef RUBATO_RL_TRAINING_HPP
+#define RUBATO_RL_TRAINING_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "checkpoint.hpp"
+#include "dqn_options.hpp"
+#include "evaluation.hpp"
+#include "learner.hpp"
+
+namespace rubato::inline RUBATO_ABI::rl {
+
+struct training_options {
+  std::uint64_t seed = 1;                  ///< of everything that is random
+  std::string task{};                      ///< what is trained on: part of the configuration; at most 240 bytes
+  std::uint64_t evaluate_every = 0;        ///< steps, rounded up to the end of an episode; 0: never
+  std::uint32_t evaluation_episodes = 20;  ///< of each evaluation; the same ones each time
+  std::string checkpoint{};                ///< path of the file that run() keeps up to date; empty: none
+  std::uint64_t checkpoint_every = 10;     ///< episodes; one is also written when run() ends; 0: only then
+};
+
+/// When a training is over: whichever comes first. It is no part of the configuration.
+struct training_budget {
+  std::uint64_t episodes = (std::numeric_limits<std::uint64_t>::max)();  ///< since the beginning, not since a resume
+  std::uint64_t steps = (std::numeric_limits<std::uint64_t>::max)();     ///< since the beginning; cuts an episode short
+};
+
+/// How a training episode went.
+struct episode_report {
+  std::uint64_t episode = 0;  ///< 0 is the first
+  std::uint64_t steps = 0;    ///< in this episode
+  std::uint64_t total_steps = 0;
+  double reward = 0;   ///< total, undiscounted
+  double elapsed = 0;  ///< total
+  std::uint64_t updates = 0;
+  double mean_loss = 0;  ///< of the updates
+  bool terminated = false;
+
+  friend bool operator==(const episode_report&, const episode_report&) = default;
+};
+
+/// Called between episodes. One that returns false ends run(), which can be continued.
+struct training_callbacks {
+  std::function<bool(const episode_report&)> episode{};
+  std::function<bool(const evaluation&)> evaluated{};
+};
+
+/// Lets a learner act in an environment, one episode after another.
+///
+///     rl::trainer training{task, agent, {.seed = 7, .evaluate_every = 5000, .checkpoint = "agent.training"}};
+///     if (killed_before) training.resume();            // look at the result: it names what does not fit
+///     training.run({.steps = 100'000}, {.episode = report});
+///     const nn::dynamic_mlp& policy = training.best();  // of the best evaluation
+///
+/// Everything random is keyed by (seed, purpose, step or episode), and a checkpoint holds everything else: a training
+/// that was killed at any moment and continued from its checkpoint ends with the same bits as one that was not, and its
+/// callbacks see the same reports from the checkpoint on.
+///
+/// The environment is a reference and must outlive the trainer; the learner is a copy.
+/// Thread  not thread-safe.
+/// Tests   tests/rl/training_test.cpp: SameSeedSameBits, ResumesBitForBit, KilledAndResumedBitForBit,
+///         EvaluationDoesNotDisturb, BudgetsAreKept, KeepsTheBest, CallbackEndsTheRun, AnotherConfigurationIsRefused,
+///         DamagedCheckpointsAreRefused, UpdatesComeInTheOrderOfAlgorithm2
+template <Environment Task, Learner Agent>
+class trainer {
+ public:
+  using network = typename Agent::network;
+
+  trainer(Task& task, Agent agent, training_options options)
+      : task_{&task}, agent_{std::move(agent)}, options_{std::move(options)}, best_{agent_.policy()} {}
+
+  /// Trains until the budget is spent or a callback says so.
+  /// Errors  io: the checkpoint cannot be written; invalid_option: the task's text is too long.
+  result<training_budget> run(const training_budget& budget, const training_callbacks& callbacks = {}) {
+    if (options_.task.size() > 240) return error{errc::invalid_option, "training: task: expected at most 240 bytes"};
+    bool more = true;
+    bool written = true;
+    while (more && progress_.episodes < budget.episodes && progress_.steps < budget.steps) {
+      const episode_report report = episode(budget.steps);
+      const bool evaluated = options_.evaluate_every > 0 && progress_.steps >= next_evaluation_;
+      if (evaluated) select();
+      written = false;
+      if (!options_.checkpoint.empty() && options_.checkpoint_every > 0 &&
+          progress_.episodes % options_.checkpoint_every == 0) {
+        if (auto done = save(); !done) return done.error();
+        written = true;
+      }
+      if (callbacks.episode) more = callbacks.episode(report);
+      if (evaluated && callbacks.evaluated) more = callbacks.evaluated(evaluations_.back()) && more;
+    }
+    if (!written && !options_.checkpoint.empty())
+      if (auto done = save(); !done) return done.error();
+    return progress_;
+  }
+
+  /// Writes the checkpoint now; its size in bytes. run() does so by itself.
+  [[nodiscard]] result<std::uint64_t> save() {
+    return detail::write_checkpoint(options_.checkpoint, configuration(), [this](archive& bytes) { state(bytes); });
+  }
+
+  /// Goes on where the checkpoint was written. On an error nothing has changed.
+  /// Errors  io, corrupt, wrong_kind: see detail::read_checkpoint; the message names the setting that differs.
+  [[nodiscard]] result<training_budget> resume() {
+    trainer loaded = *this;
+    error problem = detail::read_checkpoint(options_.checkpoint, configuration(),
+                                            [&loaded](archive& bytes) { loaded.state(bytes); });
+    if (problem.code != errc::ok) return problem;
+    *this = std::move(loaded);
+    return progress_;
+  }
+
+  /// What training has come to.
+  [[nodiscard]] const Agent& agent() const noexcept { return agent_; }
+  [[nodiscard]] Agent& agent() noexcept { return agent_; }
+  [[nodiscard]] std::uint64_t episodes() const noexcept { return progress_.episodes; }
+  [[nodiscard]] std::uint64_t steps() const noexcept { return progress_.steps; }
+  /// All evaluations since the beginning: the learning curve.
+  [[nodiscard]] std::span<const evaluation> evaluations() const noexcept { return evaluations_; }
+  /// The policy of the evaluation with the largest mean, the first of equals; before any, the policy at the start.
+  [[nodiscard]] const network& best() const noexcept { return best_; }
+  [[nodiscard]] double best_mean() const noexcept { return best_mean_; }
+
+  /// What must be the same for a checkpoint to be resumed, as "name=value".
+  [[nodiscard]] std::vector<std::string> configuration() const {
+    std::vector<std::string> lines = {"task=" + options_.task,
+                                      detail::setting("seed", options_.seed),
+                                      detail::setting("evaluate_every", options_.evaluate_every),
+                                      detail::setting("evaluation_episodes", options_.evaluation_episodes),
+                                      detail::setting("observation_size", std::size_t{task_->observation_size()}),
+                                      detail::setting("actions", std::size_t{task_->actions()})};
+    for (std::string& line : agent_.configuration()) lines.push_back(std::move(line));
+    return lines;
+  }
+
+ private:
+  episode_report episode(std::uint64_t step_budget) {
+    episode_report report{.episode = progress_.episodes};
+    double losses = 0;
+    const auto update = [&] {
+      random_sequence random = sequence_for(options_.seed, purpose::replay, iterations_++);
+      const update_stats stats = agent_.update(random);
+      if (!stats.learned) return;
+      ++report.updates;
+      losses += static_cast<double>(stats.loss);
+    };
+
+    const std::span<const float> first = task_->reset(episode_seed(options_.seed, purpose::training, report.episode));
+    observation_.assign(first.begin(), first.end());
+    std::uint32_t legal = task_->legal();
+    if (agent_.updates_at_reset()) update();
+    for (bool over = false; !over;) {
+      random_sequence random = sequence_for(options_.seed, purpose::exploration, progress_.steps);
+      const std::uint32_t action = agent_.act(observation_, legal, random);
+      const auto outcome = task_->step(action);
+      const bool out_of_steps = ++progress_.steps >= step_budget;
+      over = outcome.terminated || outcome.truncated || out_of_steps;
+      legal = task_->legal();
+      agent_.record({.observation = observation_,
+                     .action = outcome.executed,
+                     .reward = outcome.reward,
+                     .elapsed = outcome.elapsed,
+                     .next = outcome.observation,
+                     .next_legal = legal,
+                     .terminated = outcome.terminated,
+                     .truncated = over && !outcome.terminated});
+      ++report.steps;
+      report.reward += static_cast<double>(outcome.reward);
+      report.elapsed += outcome.elapsed;
+      report.terminated = outcome.terminated;
+      observation_.assign(outcome.observation.begin(), outcome.observation.end());
+      update();
+    }
+    report.total_steps = progress_.steps;
+    report.mean_loss = report.updates > 0 ? losses / static_cast<double>(report.updates) : 0.0;
+    ++progress_.episodes;
+    return report;
+  }
+
+  void select() {
+    evaluation seen = evaluate(*task_, agent_, options_.seed, options_.evaluation_episodes, purpose::selection);
+    seen.steps = progress_.steps;
+    seen.episodes = progress_.episodes;
+    if (evaluations_.empty() || seen.mean > best_mean_) {
+      best_ = agent_.policy();
+      best_mean_ = seen.mean;
+    }
+    evaluations_.push_back(seen);
+    next_evaluation_ = (progress_.steps / options_.evaluate_every + 1) * options_.evaluate_every;
+  }
+
+  void state(archive& bytes) {
+    bytes(progress_.episodes, progress_.steps, iterations_, next_evaluation_, best_mean_);
+    std::uint64_t count = evaluations_.size();
+    bytes(count);
+    for (std::uint64_t i = 0; i < count && bytes.ok(); ++i) {
+      if (!bytes.saving()) evaluations_.resize(static_cast<std::size_t>(i + 1));
+      evaluation& e = evaluations_[static_cast<std::size_t>(i)];
+      bytes(e.steps, e.episodes, e.mean, e.least, e.most, e.mean_elapsed);
+    }
+    best_.state(bytes);
+    agent_.state(bytes);
+  }
+
+  Task* task_;
+  Agent agent_;
+  training_options options_;
+  training_budget progress_{.episodes = 0, .steps = 0};  // so far
+  std::uint64_t iterations_ = 0;                         // calls of update()
+  std::uint64_t next_evaluation_ = options_.evaluate_every;
+  std::vector<evaluation> evaluations_;
+  network best_;
+  double best_mean_ = 0;
+  std::vector<float> observation_;
+};
+
+}  // namespace rubato::inline RUBATO_ABI::rl
+
+#endif

@@ -1,0 +1,86 @@
+// A learner allocates nothing once it exists: not in the loop that it shares with a host or a simulation.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+#include "agents.hpp"
+
+namespace {
+
+bool counting = false;
+std::size_t allocations = 0;
+
+void* allocate(std::size_t size, std::size_t alignment) noexcept {
+  allocations += counting;
+  return alignment <= alignof(std::max_align_t)
+             ? std::malloc(size == 0 ? 1 : size)
+             : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+}  // namespace
+
+// Out of memory ends a test as well as an exception would. Inlining one of a pair would look like a mismatch to g++.
+#define RUBATO_TEST_OPERATOR [[gnu::noinline]]
+RUBATO_TEST_OPERATOR void* operator new(std::size_t size) {
+  void* memory = allocate(size, 1);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+RUBATO_TEST_OPERATOR void* operator new(std::size_t size, std::align_val_t alignment) {
+  void* memory = allocate(size, static_cast<std::size_t>(alignment));
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+RUBATO_TEST_OPERATOR void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return allocate(size, 1); }
+RUBATO_TEST_OPERATOR void operator delete(void* memory) noexcept { std::free(memory); }
+RUBATO_TEST_OPERATOR void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+RUBATO_TEST_OPERATOR void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+RUBATO_TEST_OPERATOR void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+RUBATO_TEST_OPERATOR void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+
+namespace rubato::rl {
+namespace {
+
+void expect_no_allocation(dqn_options options) {
+  options.learn_after = options.batch;
+  dqn<> agent = *dqn<>::make(test::drawn({4, 16, options.dueling ? 3U : 2U}, 1), options);
+  allocations = 0;
+  counting = true;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    random_sequence random = sequence_for(1, purpose::exploration, i);
+    const std::array<float, 4> here{static_cast<float>(random.uniform()), 1, 2, 3};
+    agent.record({.observation = here,
+                  .action = agent.act(here, all_legal, random),
+                  .reward = 1,
+                  .next = here,
+                  .terminated = i % 20 == 19});
+    agent.update(random);
+  }
+  counting = false;
+  EXPECT_EQ(allocations, 0u);
+  EXPECT_GT(agent.counters().updates + agent.counters().rejected_updates, 100u);
+}
+
+TEST(NoAllocation, InTheLoop) {
+  expect_no_allocation(dqn_options::paper());
+  dqn_options options = dqn_options::robust();
+  expect_no_allocation(options);
+  options.dueling = true;
+  options.sample = sampling::prioritised;
+  expect_no_allocation(options);
+}
+
+// The counter counts.
+TEST(NoAllocation, IsMeasured) {
+  allocations = 0;
+  counting = true;
+  const replay_buffer replay{10, 2};
+  counting = false;
+  EXPECT_EQ(allocations, 6u);
+}
+
+}  // namespace
+}  // namespace rubato::rl

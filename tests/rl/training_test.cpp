@@ -1,0 +1,282 @@
+#include <rubato/rl/training.hpp>
+
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agents.hpp"
+#include "support/corridor.hpp"
+
+namespace rubato::rl {
+namespace {
+
+namespace fs = std::filesystem;
+using test::corridor;
+using test::parameters;
+using test::saved;
+using training = trainer<corridor, dqn<>>;
+
+dqn_options quick(dqn_options options) {
+  options.replay_capacity = (std::min)(options.replay_capacity, std::size_t{200});
+  options.batch = (std::min)(options.batch, std::size_t{16});
+  options.learn_after = 32;
+  options.learning_rate = 0.01;
+  return options;
+}
+dqn_options fancy() {
+  dqn_options options = quick(dqn_options::robust());
+  options.dueling = true;
+  options.sample = sampling::prioritised;
+  return options;
+}
+dqn<> agent_of(const dqn_options& options) {
+  return *dqn<>::make(test::drawn({2, 16, options.dueling ? 4U : 3U}, 5), options);
+}
+dqn<> plain_agent() { return agent_of(quick(dqn_options::robust())); }
+
+class Training : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "rubato-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder); }
+
+  [[nodiscard]] std::string at(const char* name) const { return (folder / name).string(); }
+  [[nodiscard]] training_options options(const char* file) const {
+    return {.seed = 3,
+            .task = "corridor",
+            .evaluate_every = 100,
+            .evaluation_episodes = 3,
+            .checkpoint = file == nullptr ? std::string{} : at(file),
+            .checkpoint_every = 4};
+  }
+  [[nodiscard]] static std::string content(const fs::path& path) {
+    std::ifstream file{path, std::ios::binary};
+    return {std::istreambuf_iterator<char>{file}, {}};
+  }
+
+  fs::path folder;
+  corridor task;
+};
+
+TEST_F(Training, SameSeedSameBits) {
+  const auto run = [this](std::uint64_t seed) {
+    training_options o = options(nullptr);
+    o.seed = seed;
+    training t{task, plain_agent(), o};
+    EXPECT_TRUE(t.run({.episodes = 30}));
+    return saved(t.agent());
+  };
+  EXPECT_EQ(run(3), run(3));
+  EXPECT_NE(run(3), run(4));
+}
+
+// Interrupted after every number of episodes, and continued by an object that knows the checkpoint only.
+TEST_F(Training, ResumesBitForBit) {
+  for (const dqn_options& how : {quick(dqn_options::paper()), quick(dqn_options::robust()), fancy()}) {
+    std::vector<episode_report> reports;
+    training whole{task, agent_of(how), options("whole")};
+    ASSERT_TRUE(whole.run({.episodes = 24}, {.episode = [&](const episode_report& r) {
+                            reports.push_back(r);
+                            return true;
+                          }}));
+    for (const std::uint64_t stop : {1U, 4U, 7U, 23U}) {
+      training first{task, agent_of(how), options("part")};
+      ASSERT_TRUE(first.run({.episodes = stop}));
+      training second{task, agent_of(how), options("part")};
+      ASSERT_TRUE(second.resume());
+      EXPECT_EQ(second.episodes(), stop);
+      std::vector<episode_report> rest;
+      ASSERT_TRUE(second.run({.episodes = 24}, {.episode = [&](const episode_report& r) {
+                               rest.push_back(r);
+                               return true;
+                             }}));
+      EXPECT_TRUE(std::equal(rest.begin(), rest.end(), reports.begin() + static_cast<std::ptrdiff_t>(stop)));
+      EXPECT_EQ(content(at("part")), content(at("whole"))) << stop;
+      EXPECT_EQ(parameters(second.best()), parameters(whole.best()));
+    }
+  }
+}
+
+// A corridor whose process is killed in the middle of a step, as by kill -9.
+struct deadly : corridor {
+  int steps_left = 150;
+  step_outcome step(std::uint32_t action) {
+    if (--steps_left == 0) ::raise(SIGKILL);
+    return corridor::step(action);
+  }
+};
+
+TEST_F(Training, KilledAndResumedBitForBit) {
+  training whole{task, agent_of(fancy()), options("whole")};
+  ASSERT_TRUE(whole.run({.episodes = 24}));
+  ASSERT_GT(whole.steps(), 150u);
+
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    deadly mortal;
+    trainer<deadly, dqn<>> doomed{mortal, agent_of(fancy()), options("part")};
+    static_cast<void>(doomed.run({.episodes = 24}));
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+
+  training resumed{task, agent_of(fancy()), options("part")};
+  ASSERT_TRUE(resumed.resume());
+  EXPECT_GT(resumed.episodes(), 0u);
+  EXPECT_LT(resumed.episodes(), 24u);
+  ASSERT_TRUE(resumed.run({.episodes = 24}));
+  EXPECT_EQ(content(at("part")), content(at("whole")));
+}
+
+TEST_F(Training, EvaluationDoesNotDisturb) {
+  training_options silent = options(nullptr);
+  silent.evaluate_every = 0;
+  training with{task, plain_agent(), options(nullptr)}, without{task, plain_agent(), silent};
+  ASSERT_TRUE(with.run({.episodes = 30}));
+  ASSERT_TRUE(without.run({.episodes = 30}));
+  EXPECT_GT(with.evaluations().size(), 2u);
+  EXPECT_EQ(saved(with.agent()), saved(without.agent()));
+}
+
+TEST_F(Training, BudgetsAreKept) {
+  training t{task, plain_agent(), options(nullptr)};
+  ASSERT_TRUE(t.run({.episodes = 3}));
+  EXPECT_EQ(t.episodes(), 3u);
+  const std::uint64_t more = t.steps() + 2;  // no corridor is that short
+  ASSERT_TRUE(t.run({.steps = more}));
+  EXPECT_EQ(t.steps(), more);
+  EXPECT_EQ(t.episodes(), 4u);
+  EXPECT_EQ(t.agent().counters().steps, more);
+}
+
+TEST_F(Training, LearnsTheCorridor) {
+  training t{task, plain_agent(), options(nullptr)};
+  ASSERT_TRUE(t.run({.steps = 2000}));
+  dqn<> best = t.agent();
+  best.adopt(t.best());
+  EXPECT_NEAR(evaluate(task, best, 3, 100).mean, -5, 0.3) << "five steps of mean length 1";
+}
+
+TEST_F(Training, KeepsTheBest) {
+  training t{task, plain_agent(), options(nullptr)};
+  std::vector<std::pair<double, std::vector<float>>> seen;
+  ASSERT_TRUE(t.run({.steps = 2000}, {.evaluated = [&](const evaluation& e) {
+                      seen.emplace_back(e.mean, parameters(t.agent().policy()));
+                      return true;
+                    }}));
+  ASSERT_EQ(seen.size(), t.evaluations().size());
+  const auto best = std::ranges::max_element(seen, {}, [](const auto& s) { return s.first; });
+  EXPECT_EQ(t.best_mean(), best->first);
+  EXPECT_EQ(parameters(t.best()), best->second);
+}
+
+TEST_F(Training, CallbackEndsTheRun) {
+  training t{task, plain_agent(), options("part")};
+  ASSERT_TRUE(t.run({.episodes = 24}, {.episode = [](const episode_report& r) { return r.episode < 5; }}));
+  EXPECT_EQ(t.episodes(), 6u);
+  training resumed{task, plain_agent(), options("part")};
+  ASSERT_TRUE(resumed.resume());
+  EXPECT_EQ(resumed.episodes(), 6u) << "also what ends by a callback leaves a checkpoint";
+}
+
+TEST_F(Training, AnotherConfigurationIsRefused) {
+  training t{task, plain_agent(), options("part")};
+  ASSERT_TRUE(t.run({.episodes = 2}));
+  const auto refused = [&](const dqn<>& agent, const training_options& o) {
+    training other{task, agent, o};
+    const auto before = saved(other.agent());
+    const auto answer = other.resume();
+    EXPECT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, errc::wrong_kind);
+    EXPECT_EQ(saved(other.agent()), before);
+    return answer.error().message;
+  };
+  dqn_options changed = quick(dqn_options::robust());
+  changed.gamma = 0.5;
+  EXPECT_EQ(refused(agent_of(changed), options("part")), at("part") + ": trained with gamma=0.99, expected gamma=0.5");
+  training_options o = options("part");
+  o.seed = 4;
+  EXPECT_EQ(refused(plain_agent(), o), at("part") + ": trained with seed=3, expected seed=4");
+  o = options("part");
+  o.task = "maze";
+  EXPECT_EQ(refused(plain_agent(), o), at("part") + ": trained with task=corridor, expected task=maze");
+  const auto wide = *dqn<>::make(test::drawn({2, 17, 3}, 5), quick(dqn_options::robust()));
+  EXPECT_EQ(refused(wide, options("part")), at("part") + ": trained with layer=16, expected layer=17");
+  const auto deep = *dqn<>::make(test::drawn({2, 16, 3, 3}, 5), quick(dqn_options::robust()));
+  EXPECT_NE(refused(deep, options("part")).find("expected layer=3"), std::string::npos);
+}
+
+TEST_F(Training, DamagedCheckpointsAreRefused) {
+  training t{task, plain_agent(), options("part")};
+  ASSERT_TRUE(t.run({.episodes = 2}));
+  const std::string good = content(at("part"));
+  const auto code = [&](const std::string& bytes) {
+    std::ofstream{at("part"), std::ios::binary} << bytes;
+    training other{task, plain_agent(), options("part")};
+    const auto answer = other.resume();
+    return answer ? errc::ok : answer.error().code;
+  };
+  std::string bad = good;
+  bad[good.size() / 2] = static_cast<char>(bad[good.size() / 2] ^ 1);
+  EXPECT_EQ(code(bad), errc::corrupt);
+  EXPECT_EQ(code(good.substr(0, good.size() - 1)), errc::corrupt);
+  EXPECT_EQ(code("hello"), errc::wrong_kind);
+  EXPECT_EQ(code(""), errc::wrong_kind);
+  EXPECT_EQ(code(good), errc::ok);
+}
+
+TEST_F(Training, MissingCheckpointIsAnIoError) {
+  training t{task, plain_agent(), options("none")};
+  const auto answer = t.resume();
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, errc::io);
+  EXPECT_NE(answer.error().message.find(at("none")), std::string::npos);
+  training_options nowhere = options("no/folder");
+  training lost{task, plain_agent(), nowhere};
+  EXPECT_EQ(lost.run({.episodes = 5}).error().code, errc::io);
+}
+
+// Writes down who is called in which order.
+struct spy {
+  using network = nn::dynamic_mlp;
+  std::shared_ptr<std::string> calls = std::make_shared<std::string>();
+  network net = test::linear(2, 3, {});
+
+  std::uint32_t act(std::span<const float>, std::uint32_t, random_sequence&) noexcept { return *calls += 'a', 1U; }
+  [[nodiscard]] std::uint32_t greedy(std::span<const float>, std::uint32_t) const noexcept { return 1; }
+  void record(const transition& step) noexcept { *calls += step.terminated ? 'T' : 'r'; }
+  update_stats update(random_sequence&) noexcept { return *calls += 'u', update_stats{}; }
+  [[nodiscard]] bool updates_at_reset() const noexcept { return true; }
+  [[nodiscard]] const network& policy() const noexcept { return net; }
+  [[nodiscard]] std::vector<std::string> configuration() const { return {}; }
+  void state(archive&) {}
+};
+
+// At each observation: push what led to it, update, act; the first of an episode has nothing to push.
+TEST_F(Training, UpdatesComeInTheOrderOfAlgorithm2) {
+  const spy agent;
+  trainer<corridor, spy> t{task, agent, {}};
+  ASSERT_TRUE(t.run({.episodes = 2}));
+  EXPECT_EQ(*agent.calls, "uaruaruaruaruaTuuaruaruaruaruaTu");
+}
+
+}  // namespace
+}  // namespace rubato::rl

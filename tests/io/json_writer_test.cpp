@@ -17,7 +17,7 @@ struct string_sink {
 };
 
 template <class Write>
-std::string written(Write&& write) {
+std::string json_from(Write&& write) {
   string_sink sink;
   rubato::json_writer json{sink};
   write(json);
@@ -25,11 +25,11 @@ std::string written(Write&& write) {
 }
 
 std::string value(const auto& v) {
-  return written([&](auto& json) { json.value(v); });
+  return json_from([&](auto& json) { json.value(v); });
 }
 
 TEST(JsonWriter, Nesting) {
-  EXPECT_EQ(written([](auto& json) {
+  EXPECT_EQ(json_from([](auto& json) {
               json.begin_object().member("a", 1).key("b").begin_array().value(2).begin_object().end_object();
               json.begin_array().end_array().value("x").end_array().member("c", true).member("d", nullptr).end_object();
             }),
@@ -38,14 +38,14 @@ TEST(JsonWriter, Nesting) {
 
 TEST(JsonWriter, NewLinesComeAfterTheComma) {
   EXPECT_EQ(
-      written([](auto& json) { json.begin_array().new_line().value(1).new_line().value(2).new_line().end_array(); }),
+      json_from([](auto& json) { json.begin_array().new_line().value(1).new_line().value(2).new_line().end_array(); }),
       "[\n1,\n2\n]");
 }
 
 TEST(JsonWriter, Escapes) {
   EXPECT_EQ(value("a\"b\\c\n\t\x01\x1f/\x7f"), "\"a\\\"b\\\\c\\n\\t\\u0001\\u001f/\x7f\"");
   EXPECT_EQ(value(std::string_view{"\0", 1}), R"("\u0000")");
-  EXPECT_EQ(written([](auto& json) { json.begin_object().member("k\"", "").end_object(); }), R"({"k\"":""})");
+  EXPECT_EQ(json_from([](auto& json) { json.begin_object().member("k\"", "").end_object(); }), R"({"k\"":""})");
   EXPECT_EQ(value("caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80"), "\"caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80\"");
 }
 
@@ -96,7 +96,7 @@ TEST(JsonWriter, NonFiniteIsNull) {
 }
 
 TEST(JsonWriter, RawTextStaysOnOneLine) {
-  EXPECT_EQ(written([](auto& json) { json.begin_array().raw("{\"a\":\r\n1\n}").raw("2").end_array(); }),
+  EXPECT_EQ(json_from([](auto& json) { json.begin_array().raw("{\"a\":\r\n1\n}").raw("2").end_array(); }),
             "[{\"a\":  1 },2]");
 }
 

@@ -28,7 +28,6 @@ using rubato::to_json;
 using rubato::test::golden_path;
 using rubato::test::parsed;
 using rubato::test::rewritten;
-using rubato::test::written;
 
 // The card of tests/io/golden/make.py.
 policy_card learned() {
@@ -55,7 +54,7 @@ std::string json_of(const policy_card& card) {
   return text ? *text : std::string{};
 }
 
-std::string refusal(std::string_view json, errc code = errc::corrupt) {
+std::string card_refusal(std::string_view json, errc code = errc::corrupt) {
   const auto card = parse_policy_card(json, "card");
   if (card) return "accepted";
   EXPECT_EQ(card.error().code, code) << card.error().message;
@@ -104,16 +103,16 @@ TEST(PolicyCard, MembersInAnyOrder) {
 }
 
 TEST(PolicyCard, RefusesUnknownKeys) {
-  EXPECT_EQ(refusal(changed([](auto& j) { j["note"] = 1; })),
+  EXPECT_EQ(card_refusal(changed([](auto& j) { j["note"] = 1; })),
             "card: byte 566, \"note\": found the unknown key \"note\", expected a key of the policy card");
-  EXPECT_NE(refusal(changed([](auto& j) { j["features"][1]["x"] = 1; })).find("found the unknown key \"x\""),
+  EXPECT_NE(card_refusal(changed([](auto& j) { j["features"][1]["x"] = 1; })).find("found the unknown key \"x\""),
             std::string::npos);
-  EXPECT_NE(refusal(changed([](auto& j) { j["evaluation"][0]["x"] = 1; })).find("found the unknown key \"x\""),
+  EXPECT_NE(card_refusal(changed([](auto& j) { j["evaluation"][0]["x"] = 1; })).find("found the unknown key \"x\""),
             std::string::npos);
 }
 
 TEST(PolicyCard, NamesMissingKeys) {
-  EXPECT_EQ(refusal("{}"),
+  EXPECT_EQ(card_refusal("{}"),
             "card: byte 1: found no \"format\", \"rubato\", \"kind\", \"rule\", \"features\", \"features_hash\", "
             "\"loss_source\", "
             "\"actions\", \"decision_period\", \"reward\", \"trained_on\", \"command\", \"seed\", \"evaluation\", "
@@ -122,30 +121,30 @@ TEST(PolicyCard, NamesMissingKeys) {
   const auto members = nlohmann::json::parse(json_of(learned()));
   for (const auto& member : members.items())
     EXPECT_NE(
-        refusal(changed([&](auto& j) { j.erase(member.key()); })).find("found no \"" + member.key() + "\", expected"),
+        card_refusal(changed([&](auto& j) { j.erase(member.key()); })).find("found no \"" + member.key() + "\", expected"),
         std::string::npos);
-  EXPECT_NE(refusal(changed([](auto& j) { j["features"][0].erase("unit"); })).find("\"features\": found no \"unit\""),
+  EXPECT_NE(card_refusal(changed([](auto& j) { j["features"][0].erase("unit"); })).find("\"features\": found no \"unit\""),
             std::string::npos);
-  EXPECT_NE(refusal(changed([](auto& j) { j["evaluation"][0].erase("low"); })).find("\"evaluation\": found no \"low\""),
+  EXPECT_NE(card_refusal(changed([](auto& j) { j["evaluation"][0].erase("low"); })).find("\"evaluation\": found no \"low\""),
             std::string::npos);
 }
 
 TEST(PolicyCard, OtherFormatVersion) {
   const std::string message = "card: byte 10, \"format\": found format 2, expected 1, the one this build reads";
-  EXPECT_EQ(refusal(changed([](auto& j) { j["format"] = 2; }), errc::wrong_kind), message);
-  EXPECT_EQ(refusal(R"({"format":2,"new in 2":{}})", errc::wrong_kind), message) << "not that its keys are unknown";
+  EXPECT_EQ(card_refusal(changed([](auto& j) { j["format"] = 2; }), errc::wrong_kind), message);
+  EXPECT_EQ(card_refusal(R"({"format":2,"new in 2":{}})", errc::wrong_kind), message) << "not that its keys are unknown";
 }
 
 TEST(PolicyCard, OtherTypes) {
   const auto members = nlohmann::json::parse(json_of(learned()));
   for (const auto& member : members.items())
     for (const char* other : {"null", "true", "{}", "-1", "1.5", "[[]]"})
-      EXPECT_NE(refusal(changed([&](auto& j) { j[member.key()] = nlohmann::json::parse(other); })), "accepted")
+      EXPECT_NE(card_refusal(changed([&](auto& j) { j[member.key()] = nlohmann::json::parse(other); })), "accepted")
           << member.key() << ' ' << other;
-  EXPECT_NE(refusal(changed([](auto& j) { j["layers"][1] = std::uint64_t{1} << 32; })), "accepted");
-  EXPECT_NE(refusal(changed([](auto& j) { j["kind"] = "a\x1b[2J"; })).find("found a control character, expected none"),
+  EXPECT_NE(card_refusal(changed([](auto& j) { j["layers"][1] = std::uint64_t{1} << 32; })), "accepted");
+  EXPECT_NE(card_refusal(changed([](auto& j) { j["kind"] = "a\x1b[2J"; })).find("found a control character, expected none"),
             std::string::npos);
-  EXPECT_NE(refusal(json_of(learned()) + '\n'), "accepted");
+  EXPECT_NE(card_refusal(json_of(learned()) + '\n'), "accepted");
 }
 
 TEST(PolicyCard, FeatureHash) {
@@ -157,11 +156,11 @@ TEST(PolicyCard, FeatureHash) {
   EXPECT_EQ(rubato::feature_hash(learned().features), 0x779f54806ac71049U) << "as Python computed it";
   EXPECT_NE(rubato::feature_hash(std::vector<card_feature>{{"ab", ""}}),
             rubato::feature_hash(std::vector<card_feature>{{"a", "b"}}));
-  EXPECT_NE(refusal(changed([](auto& j) {
+  EXPECT_NE(card_refusal(changed([](auto& j) {
               j["features_hash"] = "779f54806ac71048";
             })).find("found features_hash \"779f54806ac71048\", expected \"779f54806ac71049\""),
             std::string::npos);
-  EXPECT_NE(refusal(changed([](auto& j) { j["features"][0]["unit"] = "nats"; })).find("found features_hash"),
+  EXPECT_NE(card_refusal(changed([](auto& j) { j["features"][0]["unit"] = "nats"; })).find("found features_hash"),
             std::string::npos);
 }
 
@@ -246,7 +245,7 @@ struct policy_file {
     if (normalised) writer.add("obs_norm/mean", {mean.size()}, mean).add("obs_norm/count", {}, std::span{&count, 1});
     if (normalised) writer.add("obs_norm/var", {var.size()}, var);
     writer.add(other_name, {3}, other);
-    const auto file = parsed(written(writer));
+    const auto file = parsed(rubato::test::written(writer));
     const auto read = file ? read_policy_card(*file) : file.error();
     if (read) return "accepted";
     EXPECT_EQ(read.error().code, errc::corrupt);
@@ -323,7 +322,7 @@ TEST(PolicyCard, VariancesMustBePositive) {
 TEST(PolicyCard, RuleBasedHasNoTensors) {
   safetensors_writer writer;
   writer.metadata("rubato", json_of(rule_based()));
-  const auto file = parsed(written(writer));
+  const auto file = parsed(rubato::test::written(writer));
   ASSERT_TRUE(file);
   const auto card = read_policy_card(*file);
   ASSERT_TRUE(card) << card.error().message;

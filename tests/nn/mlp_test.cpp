@@ -19,7 +19,7 @@ namespace {
 
 using test::random_values;
 
-constexpr activation_kind all_kinds[] = {activation_kind::identity, activation_kind::relu, activation_kind::leaky_relu,
+constexpr activation_kind activations[] = {activation_kind::identity, activation_kind::relu, activation_kind::leaky_relu,
                                          activation_kind::tanh};
 
 template <class Network>
@@ -65,8 +65,8 @@ TEST(Mlp, BatchEqualsSingle) {
 // Every activation inside and at the end, and batches, in double.
 TEST(Mlp, GradientMatchesFiniteDifferences) {
   constexpr double h = 1e-6;
-  for (const activation_kind hidden : all_kinds)
-    for (const activation_kind output : all_kinds)
+  for (const activation_kind hidden : activations)
+    for (const activation_kind output : activations)
       for (const std::size_t rows : {1u, 5u}) {
         using net_type = basic_mlp<double, 4, 19, 6, 3>;
         auto net = randomised(net_type{{.hidden = {hidden, 0.2}, .output = {output, 0.2}}});

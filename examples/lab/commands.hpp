@@ -2,7 +2,7 @@
 #define RUBATO_EXAMPLES_LAB_COMMANDS_HPP
 
 #include <cstdint>
-#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,8 +29,30 @@ struct compare_arguments {
   bool quiet = false;
 };
 
+/// Options of `rubato-lab train` as they are given.
+struct train_arguments {
+  std::string scenario = "paper";
+  std::vector<std::string> settings;
+  std::string agent;
+  std::string state;  ///< empty: the agent's
+  std::uint64_t episodes = 1000;
+  std::uint64_t seed = 1;
+  std::optional<std::uint32_t> expert_runs;      ///< the agent's unless given
+  std::optional<std::uint64_t> evaluate_every;  ///< likewise
+  std::uint32_t evaluation_episodes = 20;
+  std::string initial;
+  std::string out;
+  std::string curve;
+  std::string licence;
+  bool resume = false;
+  unsigned threads = 0;  ///< 0: as many as the machine has
+  std::string data;      ///< empty: the images in the source tree
+  bool quiet = false;
+};
+
 /// Each returns the exit status. Errors: user_error.
 [[nodiscard]] int run_compare(const compare_arguments&);
+[[nodiscard]] int run_train(const train_arguments&);
 [[nodiscard]] int run_policies(bool json);
 [[nodiscard]] int run_scenarios(const std::string& name, bool keys);
 

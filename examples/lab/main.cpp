@@ -10,6 +10,7 @@
 #include "compare.hpp"
 #include "library_version.hpp"
 #include "support/user_error.hpp"
+#include "training_agents.hpp"
 
 namespace {
 
@@ -59,12 +60,48 @@ void add_compare_options(CLI::App& command, compare_arguments& given) {
   command.add_flag("--quiet", given.quiet, "No progress");
 }
 
+void add_train_options(CLI::App& command, train_arguments& given) {
+  command.add_option("--scenario", given.scenario, "Shipped scenario, or a .json file")->capture_default_str();
+  command.add_option("--set", given.settings, "KEY=VALUE: change a key of the scenario; repeatable")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+  std::string agents;
+  for (const training_agent& each : training_agents())
+    agents += "\n" + std::string{each.name} + ": " + std::string{each.meaning};
+  command.add_option("--agent", given.agent, "How to learn:" + agents)->required();
+  command.add_option("--state", given.state, "What the policy sees: rlp, rlp_normalised or cluster; default: the agent's");
+  command.add_option("--episodes", given.episodes, "Runs to learn from by acting")
+      ->check(whole(0, 1'000'000'000))
+      ->capture_default_str();
+  command.add_option("--seed", given.seed, "Seed of everything")->check(whole(0, first_tuning_seed))->capture_default_str();
+  command.add_option("--expert-runs", given.expert_runs, "Runs of each expert to learn from first; default: the agent's")
+      ->check(whole(0, 100'000));
+  command.add_option("--initial", given.initial, "Policy file to begin with, in place of experts");
+  command.add_option("--evaluate-every", given.evaluate_every,
+                     "Pushes between evaluations, of which the best policy is kept; 0: keep the last policy")
+      ->check(whole(0, 1'000'000'000'000));
+  command.add_option("--evaluation-episodes", given.evaluation_episodes, "Runs of each evaluation")
+      ->check(whole(1, 100'000))
+      ->capture_default_str();
+  command.add_option("--out", given.out, "Write the policy there")->required();
+  command.add_flag("--resume", given.resume, "Go on with a training that was interrupted or killed");
+  command.add_option("--curve", given.curve, "Write all evaluations there, as CSV");
+  command.add_option("--licence", given.licence, "SPDX identifier for the policy's card");
+  command.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
+  command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");
+  command.add_flag("--quiet", given.quiet, "No progress");
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Compares synchronisation policies on a simulated cluster that trains real models"};
   app.require_subcommand(1);
   app.set_version_flag("--version", "rubato-lab " + library_version());
   compare_arguments given;
   add_compare_options(*app.add_subcommand("compare", "Compare policies; prints a table"), given);
+  train_arguments to_train;
+  auto* train = app.add_subcommand("train", "Train a policy; writes a policy file");
+  add_train_options(*train, to_train);
   auto* policies = app.add_subcommand("policies", "List the policies");
   bool json = false;
   policies->add_flag("--json", json, "As JSON");
@@ -82,6 +119,7 @@ int run(int argc, char** argv) {
   }
   if (policies->parsed()) return run_policies(json);
   if (scenarios->parsed()) return run_scenarios(name, keys);
+  if (train->parsed()) return run_train(to_train);
   return run_compare(given);
 }
 

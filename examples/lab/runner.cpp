@@ -1,9 +1,8 @@
 #include "runner.hpp"
 
 #include <algorithm>
-#include <exception>
-#include <mutex>
-#include <thread>
+
+#include "support/parallel.hpp"
 
 namespace rubato::lab {
 
@@ -23,34 +22,15 @@ std::vector<std::optional<measurement>> runner::run(const std::vector<job>& jobs
     shown.skip(known);
   }
 
-  std::atomic<std::size_t> next = 0;
-  std::atomic<bool> failed = false;
-  std::exception_ptr failure;
-  std::mutex mutex;
-  const auto work = [&] {
-    try {
-      workbench bench{data};
-      while (!stop && !failed) {
-        const std::size_t taken = next++;
-        if (taken >= open.size()) return;
-        const std::size_t i = open[taken];
-        results[i] = bench.run(jobs[i].at, *jobs[i].policy, jobs[i].seed, stop);
-        if (!results[i]) return;
-        cache.store(keys[i], *results[i]);
-        shown.advance();
-      }
-    } catch (...) {
-      const std::lock_guard lock{mutex};
-      if (!failed.exchange(true)) failure = std::current_exception();
-    }
+  const auto run_one = [&](workbench& bench, std::size_t job) {
+    const std::size_t i = open[job];
+    results[i] = bench.run(jobs[i].at, *jobs[i].policy, jobs[i].seed, stop);
+    if (!results[i]) return;
+    cache.store(keys[i], *results[i]);
+    shown.advance();
   };
-  {
-    std::vector<std::jthread> others;
-    for (std::size_t t = 1; t < std::min<std::size_t>(threads, open.size()); ++t) others.emplace_back(work);
-    work();
-  }
+  support::share_out(open.size(), threads, stop, [&] { return workbench{data}; }, run_one);
   shown.finish();
-  if (failure) std::rethrow_exception(failure);
   return results;
 }
 

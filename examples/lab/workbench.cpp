@@ -2,7 +2,6 @@
 
 #include <rubato/core/rng.hpp>
 #include <rubato/sim/cluster.hpp>
-#include <rubato/sim/quadratic.hpp>
 #include <utility>
 #include <vector>
 
@@ -15,12 +14,6 @@ using support::objective_kind;
 
 constexpr std::uint64_t hidden_layers_stream = std::uint64_t{1} << 62;  // the simulator uses none near it
 
-[[nodiscard]] sim::run_options run_options_of(const setting& at, std::uint64_t seed) {
-  sim::run_options run = at.scenario.run;
-  run.seed = seed;
-  return run;
-}
-
 [[nodiscard]] sim::sgd_options sgd_options_of(const setting& at) {
   sim::sgd_options sgd = at.scenario.sgd;
   sgd.hidden_layers = at.hidden_layers;
@@ -28,8 +21,12 @@ constexpr std::uint64_t hidden_layers_stream = std::uint64_t{1} << 62;  // the s
   return sgd;
 }
 
-[[nodiscard]] sim::quadratic quadratic_of(const setting& at) {
-  return sim::quadratic{{.momentum = at.scenario.sgd.momentum}};
+// What decides an objective.
+[[nodiscard]] std::string objective_key(const setting& at) {
+  support::scenario what = at.scenario;
+  what.hidden_layers = {at.hidden_layers};
+  const bool portable = at.scenario.sgd.instructions == sim::instruction_set::portable;  // not a key of scenarios
+  return support::to_json(what).at("objective").dump() + (portable ? " portable" : "");
 }
 
 template <class Goal>
@@ -68,27 +65,38 @@ std::uint32_t hidden_layers_of(const support::scenario& scenario, std::uint64_t 
   return order[seed % order.size()];
 }
 
-sim::sgd_objective& workbench::objective(const setting& at) {
-  support::scenario what = at.scenario;
-  what.hidden_layers = {at.hidden_layers};
-  const auto entry = objectives_.try_emplace(support::to_json(what).at("objective").dump()).first;
-  if (!entry->second) entry->second = std::make_unique<sim::sgd_objective>(sgd_options_of(at), *data_->prepared);
-  return *entry->second;
+sim::run_options run_options_of(const setting& at, std::uint64_t seed) {
+  sim::run_options run = at.scenario.run;
+  run.seed = seed;
+  return run;
+}
+
+template <>
+sim::sgd_objective& workbench::objective<sim::sgd_objective>(const setting& at) {
+  auto& kept = sgd_[objective_key(at)];
+  if (!kept) kept = std::make_unique<sim::sgd_objective>(sgd_options_of(at), *data_->prepared);
+  return *kept;
+}
+
+template <>
+sim::quadratic& workbench::objective<sim::quadratic>(const setting& at) {
+  auto& kept = quadratics_[objective_key(at)];
+  if (!kept) kept = std::make_unique<sim::quadratic>(sim::quadratic_options{.momentum = at.scenario.sgd.momentum});
+  return *kept;
 }
 
 std::optional<measurement> workbench::run(const setting& at, const any_policy& policy, std::uint64_t seed,
                                           const std::atomic<bool>& stop) {
-  if (at.scenario.objective == objective_kind::sgd) return run_until(at, policy, seed, stop, objective(at));
-  sim::quadratic goal = quadratic_of(at);
-  return run_until(at, policy, seed, stop, goal);
+  if (at.scenario.objective == objective_kind::sgd)
+    return run_until(at, policy, seed, stop, objective<sim::sgd_objective>(at));
+  return run_until(at, policy, seed, stop, objective<sim::quadratic>(at));
 }
 
 measurement workbench::watch(const setting& at, const any_policy& policy, std::uint64_t seed, any_observer& watcher) {
   const auto run = run_options_of(at, seed);
   if (at.scenario.objective == objective_kind::sgd)
-    return summary(simulate(at.scenario.cluster, run, policy, objective(at), watcher));
-  sim::quadratic goal = quadratic_of(at);
-  return summary(simulate(at.scenario.cluster, run, policy, goal, watcher));
+    return summary(simulate(at.scenario.cluster, run, policy, objective<sim::sgd_objective>(at), watcher));
+  return summary(simulate(at.scenario.cluster, run, policy, objective<sim::quadratic>(at), watcher));
 }
 
 }  // namespace rubato::lab

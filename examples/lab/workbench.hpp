@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <rubato/sim/quadratic.hpp>
 #include <rubato/sim/sgd.hpp>
 #include <rubato/sync/any_policy.hpp>
 #include <rubato/sync/observer.hpp>
@@ -40,6 +41,9 @@ struct setting {
 /// a multiple of n draws each once, in random order, so that few seeds do not leave some out.
 [[nodiscard]] std::uint32_t hidden_layers_of(const support::scenario&, std::uint64_t seed);
 
+/// The simulator's options for a run.
+[[nodiscard]] sim::run_options run_options_of(const setting&, std::uint64_t seed);
+
 /// Passes records on to an observer whose type nobody here needs to know.
 struct any_observer {
   std::function<void(const record&)> to;
@@ -59,12 +63,20 @@ class workbench {
   /// The same run, watched to its end.
   measurement watch(const setting&, const any_policy&, std::uint64_t seed, any_observer& watcher);
 
- private:
-  [[nodiscard]] sim::sgd_objective& objective(const setting&);
+  /// What the setting trains; kept, so that the reference stays valid. Precondition: its objective is of that kind.
+  template <class Goal>
+  [[nodiscard]] Goal& objective(const setting&);
 
+ private:
   const training_data* data_;
-  std::map<std::string, std::unique_ptr<sim::sgd_objective>> objectives_;  // by everything that decides them
+  std::map<std::string, std::unique_ptr<sim::sgd_objective>> sgd_;       // by everything that decides them
+  std::map<std::string, std::unique_ptr<sim::quadratic>> quadratics_;  // likewise
 };
+
+template <>
+sim::sgd_objective& workbench::objective<sim::sgd_objective>(const setting&);
+template <>
+sim::quadratic& workbench::objective<sim::quadratic>(const setting&);
 
 }  // namespace rubato::lab
 

@@ -1,0 +1,72 @@
+#ifndef RUBATO_EXAMPLES_LAB_EXPERT_RUNS_HPP
+#define RUBATO_EXAMPLES_LAB_EXPERT_RUNS_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <rubato/encode/encoder.hpp>
+#include <rubato/rl/evaluation.hpp>
+#include <rubato/rl/trace.hpp>
+#include <rubato/sim/expert_trace.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "policies.hpp"
+#include "support/parallel.hpp"
+#include "support/progress.hpp"
+#include "workbench.hpp"
+
+namespace rubato::lab {
+
+/// Those whom a learner watches first. Source: Zhu et al. (ICLR 2020), section 4.
+inline constexpr std::string_view experts = "bsp:sum,asp,ssp:2:rlp,ssp:5:rlp,ssp:8:rlp";
+
+/// How runs are made, and who hears of it.
+struct run_context {
+  const training_data& data;
+  unsigned threads = 1;
+  const std::atomic<bool>& stop;
+  std::ostream& progress;
+  support::progress_options display{};
+};
+
+/// What experts did in a scenario, `runs` runs of each; all meet the same ones. The steps of a run that missed its
+/// target count the time that was left of max_time. Rewards are in units of `time_unit`. The same for any number of
+/// threads; incomplete if `stop` was raised.
+/// Tests   tests/examples/train_test.cpp: ExpertsMeetTheSameRuns
+template <class Goal, StateEncoder Encoder>
+[[nodiscard]] rl::trace watch_experts(const support::scenario& scenario, std::uint64_t seed, std::uint32_t runs,
+                                      double time_unit, const run_context& how) {
+  const auto those = parse_policies(experts, false);
+  std::vector<sim::expert_trace> watched(those.size() * runs);
+  support::progress shown{how.progress, "watching experts", watched.size(), how.display};
+  support::share_out(
+      watched.size(), how.threads, how.stop, [&] { return workbench{how.data}; },
+      [&](workbench& bench, std::size_t i) {
+        const std::uint64_t episode = rl::episode_seed(seed, rl::purpose::pretraining, i % runs);
+        const setting at{scenario, hidden_layers_of(scenario, episode)};
+        static_cast<void>(sim::record_expert<Encoder>(scenario.cluster, run_options_of(at, episode),
+                                                      those[i / runs].candidates.front().policy,
+                                                      bench.objective<Goal>(at), watched[i]));
+        shown.advance();
+      });
+  shown.finish();
+
+  rl::trace log{Encoder::dim};
+  for (sim::expert_trace& run : watched) {
+    for (std::size_t i = 0; i < run.size(); ++i) {
+      const double elapsed = i + 1 < run.size() ? run.times[i + 1] - run.times[i] : run.time_left[i];
+      log.add(run.observation(i), static_cast<std::uint32_t>(run.actions[i]), static_cast<float>(-elapsed / time_unit),
+              elapsed);
+    }
+    log.end_episode();
+    run = {};
+  }
+  return log;
+}
+
+}  // namespace rubato::lab
+
+#endif

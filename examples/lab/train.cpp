@@ -1,0 +1,274 @@
+#include "train.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <numeric>
+#include <optional>
+#include <rubato/io/atomic_file.hpp>
+#include <rubato/learned/loader.hpp>
+#include <rubato/nn/initialiser.hpp>
+#include <rubato/rl/training.hpp>
+#include <system_error>
+#include <type_traits>
+
+#include "scenario_task.hpp"
+#include "support/fnv1a.hpp"
+#include "support/user_error.hpp"
+
+namespace rubato::lab {
+namespace {
+
+using support::user_error;
+
+constexpr std::size_t hidden_widths[] = {64, 32};  // Zhu et al. (ICLR 2020), section 4
+
+template <class Result>
+auto value_or_refuse(Result&& result) {
+  if (!result) throw user_error{result.error().message};
+  return *std::forward<Result>(result);
+}
+
+[[nodiscard]] bool exists(const std::string& file) {
+  std::error_code error;
+  return std::filesystem::exists(file, error);
+}
+
+[[nodiscard]] std::string hexadecimal(std::uint64_t number) {
+  std::string text(16, '0');
+  for (std::size_t digit = text.size(); digit-- > 0; number >>= 4) text[digit] = "0123456789abcdef"[number & 15];
+  return text;
+}
+
+[[nodiscard]] std::string content_of(const std::string& file) {
+  std::ifstream stream{file, std::ios::binary};
+  return {std::istreambuf_iterator<char>{stream}, {}};
+}
+
+// The mean time of a step when all workers run.
+[[nodiscard]] double step_time(const sim::cluster_options& machines) {
+  const auto& times = machines.step_time;
+  const double mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
+  const bool shared = machines.cores > 0 && machines.cores < machines.workers;
+  return shared ? mean * machines.workers / machines.cores : mean;
+}
+
+[[nodiscard]] policy_card card_of_training(const training_request& asked, const training_data& data,
+                                           double time_unit) {
+  const bool probes = asked.scenario.run.loss == sim::loss_source::probe;
+  policy_card about;
+  about.loss_source = probes ? "probe" : "worker_ema";
+  about.reward = "-(time until the next push)";
+  if (asked.agent.scales) about.reward += " / " + std::to_string(time_unit);
+  about.trained_on = asked.scenario.name + " " + hexadecimal(support::hash(asked.scenario)) + "; " + data.description +
+                     (data.fingerprint != 0 ? " " + hexadecimal(data.fingerprint) : "");
+  about.command = command_of(asked);
+  about.seed = asked.seed;
+  about.licence = asked.licence;
+  return about;
+}
+
+// One training, of a known objective and encoder.
+template <class Goal, StateEncoder Encoder>
+class session {
+ public:
+  using policy = q_policy<Encoder, nn::dynamic_mlp>;
+
+  session(const training_request& asked, const std::filesystem::path& result, const run_context& how)
+      : asked_{asked},
+        files_{result},
+        how_{how},
+        time_unit_{asked.agent.scales ? step_time(asked.scenario.cluster) : 1.0} {}
+
+  training_report run(bool resume) {
+    if (!resume) refuse_to_overwrite();
+    value_or_refuse(atomic_file::create(files_.result));  // before hours are spent on what cannot be written
+    const bool begun = resume && exists(files_.start);
+    if (resume && !begun) note("nothing to resume yet: beginning");
+    const std::optional<policy> start = begun ? resumed_start() : new_start();
+    if (!start) return {.interrupted = true};
+
+    workbench bench{how_.data};
+    scenario_task<Goal, Encoder> task{asked_.scenario, bench, start->scale(), time_unit_};
+    rl::dqn_options learning = asked_.agent.learning;
+    learning.time_unit = time_unit_;
+    rl::trainer training{task, value_or_refuse(rl::dqn<>::make(start->network(), learning)),
+                         rl::training_options{.seed = asked_.seed,
+                                              .task = task_text(),
+                                              .evaluate_every = asked_.agent.evaluate_every,
+                                              .evaluation_episodes = asked_.evaluation_episodes,
+                                              .checkpoint = files_.training}};
+    if (resume && exists(files_.training)) value_or_refuse(training.resume());
+    return learn(training, task, *start);
+  }
+
+ private:
+  void refuse_to_overwrite() const {
+    for (const std::string& file : {files_.start, files_.training})
+      if (exists(file))
+        throw user_error{"--out: found " + file + " of an unfinished training, expected --resume, or that you remove it"};
+  }
+
+  void note(const std::string& line) const {
+    if (!how_.display.quiet) how_.progress << line << std::endl;
+  }
+
+  // What the checkpoint must agree on, besides seed and learning: at most 240 bytes.
+  [[nodiscard]] std::string task_text() const {
+    return hexadecimal(support::hash(asked_.scenario)) + " " + hexadecimal(how_.data.fingerprint) + " " +
+           std::string{Encoder::kind} + " from " + hexadecimal(support::fnv1a(content_of(files_.start)));
+  }
+
+  [[nodiscard]] policy_card start_card() const {
+    training_request taught = asked_;
+    taught.episodes = 0;
+    return card_of_training(taught, how_.data, time_unit_);
+  }
+
+  [[nodiscard]] policy load(const std::string& file) const {
+    return value_or_refuse(load_q_policy<Encoder>(file));
+  }
+
+  [[nodiscard]] std::optional<policy> resumed_start() const {
+    const policy start = load(files_.start);
+    const policy_card found = value_or_refuse(read_policy_card(value_or_refuse(safetensors::load(files_.start))));
+    const policy_card expected = start_card();
+    const auto check = [&](const std::string& a, const std::string& b) {
+      if (a != b) throw user_error{"--resume: " + files_.start + ": found \"" + a + "\", expected \"" + b + "\""};
+    };
+    check(found.trained_on, expected.trained_on);
+    check(found.command, expected.command);
+    check(found.licence, expected.licence);
+    return start;
+  }
+
+  // Nothing if it was interrupted.
+  [[nodiscard]] std::optional<policy> new_start() {
+    std::optional<policy> start = asked_.initial.empty() ? taught_by_experts() : load(asked_.initial);
+    if (start) value_or_refuse(save_q_policy(files_.start, *start, start_card()));
+    return start;
+  }
+
+  [[nodiscard]] std::optional<policy> taught_by_experts() {
+    const training_agent& agent = asked_.agent;
+    auto net = value_or_refuse(nn::dynamic_mlp::make({Encoder::dim, hidden_widths[0], hidden_widths[1], group_actions}));
+    random_sequence draws = rl::sequence_for(asked_.seed, rl::purpose::weights);
+    nn::initialise(net, {}, draws);
+    normaliser<Encoder::dim> scale;
+    if (agent.expert_runs > 0) {
+      rl::trace seen = watch_experts<Goal, Encoder>(asked_.scenario, asked_.seed, agent.expert_runs, time_unit_, how_);
+      if (how_.stop) return std::nullopt;
+      if (agent.scales) scale_observations(seen, scale);
+      regress(net, seen);
+    }
+    return policy{net, {}, {}, scale};
+  }
+
+  static void scale_observations(rl::trace& seen, normaliser<Encoder::dim>& scale) {
+    for (std::size_t i = 0; i < seen.size(); ++i) scale.observe(seen.observation(i).template first<Encoder::dim>());
+    scale.freeze();
+    for (std::size_t i = 0; i < seen.size(); ++i)
+      scale.apply(std::span{seen.observations}.subspan(i * Encoder::dim).template first<Encoder::dim>());
+  }
+
+  void regress(nn::dynamic_mlp& net, rl::trace& seen) const {
+    const training_agent& agent = asked_.agent;
+    rl::return_options returns = agent.returns;
+    returns.time_unit = time_unit_;
+    seen.compute_returns(returns);
+    const std::size_t parameters = net.parameters().size();
+    const random_sequence order = rl::sequence_for(asked_.seed, rl::purpose::pretraining, 1);
+    const double rate = agent.learning.learning_rate;
+    const auto by = [&](auto optimiser) {
+      return value_or_refuse(rl::pretrain(net, optimiser, seen, agent.regression, order));
+    };
+    const rl::pretrain_stats done = agent.adaptive_regression
+                                        ? by(nn::adam{parameters, {.learning_rate = rate}})
+                                        : by(nn::sgd{parameters, {.learning_rate = rate}});
+    note("learned from experts: " + std::to_string(seen.size()) + " pushes, " + std::to_string(done.updates) +
+         " updates, " + std::to_string(done.rejected_updates) + " refused (not finite); mean squared error of the last pass " +
+         std::to_string(done.last_error));
+  }
+
+  template <class Trainer>
+  training_report learn(Trainer& training, scenario_task<Goal, Encoder>& task, const policy& start) {
+    support::progress shown{how_.progress, "training", asked_.episodes, how_.display};
+    shown.skip(training.episodes());
+    const auto done = training.run(
+        {.episodes = asked_.episodes},
+        {.episode =
+             [&](const rl::episode_report&) {
+               shown.advance();
+               return !how_.stop;
+             },
+         .evaluated =
+             [&](const rl::evaluation& e) {
+               shown.print("after " + std::to_string(e.episodes) + " episodes: mean time " +
+                           std::to_string(e.mean_elapsed) + " of " + std::to_string(asked_.evaluation_episodes));
+               return !how_.stop;
+             }});
+    value_or_refuse(done);
+    shown.finish();
+    static_cast<void>(task);
+    training_report report{.interrupted = training.episodes() < asked_.episodes,
+                           .episodes = training.episodes(),
+                           .pushes = training.steps(),
+                           .counters = training.agent().counters(),
+                           .evaluations = {training.evaluations().begin(), training.evaluations().end()}};
+    if (!report.interrupted) finish(training, start);
+    return report;
+  }
+
+  template <class Trainer>
+  void finish(const Trainer& training, const policy& start) const {
+    const bool chosen = !training.evaluations().empty();
+    const nn::dynamic_mlp& net = chosen ? training.best() : training.agent().policy();
+    const policy learned{net, {}, {}, start.scale()};
+    value_or_refuse(save_q_policy(files_.result, learned, card_of_training(asked_, how_.data, time_unit_)));
+    for (const std::string& file : {files_.training, files_.start}) std::filesystem::remove(file);
+  }
+
+  const training_request& asked_;
+  const training_files files_;
+  const run_context& how_;
+  const double time_unit_;
+};
+
+template <StateEncoder Encoder>
+training_report train_with(const training_request& asked, const std::filesystem::path& result, bool resume,
+                           const run_context& how) {
+  if (asked.scenario.objective == support::objective_kind::sgd)
+    return session<sim::sgd_objective, Encoder>{asked, result, how}.run(resume);
+  return session<sim::quadratic, Encoder>{asked, result, how}.run(resume);
+}
+
+}  // namespace
+
+training_files::training_files(const std::filesystem::path& result_file)
+    : start{result_file.string() + ".start"},
+      training{result_file.string() + ".training"},
+      result{result_file.string()} {}
+
+std::string command_of(const training_request& asked) {
+  const training_agent& agent = asked.agent;
+  std::string text = "rubato-lab train --scenario " + asked.scenario.name + asked.settings + " --agent " +
+                     std::string{agent.name} + " --state " + asked.state + " --episodes " +
+                     std::to_string(asked.episodes) + " --seed " + std::to_string(asked.seed);
+  if (asked.initial.empty())
+    text += " --expert-runs " + std::to_string(agent.expert_runs);
+  else
+    text += " --initial " + std::filesystem::path{asked.initial}.filename().string();
+  if (asked.episodes > 0 && agent.evaluate_every > 0)
+    text += " --evaluate-every " + std::to_string(agent.evaluate_every) + " --evaluation-episodes " +
+            std::to_string(asked.evaluation_episodes);
+  return text;
+}
+
+training_report train(const training_request& asked, const std::filesystem::path& result, bool resume,
+                      const run_context& how) {
+  if (asked.state == rlp_state::kind) return train_with<rlp_state>(asked, result, resume, how);
+  if (asked.state == rlp_normalised_state::kind) return train_with<rlp_normalised_state>(asked, result, resume, how);
+  if (asked.state == cluster_state::kind) return train_with<cluster_state>(asked, result, resume, how);
+  throw user_error{"--state: found \"" + asked.state + "\", expected rlp, rlp_normalised or cluster"};
+}
+
+}  // namespace rubato::lab

@@ -1,0 +1,66 @@
+#ifndef RUBATO_EXAMPLES_LAB_TRAIN_HPP
+#define RUBATO_EXAMPLES_LAB_TRAIN_HPP
+
+#include <cstdint>
+#include <filesystem>
+#include <rubato/rl/dqn.hpp>
+#include <rubato/rl/evaluation.hpp>
+#include <string>
+#include <vector>
+
+#include "expert_runs.hpp"
+#include "support/scenario.hpp"
+#include "training_agents.hpp"
+
+namespace rubato::lab {
+
+/// Everything that decides the policy that training comes to.
+struct training_request {
+  support::scenario scenario;
+  std::string settings;           ///< how the scenario was changed, as options: for the card only
+  training_agent agent;
+  std::string state;              ///< kind of the encoder: rlp, rlp_normalised or cluster
+  std::uint64_t episodes = 1000;  ///< 0: the policy that experts have taught
+  std::uint64_t seed = 1;
+  std::uint32_t evaluation_episodes = 20;
+  std::string initial;            ///< policy file to begin with, instead of watching experts; empty: none
+  std::string licence;            ///< SPDX identifier for the card
+};
+
+/// What became of it.
+struct training_report {
+  bool interrupted = false;
+  std::uint64_t episodes = 0;
+  std::uint64_t pushes = 0;
+  rl::dqn_counters counters{};
+  std::vector<rl::evaluation> evaluations{};  ///< the learning curve, in units of reward
+};
+
+/// The files of a training whose result is to be `result`. The first two go when the third is there.
+struct training_files {
+  explicit training_files(const std::filesystem::path& result_file);
+  std::string start;     ///< RESULT.start: the policy that learning begins with; a policy file
+  std::string training;  ///< RESULT.training: the checkpoint
+  std::string result;
+};
+
+/// Watches experts, learns from them, learns by acting, and writes the policy; see docs/lab.md. The file depends on the
+/// request and the data alone: not on threads, nor on how often the training was killed and resumed.
+///
+/// With `resume`, goes on where the files of an earlier call end, or from the beginning if there are none; without, it
+/// refuses to touch them.
+///
+/// Errors  user_error: files that are there, are missing, are damaged or belong to another training; a state or an
+///         initial policy that does not fit
+/// Tests   tests/examples/train_test.cpp: SameBytesForAnyThreads, InterruptedAndResumedSameBytes,
+///         KilledAndResumedSameBytes, EveryStateAndAgent, BeginsWithAPolicy, RefusesToLoseATraining,
+///         RefusesAnotherTraining, CardSaysHowItWasMade, KeepsTheBest
+[[nodiscard]] training_report train(const training_request&, const std::filesystem::path& result, bool resume,
+                                    const run_context&);
+
+/// The command that makes the same policy again, whatever --out, --threads and --data say.
+[[nodiscard]] std::string command_of(const training_request&);
+
+}  // namespace rubato::lab
+
+#endif

@@ -58,7 +58,7 @@ auto value_or_refuse(Result&& result) {
   policy_card about;
   about.loss_source = probes ? "probe" : "worker_ema";
   about.reward = "-(time until the next push)";
-  if (asked.agent.scales) about.reward += " / " + std::to_string(time_unit);
+  if (asked.agent.time_in_steps) about.reward += " / " + std::to_string(time_unit);
   about.trained_on = asked.scenario.name + " " + hexadecimal(support::hash(asked.scenario)) + "; " + data.description +
                      (data.fingerprint != 0 ? " " + hexadecimal(data.fingerprint) : "");
   about.command = command_of(asked);
@@ -77,7 +77,7 @@ class session {
       : asked_{asked},
         files_{result},
         how_{how},
-        time_unit_{asked.agent.scales ? step_time(asked.scenario.cluster) : 1.0} {}
+        time_unit_{asked.agent.time_in_steps ? step_time(asked.scenario.cluster) : 1.0} {}
 
   training_report run(bool resume) {
     if (!resume) refuse_to_overwrite();
@@ -157,7 +157,7 @@ class session {
     if (agent.expert_runs > 0) {
       rl::trace seen = watch_experts<Goal, Encoder>(asked_.scenario, asked_.seed, agent.expert_runs, time_unit_, how_);
       if (how_.stop) return std::nullopt;
-      if (agent.scales) scale_observations(seen, scale);
+      if (agent.experts_scale) scale_observations(seen, scale);
       regress(net, seen);
     }
     return policy{net, {}, {}, scale};

@@ -17,7 +17,8 @@ struct training_agent {
   std::string_view state;          ///< kind of the encoder
   std::uint32_t expert_runs;       ///< of each expert
   std::uint64_t evaluate_every;    ///< pushes; 0: the result is the last policy, not the best one
-  bool scales;                     ///< observations by the experts' statistics, rewards by the time of a step
+  bool time_in_steps;              ///< the unit of time is that of a step when all workers run; else the scenario's
+  bool experts_scale;              ///< observations are scaled by their mean and deviation in the experts' runs
   rl::dqn_options learning;
   rl::return_options returns;      ///< what the regression on experts aims at
   rl::pretrain_options regression;

@@ -36,7 +36,7 @@ struct run_context {
 /// target count the time that was left of max_time. Rewards are in units of `time_unit`. The same for any number of
 /// threads; incomplete if `stop` was raised.
 /// Tests   tests/examples/train_test.cpp: ExpertsMeetTheSameRuns
-template <class Goal, StateEncoder Encoder>
+template <StateEncoder Encoder>
 [[nodiscard]] rl::trace watch_experts(const support::scenario& scenario, std::uint64_t seed, std::uint32_t runs,
                                       double time_unit, const run_context& how) {
   const auto those = parse_policies(experts, false);
@@ -49,7 +49,7 @@ template <class Goal, StateEncoder Encoder>
         const setting at{scenario, hidden_layers_of(scenario, episode)};
         static_cast<void>(sim::record_expert<Encoder>(scenario.cluster, run_options_of(at, episode),
                                                       those[i / runs].candidates.front().policy,
-                                                      bench.objective<Goal>(at), watched[i]));
+                                                      bench.objective(at), watched[i]));
         shown.advance();
       });
   shown.finish();

@@ -20,7 +20,7 @@ namespace rubato::lab {
 /// A run that ends before its first push is an episode of one step in which nothing can be done.
 /// Tests   tests/examples/scenario_task_test.cpp: AnEpisodeIsARun, SeedsDrawHiddenLayers, RewardsAreInTimeUnits,
 ///         ObservationsAreScaled, RunsWithoutAPush
-template <class Goal, StateEncoder Encoder>
+template <StateEncoder Encoder>
 class scenario_task {
  public:
   /// Both references must outlive the task.
@@ -35,7 +35,7 @@ class scenario_task {
   std::span<const float> reset(std::uint64_t seed) {
     at_.hidden_layers = hidden_layers_of(at_.scenario, seed);
     now_ = &runs_.try_emplace(at_.hidden_layers, at_.scenario.cluster, run_options_of(at_, seed),
-                              bench_->objective<Goal>(at_))
+                              bench_->objective(at_))
                 .first->second;
     return scaled(now_->reset(seed));
   }
@@ -69,8 +69,8 @@ class scenario_task {
   workbench* bench_;
   normaliser<Encoder::dim> scale_;
   double time_unit_;
-  std::map<std::uint32_t, sim::environment<Goal, Encoder>> runs_;  // by hidden layers
-  sim::environment<Goal, Encoder>* now_ = nullptr;
+  std::map<std::uint32_t, sim::environment<any_objective, Encoder>> runs_;  // by hidden layers
+  sim::environment<any_objective, Encoder>* now_ = nullptr;
   std::array<float, Encoder::dim> seen_{};
 };
 

@@ -67,8 +67,8 @@ auto value_or_refuse(Result&& result) {
   return about;
 }
 
-// One training, of a known objective and encoder.
-template <class Goal, StateEncoder Encoder>
+// One training, of a known encoder.
+template <StateEncoder Encoder>
 class session {
  public:
   using policy = q_policy<Encoder, nn::dynamic_mlp>;
@@ -88,7 +88,7 @@ class session {
     if (!start) return {.interrupted = true};
 
     workbench bench{how_.data};
-    scenario_task<Goal, Encoder> task{asked_.scenario, bench, start->scale(), time_unit_};
+    scenario_task<Encoder> task{asked_.scenario, bench, start->scale(), time_unit_};
     rl::dqn_options learning = asked_.agent.learning;
     learning.time_unit = time_unit_;
     rl::trainer training{task, value_or_refuse(rl::dqn<>::make(start->network(), learning)),
@@ -155,7 +155,7 @@ class session {
     nn::initialise(net, {}, draws);
     normaliser<Encoder::dim> scale;
     if (agent.expert_runs > 0) {
-      rl::trace seen = watch_experts<Goal, Encoder>(asked_.scenario, asked_.seed, agent.expert_runs, time_unit_, how_);
+      rl::trace seen = watch_experts<Encoder>(asked_.scenario, asked_.seed, agent.expert_runs, time_unit_, how_);
       if (how_.stop) return std::nullopt;
       if (agent.experts_scale) scale_observations(seen, scale);
       regress(net, seen);
@@ -190,7 +190,7 @@ class session {
   }
 
   template <class Trainer>
-  training_report learn(Trainer& training, scenario_task<Goal, Encoder>& task, const policy& start) {
+  training_report learn(Trainer& training, scenario_task<Encoder>& task, const policy& start) {
     support::progress shown{how_.progress, "training", asked_.episodes, how_.display};
     shown.skip(training.episodes());
     const auto done = training.run(
@@ -233,14 +233,6 @@ class session {
   const double time_unit_;
 };
 
-template <StateEncoder Encoder>
-training_report train_with(const training_request& asked, const std::filesystem::path& result, bool resume,
-                           const run_context& how) {
-  if (asked.scenario.objective == support::objective_kind::sgd)
-    return session<sim::sgd_objective, Encoder>{asked, result, how}.run(resume);
-  return session<sim::quadratic, Encoder>{asked, result, how}.run(resume);
-}
-
 }  // namespace
 
 training_files::training_files(const std::filesystem::path& result_file)
@@ -265,9 +257,9 @@ std::string command_of(const training_request& asked) {
 
 training_report train(const training_request& asked, const std::filesystem::path& result, bool resume,
                       const run_context& how) {
-  if (asked.state == rlp_state::kind) return train_with<rlp_state>(asked, result, resume, how);
-  if (asked.state == rlp_normalised_state::kind) return train_with<rlp_normalised_state>(asked, result, resume, how);
-  if (asked.state == cluster_state::kind) return train_with<cluster_state>(asked, result, resume, how);
+  if (asked.state == rlp_state::kind) return session<rlp_state>{asked, result, how}.run(resume);
+  if (asked.state == rlp_normalised_state::kind) return session<rlp_normalised_state>{asked, result, how}.run(resume);
+  if (asked.state == cluster_state::kind) return session<cluster_state>{asked, result, how}.run(resume);
   throw user_error{"--state: found \"" + asked.state + "\", expected rlp, rlp_normalised or cluster"};
 }
 

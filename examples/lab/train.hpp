@@ -52,9 +52,9 @@ struct training_files {
 ///
 /// Errors  user_error: files that are there, are missing, are damaged or belong to another training; a state or an
 ///         initial policy that does not fit
-/// Tests   tests/examples/train_test.cpp: SameBytesForAnyThreads, InterruptedAndResumedSameBytes,
-///         KilledAndResumedSameBytes, EveryStateAndAgent, BeginsWithAPolicy, RefusesToLoseATraining,
-///         RefusesAnotherTraining, CardSaysHowItWasMade, KeepsTheBest
+/// Tests   tests/examples/train_test.cpp: SameBytesForAnyThreads, InterruptedAndResumedSameBytes, EveryStateAndAgent,
+///         LongerIsAContinuation, BeginsWithAPolicy, RefusesToLoseATraining, RefusesAnotherTraining,
+///         CardSaysHowItWasMade, KeepsTheBest; tests/examples/lab_program_test.cpp: KilledTrainingResumesToTheSameBytes
 [[nodiscard]] training_report train(const training_request&, const std::filesystem::path& result, bool resume,
                                     const run_context&);
 

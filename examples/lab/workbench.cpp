@@ -2,6 +2,8 @@
 
 #include <rubato/core/rng.hpp>
 #include <rubato/sim/cluster.hpp>
+#include <rubato/sim/quadratic.hpp>
+#include <rubato/sim/sgd.hpp>
 #include <utility>
 #include <vector>
 
@@ -27,16 +29,6 @@ constexpr std::uint64_t hidden_layers_stream = std::uint64_t{1} << 62;  // the s
   what.hidden_layers = {at.hidden_layers};
   const bool portable = at.scenario.sgd.instructions == sim::instruction_set::portable;  // not a key of scenarios
   return support::to_json(what).at("objective").dump() + (portable ? " portable" : "");
-}
-
-template <class Goal>
-[[nodiscard]] std::optional<measurement> run_until(const setting& at, const any_policy& policy, std::uint64_t seed,
-                                                   const std::atomic<bool>& stop, Goal& goal) {
-  no_observer nobody;
-  sim::cluster<any_policy, Goal> cluster{at.scenario.cluster, run_options_of(at, seed), policy, goal, nobody};
-  while (cluster.advance())
-    if (stop.load(std::memory_order_relaxed)) return std::nullopt;
-  return summary(cluster.result());
 }
 
 }  // namespace
@@ -71,32 +63,28 @@ sim::run_options run_options_of(const setting& at, std::uint64_t seed) {
   return run;
 }
 
-template <>
-sim::sgd_objective& workbench::objective<sim::sgd_objective>(const setting& at) {
-  auto& kept = sgd_[objective_key(at)];
-  if (!kept) kept = std::make_unique<sim::sgd_objective>(sgd_options_of(at), *data_->prepared);
-  return *kept;
-}
-
-template <>
-sim::quadratic& workbench::objective<sim::quadratic>(const setting& at) {
-  auto& kept = quadratics_[objective_key(at)];
-  if (!kept) kept = std::make_unique<sim::quadratic>(sim::quadratic_options{.momentum = at.scenario.sgd.momentum});
+any_objective& workbench::objective(const setting& at) {
+  auto& kept = objectives_[objective_key(at)];
+  if (kept) return *kept;
+  if (at.scenario.objective == objective_kind::sgd)
+    kept = std::make_unique<objective_of<sim::sgd_objective>>(sgd_options_of(at), *data_->prepared);
+  else
+    kept = std::make_unique<objective_of<sim::quadratic>>(sim::quadratic_options{.momentum = at.scenario.sgd.momentum});
   return *kept;
 }
 
 std::optional<measurement> workbench::run(const setting& at, const any_policy& policy, std::uint64_t seed,
                                           const std::atomic<bool>& stop) {
-  if (at.scenario.objective == objective_kind::sgd)
-    return run_until(at, policy, seed, stop, objective<sim::sgd_objective>(at));
-  return run_until(at, policy, seed, stop, objective<sim::quadratic>(at));
+  no_observer nobody;
+  sim::cluster<any_policy, any_objective> cluster{at.scenario.cluster, run_options_of(at, seed), policy, objective(at),
+                                                  nobody};
+  while (cluster.advance())
+    if (stop.load(std::memory_order_relaxed)) return std::nullopt;
+  return summary(cluster.result());
 }
 
 measurement workbench::watch(const setting& at, const any_policy& policy, std::uint64_t seed, any_observer& watcher) {
-  const auto run = run_options_of(at, seed);
-  if (at.scenario.objective == objective_kind::sgd)
-    return summary(simulate(at.scenario.cluster, run, policy, objective<sim::sgd_objective>(at), watcher));
-  return summary(simulate(at.scenario.cluster, run, policy, objective<sim::quadratic>(at), watcher));
+  return summary(simulate(at.scenario.cluster, run_options_of(at, seed), policy, objective(at), watcher));
 }
 
 }  // namespace rubato::lab

@@ -8,12 +8,12 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <rubato/sim/quadratic.hpp>
-#include <rubato/sim/sgd.hpp>
+#include <rubato/sim/dataset.hpp>
 #include <rubato/sync/any_policy.hpp>
 #include <rubato/sync/observer.hpp>
 #include <string>
 
+#include "any_objective.hpp"
 #include "measurement.hpp"
 #include "support/image_files.hpp"
 #include "support/scenario.hpp"
@@ -63,20 +63,13 @@ class workbench {
   /// The same run, watched to its end.
   measurement watch(const setting&, const any_policy&, std::uint64_t seed, any_observer& watcher);
 
-  /// What the setting trains; kept, so that the reference stays valid. Precondition: its objective is of that kind.
-  template <class Goal>
-  [[nodiscard]] Goal& objective(const setting&);
+  /// What the setting trains. The reference stays valid as long as the workbench.
+  [[nodiscard]] any_objective& objective(const setting&);
 
  private:
   const training_data* data_;
-  std::map<std::string, std::unique_ptr<sim::sgd_objective>> sgd_;       // by everything that decides them
-  std::map<std::string, std::unique_ptr<sim::quadratic>> quadratics_;  // likewise
+  std::map<std::string, std::unique_ptr<any_objective>> objectives_;  // by everything that decides them
 };
-
-template <>
-sim::sgd_objective& workbench::objective<sim::sgd_objective>(const setting&);
-template <>
-sim::quadratic& workbench::objective<sim::quadratic>(const setting&);
 
 }  // namespace rubato::lab
 

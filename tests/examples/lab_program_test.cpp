@@ -112,6 +112,38 @@ TEST(LabProgram, TerminationIsAnInterruptAndExits143) {
   EXPECT_EQ(lab.content("said"), "rubato-lab: interrupted; --json -: nothing printed\n");
 }
 
+// Killed at once and again and again, wherever it happens to be, until it comes to its end.
+TEST(LabProgram, KilledTrainingResumesToTheSameBytes) {
+  const lab_program lab;
+  const std::string train =
+      "train --scenario quick.json --set objective.max_time=200 --agent dqn-paper-scaled --expert-runs 4 --episodes 60 ";
+  ASSERT_EQ(lab.run(train + "--quiet --threads 1 --out whole").status, 0);
+  ASSERT_NE(lab.content("whole"), "");
+  int kills = 0;
+  for (double patience = 0.05;; patience *= 1.3) {
+    ASSERT_LT(kills, 40);
+    const outcome got = shell("cd '" + lab.folder.path().string() + "' && timeout -s KILL " + std::to_string(patience) +
+                              " '" RUBATO_LAB_BINARY "' " + train + "--resume --threads 3 --out parts 2>&1");
+    if (got.status == 0) break;
+    ++kills;
+  }
+  EXPECT_GT(kills, 2);
+  EXPECT_EQ(lab.content("parts"), lab.content("whole"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator{lab.folder.path()}, {}), 3);
+}
+
+TEST(LabProgram, InterruptedTrainingSaysHowToGoOn) {
+  const lab_program lab;
+  const outcome got = shell("cd '" + lab.folder.path().string() +
+                            "' || exit; '" RUBATO_LAB_BINARY
+                            "' train --scenario quick.json --agent dqn-paper --expert-runs 1 --episodes 1000000 --out a "
+                            "2>&1 & for i in $(seq 600); do test -e a.training && break; sleep 0.1; done; "
+                            "kill -INT $!; wait $!");
+  EXPECT_EQ(got.status, 130) << got.text;
+  EXPECT_NE(got.text.find("of 1000000 episodes; the same command with --resume goes on\n"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "a"));
+}
+
 TEST(LabProgram, AFullDeviceIsAnError) {
   const lab_program lab;
   for (const char* arguments : {"compare --scenario quick.json --seeds 1 --quiet --json - --csv a.csv", "policies",
@@ -173,6 +205,15 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
             "--csv: found \"./a\", which --json names too, expected a file of its own"},
            {"compare --scenario quick.json --log a --trace link", "--trace: found \"link\", which --log names too"},
            {"compare --scenario quick.json --cache bad.json/x", "--cache: bad.json/x"},
+           {"train --agent dqn", "--out is required"},
+           {"train --out a", "--agent is required"},
+           {"train --agent sarsa --out a", "--agent: found \"sarsa\", expected one of dqn-paper, dqn-paper-scaled, dqn"},
+           {"train --agent dqn --state cpu --out b --scenario quick.json", "--state: found \"cpu\", expected rlp"},
+           {"train --agent dqn --episodes -1 --out b", "--episodes: found \"-1\", expected a whole number from 0"},
+           {"train --agent dqn --initial none --out b --scenario quick.json", "none"},
+           {"train --agent dqn --initial none --expert-runs 3 --out b", "--expert-runs: found it beside --initial"},
+           {"train --agent dqn --set objective.target_accuracy=auto --out b", "found objective.target_accuracy = auto"},
+           {"train --agent dqn --out no/where --scenario quick.json", "no/where"},
            {"scenarios nope", "found \"nope\""}}) {
     const outcome got = lab.run(arguments + " 2>&1 >/dev/null");
     EXPECT_EQ(got.status, 2) << arguments;

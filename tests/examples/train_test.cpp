@@ -1,0 +1,232 @@
+#include "../../examples/lab/train.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <rubato/learned/loader.hpp>
+#include <set>
+#include <sstream>
+
+#include "../../examples/support/user_error.hpp"
+#include "lab_bench.hpp"
+#include "temporary_directory.hpp"
+
+namespace {
+
+using namespace rubato;
+using namespace rubato::lab;
+using rubato::support::user_error;
+using rubato::test::message_of;
+using rubato::test::temporary_directory;
+
+std::string bytes_of(const std::filesystem::path& file) {
+  std::ifstream stream{file, std::ios::binary};
+  return {std::istreambuf_iterator<char>{stream}, {}};
+}
+
+struct training_bench {
+  training_data data;
+  std::atomic<bool> stop = false;
+  std::ostringstream shown;
+  temporary_directory folder;
+  std::function<double()> now = [] { return 0.0; };
+
+  [[nodiscard]] std::filesystem::path at(const std::string& name) const { return folder.path() / name; }
+  training_report train(const training_request& asked, const std::string& name, bool resume = false,
+                        unsigned threads = 1) {
+    const run_context how{.data = data,
+                          .threads = threads,
+                          .stop = stop,
+                          .progress = shown,
+                          .display = {.terminal = false, .line_interval = 0, .now = now}};
+    return lab::train(asked, at(name), resume, how);
+  }
+  [[nodiscard]] std::string refusal(const training_request& asked, const std::string& name, bool resume) {
+    return message_of<user_error>([&] { return train(asked, name, resume).episodes; });
+  }
+  [[nodiscard]] std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator{folder.path()}, {}));
+  }
+};
+
+// Five episodes on a noisy quadratic, after one run of each expert.
+training_request brief(const std::string& agent, std::uint64_t episodes = 5) {
+  training_request asked{.scenario = test::quick("asp", 1, {"objective.max_time=200"}).scenario,
+                         .settings = "",
+                         .agent = find_training_agent(agent),
+                         .state = std::string{find_training_agent(agent).state},
+                         .episodes = episodes,
+                         .evaluation_episodes = 2,
+                         .initial = "",
+                         .licence = ""};
+  asked.agent.expert_runs = 1;
+  if (asked.agent.evaluate_every > 0) asked.agent.evaluate_every = 100;
+  asked.agent.learning.learn_after = asked.agent.learning.batch;
+  return asked;
+}
+
+TEST(Train, SameBytesForAnyThreads) {
+  training_bench bench;
+  bench.train(brief("dqn-paper"), "one");
+  bench.train(brief("dqn-paper"), "three", false, 3);
+  EXPECT_NE(bytes_of(bench.at("one")), "");
+  EXPECT_EQ(bytes_of(bench.at("one")), bytes_of(bench.at("three")));
+  EXPECT_EQ(bench.files(), 2U) << "what only a resumption needs goes";
+}
+
+TEST(Train, EveryStateAndAgent) {
+  training_bench bench;
+  std::set<std::string> different;
+  for (const training_agent& agent : training_agents())
+    for (const char* state : {"rlp", "rlp_normalised", "cluster"}) {
+      training_request asked = brief(std::string{agent.name});
+      asked.state = state;
+      const std::string name = std::string{agent.name} + state;
+      EXPECT_EQ(bench.train(asked, name).episodes, 5U);
+      const auto learned = load_policy(bench.at(name).string());
+      ASSERT_TRUE(learned) << learned.error().message;
+      EXPECT_EQ(learned->kind(), state);
+      different.insert(bytes_of(bench.at(name)));
+    }
+  EXPECT_EQ(different.size(), 9U);
+  training_request odd = brief("dqn");
+  odd.state = "cpu";
+  EXPECT_EQ(bench.refusal(odd, "odd", false), "--state: found \"cpu\", expected rlp, rlp_normalised or cluster");
+}
+
+// Stops at every place where it can be stopped, one after another.
+TEST(Train, InterruptedAndResumedSameBytes) {
+  for (const char* agent : {"dqn-paper-scaled", "dqn"}) {
+    training_bench bench;
+    const training_request asked = brief(agent);
+    bench.train(asked, "whole");
+    int calls = 0, interruptions = 0;
+    for (bool over = false; !over; ++interruptions) {
+      ASSERT_LT(interruptions, 20);
+      calls = 0;
+      bench.stop = false;
+      bench.now = [&] { return bench.stop = ++calls > 3 + 4 * interruptions, 0.0; };
+      over = !bench.train(asked, "parts", interruptions > 0).interrupted;
+    }
+    EXPECT_GT(interruptions, 3);
+    EXPECT_EQ(bytes_of(bench.at("whole")), bytes_of(bench.at("parts")));
+    EXPECT_EQ(bench.files(), 2U);
+  }
+}
+
+TEST(Train, LongerIsAContinuation) {
+  training_bench bench;
+  const training_request asked = brief("dqn-paper-scaled", 7);
+  bench.train(asked, "whole");
+  training_request start = brief("dqn-paper-scaled", 0);
+  EXPECT_EQ(bench.train(start, "start").pushes, 0U);
+  training_request rest = brief("dqn-paper-scaled", 7);
+  rest.initial = bench.at("start").string();
+  bench.train(rest, "rest");
+  const auto a = load_q_policy<rlp_normalised_state>(bench.at("whole").string());
+  const auto b = load_q_policy<rlp_normalised_state>(bench.at("rest").string());
+  ASSERT_TRUE(a && b);
+  EXPECT_TRUE(std::ranges::equal(a->network().parameters(), b->network().parameters()))
+      << "to watch experts, and to begin with what they taught, is the same";
+}
+
+TEST(Train, RefusesToLoseATraining) {
+  training_bench bench;
+  bench.now = [&] { return bench.stop = bench.shown.str().find("training 2/5") != std::string::npos, 0.0; };
+  ASSERT_TRUE(bench.train(brief("dqn"), "a").interrupted);
+  ASSERT_TRUE(std::filesystem::exists(bench.at("a.training")));
+  bench.stop = false;
+  EXPECT_NE(bench.refusal(brief("dqn"), "a", false).find("a.start of an unfinished training, expected --resume"),
+            std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(bench.at("a")));
+}
+
+TEST(Train, RefusesAnotherTraining) {
+  training_bench bench;
+  bench.now = [&] { return bench.stop = bench.shown.str().find("training 2/5") != std::string::npos, 0.0; };
+  ASSERT_TRUE(bench.train(brief("dqn"), "a").interrupted);
+  bench.now = [] { return 0.0; };
+  bench.stop = false;
+  const std::string start = bytes_of(bench.at("a.start"));
+  const auto refused = [&](auto change, const std::string& part) {
+    training_request other = brief("dqn");
+    change(other);
+    const std::string message = bench.refusal(other, "a", true);
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  refused([](auto& r) { r.seed = 2; }, "found \"rubato-lab train");
+  refused([](auto& r) { r.scenario.cluster.jitter = 0.2; }, "a.start: found \"quick ");
+  refused([](auto& r) { r.state = "rlp"; }, "found kind \"cluster\", expected \"rlp\"");
+  refused([](auto& r) { r.agent.expert_runs = 2; }, "--expert-runs 1");
+  refused([](auto& r) { r.agent.learning.gamma = 0.5; }, "trained with gamma=0.99, expected gamma=0.5");
+  refused([](auto& r) { r.agent.evaluate_every = 50; }, "evaluate_every=100");
+  EXPECT_EQ(bytes_of(bench.at("a.start")), start);
+  std::string damaged = bytes_of(bench.at("a.training"));
+  damaged[damaged.size() / 2] ^= 1;
+  bench.folder.write("a.training", damaged);
+  EXPECT_NE(bench.refusal(brief("dqn"), "a", true).find("the file is damaged"), std::string::npos);
+}
+
+TEST(Train, CardSaysHowItWasMade) {
+  training_bench bench;
+  training_request asked = brief("dqn");
+  asked.settings = " --set objective.kind=quadratic";
+  asked.licence = "Apache-2.0";
+  asked.seed = 9;
+  bench.train(asked, "a");
+  const auto file = safetensors::load(bench.at("a").string());
+  const auto card = read_policy_card(*file);
+  ASSERT_TRUE(card) << card.error().message;
+  EXPECT_EQ(card->command,
+            "rubato-lab train --scenario quick --set objective.kind=quadratic --agent dqn --state cluster --episodes 5 "
+            "--seed 9 --expert-runs 1 --evaluate-every 100 --evaluation-episodes 2");
+  EXPECT_TRUE(card->trained_on.starts_with("quick ")) << card->trained_on;
+  EXPECT_EQ(card->seed, 9U);
+  EXPECT_EQ(card->licence, "Apache-2.0");
+  EXPECT_EQ(card->loss_source, "worker_ema");
+  EXPECT_EQ(card->reward, "-(time until the next push) / 2.500000");  // ten workers share four cores
+}
+
+TEST(Train, KeepsTheBest) {
+  training_bench bench;
+  training_request asked = brief("dqn", 8);
+  const training_report report = bench.train(asked, "best");
+  ASSERT_GT(report.evaluations.size(), 2U);
+  asked.agent.evaluate_every = 0;
+  EXPECT_TRUE(bench.train(asked, "last").evaluations.empty());
+  EXPECT_NE(bytes_of(bench.at("best")), bytes_of(bench.at("last")));
+}
+
+TEST(Train, BeginsWithAPolicy) {
+  training_bench bench;
+  bench.train(brief("dqn", 0), "teacher");
+  training_request asked = brief("dqn", 0);
+  asked.initial = bench.at("teacher").string();
+  bench.train(asked, "pupil");
+  const auto a = load_q_policy<cluster_state>(bench.at("teacher").string());
+  const auto b = load_q_policy<cluster_state>(bench.at("pupil").string());
+  ASSERT_TRUE(a && b);
+  EXPECT_TRUE(std::ranges::equal(a->network().parameters(), b->network().parameters()));
+  EXPECT_TRUE(std::ranges::equal(a->scale().mean(), b->scale().mean()));
+  asked.state = "rlp";
+  EXPECT_NE(bench.refusal(asked, "other", false).find("expected \"rlp\""), std::string::npos);
+  asked.initial = bench.at("nowhere").string();
+  EXPECT_NE(bench.refusal(asked, "other", false).find("nowhere"), std::string::npos);
+  EXPECT_NE(bench.refusal(brief("dqn"), "no/where", false).find("no/where"), std::string::npos);
+}
+
+TEST(Train, ExpertsMeetTheSameRuns) {
+  training_bench bench;
+  const run_context how{.data = bench.data, .stop = bench.stop, .progress = bench.shown, .display = {.quiet = true}};
+  const support::scenario quick = test::quick("asp", 1, {"objective.max_time=50"}).scenario;
+  const rl::trace seen = watch_experts<rlp_state>(quick, 3, 2, 1, how);
+  ASSERT_EQ(seen.ends.size(), 10U) << "two runs of each of five";
+  const auto second_of = [&](std::size_t run) { return seen.observation(run == 0 ? 1 : seen.ends[run - 1] + 1); };
+  for (std::size_t run = 0; run < 10; ++run)
+    EXPECT_TRUE(std::ranges::equal(second_of(run), second_of(run % 2))) << "two workers have pushed what all start with";
+  EXPECT_FALSE(std::ranges::equal(second_of(0), second_of(1)));
+}
+
+}  // namespace

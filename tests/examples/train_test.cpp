@@ -220,7 +220,8 @@ TEST(Train, BeginsWithAPolicy) {
 TEST(Train, ExpertsMeetTheSameRuns) {
   training_bench bench;
   const run_context how{.data = bench.data, .stop = bench.stop, .progress = bench.shown, .display = {.quiet = true}};
-  const support::scenario quick = test::quick("asp", 1, {"objective.max_time=50"}).scenario;
+  const support::scenario quick =
+      test::quick("asp", 1, {"objective.max_time=50", "cluster.cores=0", "stragglers.kind=none"}).scenario;
   const rl::trace seen = watch_experts<rlp_state>(quick, 3, 2, 1, how);
   ASSERT_EQ(seen.ends.size(), 10U) << "two runs of each of five";
   const auto second_of = [&](std::size_t run) { return seen.observation(run == 0 ? 1 : seen.ends[run - 1] + 1); };

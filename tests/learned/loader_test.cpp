@@ -240,13 +240,13 @@ TEST(Loader, ActivationsAsText) {
   for (const nn::activation f : {nn::activation{activation_kind::identity}, nn::activation{activation_kind::relu},
                                  nn::activation{activation_kind::tanh}, nn::activation{activation_kind::leaky_relu, 0.1},
                                  nn::activation{activation_kind::leaky_relu, 1e-7}}) {
-    const auto back = detail::activation_named(detail::to_text(f));
+    const auto back = detail::activation_named(detail::text_of(f));
     ASSERT_TRUE(back.has_value());
     EXPECT_EQ(back->kind, f.kind);
     if (f.kind != activation_kind::leaky_relu) continue;
     EXPECT_EQ(back->slope, f.slope);
   }
-  EXPECT_EQ(detail::to_text({activation_kind::leaky_relu, 0.01}), "leaky_relu(0.01)");
+  EXPECT_EQ(detail::text_of({activation_kind::leaky_relu, 0.01}), "leaky_relu(0.01)");
   for (const char* bad : {"", "swish", "leaky_relu", "leaky_relu()", "leaky_relu(0.1", "leaky_relu(x)",
                           "leaky_relu(0.1 )", "leaky_relu(-1)", "leaky_relu(nan)", "leaky_relu(1e400)"})
     EXPECT_FALSE(detail::activation_named(bad).has_value()) << bad;

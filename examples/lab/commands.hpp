@@ -32,6 +32,7 @@ struct compare_arguments {
 /// Each returns the exit status. Errors: user_error.
 [[nodiscard]] int run_compare(const compare_arguments&);
 [[nodiscard]] int run_policies(bool json);
+[[nodiscard]] int run_inspect(const std::string& file, bool json);
 [[nodiscard]] int run_scenarios(const std::string& name, bool keys);
 
 }  // namespace rubato::lab

@@ -155,7 +155,7 @@ TEST_F(SafetensorsFile, FileErrors) {
 }
 
 TEST(SafetensorsWriter, SameBytesAsPython) {
-  for (const char* name : {"types", "policy", "none"}) {
+  for (const char* name : {"types", "policy", "rlp", "none"}) {
     const auto file = safetensors::load(golden_path(name));
     ASSERT_TRUE(file);
     EXPECT_EQ(rewritten(*file), golden(name)) << name;

@@ -111,7 +111,7 @@ template <StateEncoder Encoder>
 ///         for options. Nothing is loaded then.
 /// Cost    reads the file whole. Allocates.
 /// Tests   tests/learned/loader_test.cpp: RoundTripIsBitExact, TransposesWeights, RestoresTheNormaliser,
-///         SaysWhatDisagrees, RefusesNaN, RefusesAMissingFile, ActivationsAsText
+///         ReadsWhatPythonWrote, SaysWhatDisagrees, RefusesNaN, RefusesAMissingFile, ActivationsAsText
 template <StateEncoder Encoder = rlp_state>
 [[nodiscard]] result<q_policy<Encoder, nn::dynamic_mlp>> load_q_policy(const std::string& path,
                                                                        const q_policy_options& options = {}) {
@@ -175,7 +175,8 @@ template <StateEncoder Encoder, class Network>
 ///
 /// Errors  invalid_option if the network ends with something else than the identity, or a number is not finite;
 ///         those of to_json and safetensors_writer::save.
-/// Tests   tests/learned/loader_test.cpp: RoundTripIsBitExact, SameBytesTwice, RefusesToSave
+/// Tests   tests/learned/loader_test.cpp: RoundTripIsBitExact, SameBytesTwice, WritesTheBytesThatPythonWrites,
+///         RefusesToSave
 template <StateEncoder Encoder, class Network>
 result<std::uint64_t> save_q_policy(const std::string& path, const q_policy<Encoder, Network>& policy,
                                     policy_card about = {}) {

@@ -7,16 +7,33 @@
 #include "policies.hpp"
 #include "shipped.hpp"
 #include "support/scenario_files.hpp"
+#include "support/user_error.hpp"
 
 namespace rubato::lab {
 namespace {
 
+// A variant that lies in a file may be missing; the others are there all the same.
+struct described {
+  description text;
+  std::string refused;  // in place of text
+};
+
+[[nodiscard]] described describe(std::string_view policy) {
+  try {
+    return {parse_policy(policy).policy.describe(), ""};
+  } catch (const support::user_error& error) {
+    return {{}, error.what()};
+  }
+}
+
 void print_policies() {
   for (const rule& each : rules()) {
     std::cout << each.syntax << "\n    " << each.meaning << '\n';
-    for (const auto& name : each.variants)
+    for (const auto& name : each.variants) {
+      const auto [text, refused] = describe(name);
       std::cout << "    " << name << std::string(name.size() < 10 ? 10 - name.size() : 1, ' ')
-                << parse_policy(name).policy.describe().line << '\n';
+                << (refused.empty() ? text.line : "not here: " + refused) << '\n';
+    }
   }
 }
 
@@ -25,8 +42,11 @@ void print_policies() {
   for (const rule& each : rules()) {
     nlohmann::json variants = nlohmann::json::array();
     for (const auto& name : each.variants) {
-      const description text = parse_policy(name).policy.describe();
-      variants.push_back({{"policy", name}, {"line", text.line}, {"describe", nlohmann::json::parse(text.json)}});
+      const auto [text, refused] = describe(name);
+      if (refused.empty())
+        variants.push_back({{"policy", name}, {"line", text.line}, {"describe", nlohmann::json::parse(text.json)}});
+      else
+        variants.push_back({{"policy", name}, {"line", nullptr}, {"describe", nullptr}, {"refused", refused}});
     }
     list.push_back(
         {{"name", each.name}, {"syntax", each.syntax}, {"meaning", each.meaning}, {"variants", std::move(variants)}});

@@ -54,6 +54,7 @@ struct train_arguments {
 [[nodiscard]] int run_compare(const compare_arguments&);
 [[nodiscard]] int run_train(const train_arguments&);
 [[nodiscard]] int run_policies(bool json);
+[[nodiscard]] int run_inspect(const std::string& file, bool json);
 [[nodiscard]] int run_scenarios(const std::string& name, bool keys);
 
 }  // namespace rubato::lab

@@ -105,6 +105,10 @@ int run(int argc, char** argv) {
   auto* policies = app.add_subcommand("policies", "List the policies");
   bool json = false;
   policies->add_flag("--json", json, "As JSON");
+  auto* inspect = app.add_subcommand("inspect", "Show what a policy file is, and whether it runs here");
+  std::string file;
+  inspect->add_option("FILE", file, "Policy file")->required();
+  inspect->add_flag("--json", json, "As JSON");
   auto* scenarios = app.add_subcommand("scenarios", "List the scenarios that ship");
   std::string name;
   bool keys = false;
@@ -118,6 +122,7 @@ int run(int argc, char** argv) {
     throw rubato::support::user_error{error.what()};
   }
   if (policies->parsed()) return run_policies(json);
+  if (inspect->parsed()) return run_inspect(file, json);
   if (scenarios->parsed()) return run_scenarios(name, keys);
   if (train->parsed()) return run_train(to_train);
   return run_compare(given);

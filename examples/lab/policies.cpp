@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
+#include <rubato/io/json_reader.hpp>
+#include <rubato/learned/loader.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
 #include <rubato/sync/ssp.hpp>
 #include <stdexcept>
 
+#include "shipped.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
@@ -53,6 +55,37 @@ any_policy make_ssp(arguments given) {
   return ssp_rlp(steps);
 }
 
+[[nodiscard]] policy_file open_file(const std::string& path) {
+  auto file = read_policy_file(path);
+  if (!file) throw user_error{file.error().message};
+  return *std::move(file);
+}
+
+any_policy made_from(const policy_file& file) {
+  auto policy = policy_in(file);
+  if (!policy) throw user_error{policy.error().message};
+  return *std::move(policy);
+}
+
+// Names end up in result files, which are UTF-8 and have a run in a line.
+[[nodiscard]] std::string path_in(arguments given) {
+  if (given.empty() || given[0].empty()) refuse("", "the path of a policy file");
+  if (!is_plain(given[0])) refuse(given[0], "a path of UTF-8 without control characters");
+  return std::string{given[0]};
+}
+
+any_policy make_file(arguments given) { return made_from(open_file(path_in(given))); }
+
+any_policy make_rlp(arguments given) {
+  const policy_file file =
+      open_file(given.empty() ? shipped("examples/lab/policies/rlp-paper.safetensors").string() : path_in(given));
+  const std::string& kind = file.card.kind;
+  if (kind != rlp_state::kind && kind != rlp_normalised_state::kind)
+    throw user_error{file.tensors.source() + ": policy card: found kind " + in_quotes(kind) +
+                     ", expected rlp or rlp_normalised"};
+  return made_from(file);
+}
+
 const std::vector<rule> all_rules{
     {"bsp",
      "bsp[:mean|:sum]",
@@ -65,6 +98,13 @@ const std::vector<rule> all_rules{
      "wait while more than S steps ahead of the slowest; with rlp: S or more",
      {"ssp:0", "ssp:1", "ssp:2", "ssp:3", "ssp:5", "ssp:8"},
      make_ssp},
+    {"rlp",
+     "rlp[:PATH]",
+     "a learned policy that sees what Zhu et al. (2020) see: the one that ships, or one in a policy file",
+     {"rlp"},
+     make_rlp,
+     true},
+    {"file", "file:PATH", "what a policy file holds, a network or a rule; PATH without ','", {}, make_file, true},
 };
 
 [[nodiscard]] std::string known_names() {
@@ -90,17 +130,16 @@ const std::vector<rule> all_rules{
 
 [[nodiscard]] const rule& find_rule(std::string_view policy) {
   const auto found = std::ranges::find(all_rules, split(policy, ':').front(), &rule::name);
-  if (found == all_rules.end())
-    throw user_error{"--policies: found " + quoted(policy) + ", expected one of " + known_names()};
+  if (found == all_rules.end()) throw user_error{"found " + quoted(policy) + ", expected one of " + known_names()};
   return *found;
 }
 
 [[nodiscard]] policy_request parse_request(std::string_view name, bool tunable) {
   const rule& which = find_rule(name);
   policy_request request{std::string{name}, {}};
-  if (name == which.name && which.variants.front() != name) {
+  if (name == which.name && !which.variants.empty() && which.variants.front() != name) {
     if (!tunable)
-      throw user_error{"--policies: found " + quoted(name) + ", expected " + std::string{which.syntax} +
+      throw user_error{"found " + quoted(name) + ", expected " + std::string{which.syntax} +
                        " (only --tune finds the parameter by itself)"};
     for (const auto& variant : which.variants) request.candidates.push_back(parse_policy(variant));
   } else {
@@ -109,17 +148,43 @@ const std::vector<rule> all_rules{
   return request;
 }
 
+// What follows the first ':' of a policy's name, as the rule wants it.
+[[nodiscard]] any_policy make(const rule& which, std::string_view name) {
+  if (name == which.name) return which.make({});
+  const std::string_view rest = name.substr(which.name.size() + 1);
+  if (which.of_file) return which.make(std::span{&rest, 1});
+  return which.make(split(rest, ':'));
+}
+
 }  // namespace
 
 std::span<const rule> rules() { return all_rules; }
 
+result<any_policy> policy_in(const policy_file& file) {
+  const policy_card& card = file.card;
+  if (card.rule.empty()) return policy_of(card, file.tensors);
+  const auto refused = [&](const std::string& found, const std::string& expected) {
+    return error{errc::wrong_kind, file.tensors.source() + ": policy card: found " + found + ", expected " + expected};
+  };
+  const auto known = std::ranges::find(all_rules, split(card.rule, ':').front(), &rule::name);
+  if (known == all_rules.end() || known->of_file)  // a file that names a file might name itself
+    return refused("the rule " + in_quotes(card.rule), "bsp, asp or ssp, as in --policies");
+  try {
+    any_policy policy = make(*known, card.rule);
+    if (policy.kind() == card.kind) return policy;
+  } catch (const std::invalid_argument& why) {
+    return error{errc::wrong_kind,
+                 file.tensors.source() + ": policy card: rule " + in_quotes(card.rule) + ": " + why.what()};
+  }
+  return refused("the rule " + in_quotes(card.rule) + " of kind " + in_quotes(card.kind), "the kind of that rule");
+}
+
 named_policy parse_policy(std::string_view name) {
   const rule& which = find_rule(name);
-  const auto parts = split(name, ':');
   try {
-    return {std::string{name}, which.make(arguments{parts}.subspan(1))};
+    return {std::string{name}, make(which, name)};
   } catch (const std::invalid_argument& error) {
-    throw user_error{"--policies: " + quoted(name) + ": " + error.what() + " (known: " + known_names() + ")"};
+    throw user_error{quoted(name) + ": " + error.what() + " (known: " + known_names() + ")"};
   }
 }
 
@@ -129,7 +194,11 @@ std::vector<policy_request> parse_policies(std::string_view list, bool tunable) 
     const std::string_view name = trimmed(item);
     if (std::ranges::find(requests, name, &policy_request::name) != requests.end())
       throw user_error{"--policies: found " + quoted(name) + " twice, expected it once"};
-    requests.push_back(parse_request(name, tunable));
+    try {
+      requests.push_back(parse_request(name, tunable));
+    } catch (const user_error& error) {
+      throw user_error{"--policies: " + std::string{error.what()}};
+    }
   }
   return requests;
 }

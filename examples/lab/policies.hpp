@@ -1,11 +1,14 @@
 #ifndef RUBATO_EXAMPLES_LAB_POLICIES_HPP
 #define RUBATO_EXAMPLES_LAB_POLICIES_HPP
 
+#include <rubato/core/result.hpp>
 #include <rubato/sync/any_policy.hpp>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "policy_file.hpp"
 
 namespace rubato::lab {
 
@@ -17,10 +20,14 @@ struct rule {
 
   /// Names of representative policies. Where the first one is the bare name, that is a policy of its own; else the bare
   /// name stands for the one of these that tuning finds best.
+  /// A rule that reads files may have none, or some whose file is missing.
   std::vector<std::string_view> variants;
 
-  /// The policy with these ':'-separated arguments. Throws std::invalid_argument "found ..., expected ...".
+  /// The policy with these arguments, separated by ':'. Throws std::invalid_argument "found ..., expected ...", and
+  /// user_error about a file.
   any_policy (*make)(std::span<const std::string_view> arguments);
+
+  bool of_file = false;  ///< its one argument is a path, in which ':' separates nothing
 };
 
 /// All rules. A new rule is one entry in policies.cpp.
@@ -32,9 +39,14 @@ struct named_policy {
   any_policy policy;
 };
 
-/// Errors  user_error, one line with what was found, where, and the names that are known
+/// Errors  user_error, one line with what was found, where, and the names that are known or the file that was read
 /// Tests   tests/examples/policies_test.cpp
 [[nodiscard]] named_policy parse_policy(std::string_view name);
+
+/// The policy in a file: a network, or the rule that its card names.
+/// Errors  those of policy_of; wrong_kind for a rule that is not known, or not of the card's kind
+/// Tests   tests/examples/policy_file_test.cpp: ARuleIsTheRule, RefusesARuleThatIsNone
+[[nodiscard]] result<any_policy> policy_in(const policy_file&);
 
 /// What one item of `--policies` stands for: a policy, or, where tuning may choose, several.
 struct policy_request {
@@ -42,8 +54,9 @@ struct policy_request {
   std::vector<named_policy> candidates;  ///< at least one
 };
 
-/// Reads a comma-separated list; blanks around names are of no matter. Errors: user_error, also for an empty item, a
-/// name given twice, and, unless `tunable`, a bare name that leaves the parameter to tuning.
+/// Reads a comma-separated list, so that paths in it have no commas; blanks around names are of no matter.
+/// Errors: user_error that begins with "--policies: ", also for an empty item, a name given twice, and, unless
+/// `tunable`, a bare name that leaves the parameter to tuning.
 [[nodiscard]] std::vector<policy_request> parse_policies(std::string_view list, bool tunable);
 
 }  // namespace rubato::lab

@@ -81,6 +81,14 @@ using nlohmann::json;
 // Shortest text that reads back as the same number.
 [[nodiscard]] std::string text_of(double value) { return json(value).dump(); }
 
+// A path may have quotes in it; it has no commas and no line ends.
+[[nodiscard]] std::string quoted(const std::string& text) {
+  if (text.find('"') == std::string::npos) return text;
+  std::string twice = "\"";
+  for (const char c : text) twice.append(c == '"' ? 2 : 1, c);
+  return twice + '"';
+}
+
 [[nodiscard]] std::string target_text(double accuracy) {
   return accuracy == support::scenario::auto_target ? "" : text_of(accuracy);
 }
@@ -120,7 +128,7 @@ std::string csv(const comparison& from) {
       const measurement& m = *row.runs[i];
       const std::uint32_t layers = from.hidden_layers[i];
       for (const std::string& cell :
-           {row.name, row.used.name, text_of(row.learning_rate), std::to_string(from.asked.seed + i),
+           {quoted(row.name), quoted(row.used.name), text_of(row.learning_rate), std::to_string(from.asked.seed + i),
             std::to_string(layers), target_text(from.targets.at(layers)), text_of(m.time),
             std::string{m.reached ? "1" : "0"}, m.end, std::to_string(m.pushes), std::to_string(m.updates),
             text_of(m.staleness_mean), std::to_string(m.staleness_p95), text_of(m.idle_share),

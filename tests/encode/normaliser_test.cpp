@@ -113,4 +113,14 @@ TEST(Normaliser, GivenStatistics) {
   }
 }
 
+// Else what never varied would be scaled by a million after its second way through a file.
+TEST(Normaliser, TheLeastVarianceStaysTheLeast) {
+  constexpr double least = normaliser<1>::least_variance;
+  for (std::uint64_t count = 1; count < 1000; ++count) {
+    normaliser<1> scale;
+    scale.assign(std::array{0.0}, std::array{least}, count);
+    ASSERT_EQ(scale.variance(0), least) << count;
+  }
+}
+
 }  // namespace

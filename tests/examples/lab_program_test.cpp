@@ -1,54 +1,23 @@
 // The program itself: exit statuses, and what it leaves behind.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "../../examples/lab/library_version.hpp"
-#include "temporary_directory.hpp"
+#include "lab_program.hpp"
 
 namespace {
 
 using nlohmann::json;
-using rubato::test::temporary_directory;
-
-struct outcome {
-  int status = -1;
-  std::string text;  // standard output, and with 2>&1 standard error
-};
-
-outcome shell(const std::string& command) {
-  std::FILE* pipe = popen(command.c_str(), "r");
-  outcome got;
-  char buffer[4096];
-  for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) got.text.append(buffer, n);
-  const int status = pclose(pipe);
-  if (WIFEXITED(status)) got.status = WEXITSTATUS(status);
-  return got;
-}
-
-// Runs in an empty folder, on a quick quadratic.
-struct lab_program {
-  temporary_directory folder;
-  lab_program() {
-    folder.write("quick.json", R"({"name": "quick", "objective": {"kind": "quadratic"}, "cluster": {"cores": 4}})");
-  }
-  [[nodiscard]] outcome run(const std::string& arguments) const {
-    return shell("cd '" + folder.path().string() + "' && '" RUBATO_LAB_BINARY "' " + arguments);
-  }
-  [[nodiscard]] outcome compare(const std::string& arguments) const {
-    return run("compare --scenario quick.json --seeds 3 " + arguments);
-  }
-  [[nodiscard]] std::string content(const std::string& name) const {
-    std::ifstream stream{folder.path() / name, std::ios::binary};
-    return {std::istreambuf_iterator<char>{stream}, {}};
-  }
-};
+using rubato::test::lab_program;
+using rubato::test::outcome;
+using rubato::test::shell;
 
 TEST(LabProgram, WritesEveryKindOfResult) {
   const lab_program lab;
@@ -172,6 +141,10 @@ TEST(LabProgram, ListsPoliciesAndScenarios) {
   const lab_program lab;
   EXPECT_NE(lab.run("policies").text.find("ssp: no worker starts a step more than 3 steps ahead"), std::string::npos);
   EXPECT_EQ(json::parse(lab.run("policies --json").text)[1]["variants"][0]["describe"]["kind"], "asp");
+  const json rules = json::parse(lab.run("policies --json").text);  // also where a file of one is missing
+  EXPECT_EQ(rules[3]["name"], "rlp");
+  EXPECT_EQ(rules[3]["variants"][0]["line"].is_null(), rules[3]["variants"][0].contains("refused"));
+  EXPECT_EQ(rules[4]["syntax"], "file:PATH");
   EXPECT_NE(lab.run("scenarios").text.find("\nshared4\n    "), std::string::npos);
   EXPECT_EQ(json::parse(lab.run("scenarios paper").text)["cluster"]["cores"], 1);
   EXPECT_NE(lab.run("scenarios --keys").text.find("cluster.link.bandwidth\n"), std::string::npos);

@@ -14,17 +14,9 @@
 #include <string>
 #include <string_view>
 
-namespace rubato::test {
+#include "../support/container_bytes.hpp"
 
-/// The eight bytes of a header length, a header and data, whatever they are.
-inline std::string container(std::uint64_t length, std::string_view header, std::string_view data = {}) {
-  std::string text;
-  for (int i = 0; i < 8; ++i) text += static_cast<char>((length >> (8 * i)) & 0xFF);
-  return text.append(header).append(data);
-}
-inline std::string container(std::string_view header, std::string_view data = {}) {
-  return container(header.size(), header, data);
-}
+namespace rubato::test {
 
 /// A file that tests/io/golden/make.py made.
 inline std::string golden_path(const std::string& name) {

@@ -200,21 +200,20 @@ TEST(PolicyCard, RefusesWhatMakesNoSense) {
   EXPECT_EQ(refused([](auto& c) { c.features[1].name = "loss"; }),
             "policy card: found feature \"loss\" twice, expected different names");
   EXPECT_EQ(refused([](auto& c) { c.actions[0] = ""; }),
-            "policy card: found action one without a name, expected different names");
+            "policy card: found a nameless action, expected different names");
   EXPECT_EQ(refused([](auto& c) { c.layers = {3}; }),
-            "policy card: found 1 layer sizes, expected 2 to 64, none of them 0");
-  EXPECT_EQ(refused([](auto& c) { c.layers[1] = 0; }),
-            "policy card: found 3 layer sizes, expected 2 to 64, none of them 0");
+            "policy card: found 1 layer size, expected 2 to 64");
+  EXPECT_EQ(refused([](auto& c) { c.layers[1] = 0; }), "policy card: found size 0 of layer 1, expected at least 1");
   EXPECT_EQ(refused([](auto& c) { c.layers.insert(c.layers.begin() + 1, 62, 4U); }),
-            "policy card: found 65 layer sizes, expected 2 to 64, none of them 0");
+            "policy card: found 65 layer sizes, expected 2 to 64");
   EXPECT_EQ(refused([](auto& c) { c.layers[0] = 4; }),
             "policy card: found 3 features, expected 4, the size of the input layer");
   EXPECT_EQ(refused([](auto& c) { c.layers[2] = 1; }),
-            "policy card: found 2 actions, expected 1 to 1, the size of the output layer");
+            "policy card: found 2 actions, expected at least 1 and at most 1, the size of the output layer");
   EXPECT_EQ(refused([](auto& c) { c.layers[2] = 3; }), "written")
       << "an output besides the actions, as of a dueling network";
   EXPECT_EQ(refused([](auto& c) { c.actions = {}; }),
-            "policy card: found 0 actions, expected 1 to 2, the size of the output layer");
+            "policy card: found 0 actions, expected at least 1 and at most 2, the size of the output layer");
   EXPECT_EQ(refused([](auto& c) { c.activation = ""; }),
             "policy card: found no activation, expected one, because there are layers");
   EXPECT_EQ(refused([](auto& c) { c.reward = "a\nb"; }),
@@ -313,8 +312,9 @@ TEST(PolicyCard, ValuesMustBeFinite) {
 }
 
 TEST(PolicyCard, VariancesMustBePositive) {
-  for (const double bad : {0.0, -0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()})
-    EXPECT_EQ(refused([&](auto& f) { f.var[1] = bad; }), "file: tensor \"obs_norm/var\": found " + std::to_string(bad) +
+  for (const auto& [bad, text] :
+       {std::pair{0.0, "0"}, {-0.0, "-0"}, {-1e-9, "-1e-09"}, {std::nan(""), "nan"}, {HUGE_VAL, "inf"}})
+    EXPECT_EQ(refused([&](auto& f) { f.var[1] = bad; }), "file: tensor \"obs_norm/var\": found " + std::string{text} +
                                                              " at 1, expected a finite variance above 0");
   EXPECT_EQ(refused([&](auto& f) { f.var[1] = std::numeric_limits<double>::denorm_min(); }), "accepted");
 }

@@ -144,17 +144,18 @@ TEST_F(SafetensorsFile, FileErrors) {
     return file ? "accepted" : std::string{name(file.error().code)} + ": " + file.error().message;
   };
   EXPECT_EQ(refused(at("a")), "io: cannot read " + at("a") + ": No such file or directory");
-  EXPECT_EQ(refused(folder.string()), "io: cannot read " + folder.string() + ": not a regular file");
-  EXPECT_EQ(refused("/dev/zero"), "io: cannot read /dev/zero: not a regular file");
+  EXPECT_EQ(refused(folder.string()), "io: cannot read " + folder.string() + ": found a directory, expected a regular file");
+  EXPECT_EQ(refused("/dev/zero"), "io: cannot read /dev/zero: found a device or pipe, expected a regular file");
   ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
-  EXPECT_EQ(refused(at("pipe")), "io: cannot read " + at("pipe") + ": not a regular file") << "and does not wait";
+  EXPECT_EQ(refused(at("pipe")), "io: cannot read " + at("pipe") + ": found a device or pipe, expected a regular file")
+      << "and does not wait";
   ASSERT_TRUE(rubato::write_file(at("short"), golden("policy").substr(0, 1300)));
   EXPECT_EQ(refused(at("short")),
             "corrupt: " + at("short") + ": found 92 bytes of data, expected 160, where the last tensor ends");
 }
 
 TEST(SafetensorsWriter, SameBytesAsPython) {
-  for (const char* name : {"types", "policy", "none"}) {
+  for (const char* name : {"types", "policy", "rlp", "none"}) {
     const auto file = safetensors::load(golden_path(name));
     ASSERT_TRUE(file);
     EXPECT_EQ(rewritten(*file), golden(name)) << name;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "../io/container.hpp"
 #include "../support/some_network.hpp"
 
 namespace rubato {
@@ -103,6 +104,39 @@ TEST(Loader, RestoresTheNormaliser) {
   scale.apply(one);
   back->scale().apply(other);
   EXPECT_TRUE(same_bits(one, other));
+}
+
+TEST(Loader, ReadsWhatPythonWrote) {
+  const auto policy = load_q_policy(test::golden_path("rlp"));
+  ASSERT_TRUE(policy) << policy.error().message;
+  const nn::dynamic_mlp& network = policy->network();
+  ASSERT_EQ(network.layers().size(), 2U);
+  EXPECT_EQ(network.weight(0)(3, 1), 43 * 0.125F - 5) << "[1, 3] of an array of 2 rows";
+  EXPECT_EQ(network.bias(0)[1], -0.25F);
+  EXPECT_EQ(network.weight(1)(1, 2), 1.5F);
+  EXPECT_EQ(network.bias(1)[2], 0.125F);
+  EXPECT_EQ(network.options().hidden, (nn::activation{nn::activation_kind::leaky_relu, 0.01}));
+  EXPECT_EQ(policy->scale().count(), 1024U);
+  EXPECT_EQ(policy->scale().mean()[39], 39 * 0.1);
+  EXPECT_EQ(policy->scale().variance(39), 39 * 0.1 + 1);
+  const auto any = load_policy(test::golden_path("rlp"));
+  ASSERT_TRUE(any) << any.error().message;
+  EXPECT_EQ(any->describe().json, policy->describe().json);
+}
+
+// So what is written here opens there, with the same values.
+TEST(Loader, WritesTheBytesThatPythonWrites) {
+  const file f;
+  const auto python = safetensors::load(test::golden_path("rlp"));
+  const auto policy = load_q_policy(test::golden_path("rlp"));
+  ASSERT_TRUE(python && policy);
+  const auto card = read_policy_card(*python);
+  ASSERT_TRUE(card);
+  ASSERT_TRUE(save_q_policy(f.path, *policy, *card));
+  safetensors_writer same;
+  same.metadata("rubato", *to_json(card_of(*policy, *card)));  // the same but for this build's version
+  for (const tensor& each : python->tensors()) same.add(each);
+  EXPECT_EQ(f.bytes(), test::written(same));
 }
 
 TEST(Loader, SameBytesTwice) {
@@ -240,13 +274,13 @@ TEST(Loader, ActivationsAsText) {
   for (const nn::activation f : {nn::activation{activation_kind::identity}, nn::activation{activation_kind::relu},
                                  nn::activation{activation_kind::tanh}, nn::activation{activation_kind::leaky_relu, 0.1},
                                  nn::activation{activation_kind::leaky_relu, 1e-7}}) {
-    const auto back = detail::activation_named(detail::to_text(f));
+    const auto back = detail::activation_named(detail::text_of(f));
     ASSERT_TRUE(back.has_value());
     EXPECT_EQ(back->kind, f.kind);
     if (f.kind != activation_kind::leaky_relu) continue;
     EXPECT_EQ(back->slope, f.slope);
   }
-  EXPECT_EQ(detail::to_text({activation_kind::leaky_relu, 0.01}), "leaky_relu(0.01)");
+  EXPECT_EQ(detail::text_of({activation_kind::leaky_relu, 0.01}), "leaky_relu(0.01)");
   for (const char* bad : {"", "swish", "leaky_relu", "leaky_relu()", "leaky_relu(0.1", "leaky_relu(x)",
                           "leaky_relu(0.1 )", "leaky_relu(-1)", "leaky_relu(nan)", "leaky_relu(1e400)"})
     EXPECT_FALSE(detail::activation_named(bad).has_value()) << bad;

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <rubato/sync/any_policy.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
+#include <string>
 #include <vector>
 
 #include "../support/cluster.hpp"
@@ -160,11 +162,46 @@ TEST(QPolicy, SavesItsState) {
 TEST(QPolicy, Describes) {
   const description plain = policy_type{constant_network({0, 1, 0})}.describe();
   EXPECT_EQ(plain.line, "rlp: a network of 40 inputs values hold, submitter, all");
-  EXPECT_TRUE(plain.json.starts_with(R"({"kind":"rlp","inputs":40,"max_idle":null,"weights":")")) << plain.json;
-  EXPECT_TRUE(plain.json.ends_with("\"}"));
+  EXPECT_TRUE(plain.json.starts_with(R"({"kind":"rlp","inputs":40,"max_idle":null,"layers":[40,2,3],)"
+                                     R"j("activation":"leaky_relu(0.01)","weights":")j"))
+      << plain.json;
+  EXPECT_TRUE(plain.json.ends_with(R"(","normaliser":null})")) << plain.json;
   EXPECT_NE(plain.json, (policy_type{constant_network({0, 2, 0})}.describe().json)) << "other weights";
   EXPECT_NE((policy_type{constant_network({0, 1, 0}), {.max_idle = 4}}.describe().line.find("longer than 4")),
             std::string::npos);
+}
+
+// Whoever caches results by this must not take one policy for another.
+TEST(QPolicy, DescribesAllThatDecides) {
+  const auto json = [](const nn::dynamic_mlp& network, double mean = 0, double variance = 0, double max_idle = 9) {
+    normaliser<40> scale;
+    std::array<double, 40> means{}, variances{};
+    means[39] = mean;
+    variances.fill(1);
+    variances[0] = variance;
+    if (variance > 0) scale.assign(means, variances, 7);
+    return policy_type{network, {.max_idle = max_idle}, {}, scale}.describe().json;
+  };
+  const nn::dynamic_mlp network = random_network(1);
+  nn::dynamic_mlp wider = *nn::dynamic_mlp::make({40, 2, 10, 3}), other = *nn::dynamic_mlp::make({40, 10, 2, 3});
+  nn::dynamic_mlp gentle = *nn::dynamic_mlp::make({40, 8, 3}, {.hidden = {nn::activation_kind::leaky_relu, 0.02}});
+  nn::dynamic_mlp last = network;
+  std::ranges::copy(network.parameters(), gentle.parameters().begin());
+  last.parameters().back() = std::nextafter(last.parameters().back(), 1.0F);
+  const std::vector<std::string> all{json(network),       json(network, 0, 1), json(network, 0, 2), json(network, 1, 1),
+                                     json(wider),         json(other),         json(gentle),        json(last),
+                                     json(network, 0, 0, 9.0000001)};
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) EXPECT_NE(all[i], all[j]) << i << " and " << j;
+  EXPECT_EQ(json(network, 1, 2), json(random_network(1), 1, 2));
+}
+
+TEST(QPolicy, Fingerprint) {
+  EXPECT_EQ(fingerprint_of(std::vector<float>{}), "cbf29ce484222325");
+  EXPECT_NE(fingerprint_of(std::vector{0.0F}), fingerprint_of(std::vector{-0.0F}));
+  EXPECT_NE(fingerprint_of(std::vector{0.0F}), fingerprint_of(std::vector{0.0F, 0.0F}));
+  EXPECT_NE(fingerprint_of(std::vector{1.0F, 2.0F}), fingerprint_of(std::vector{2.0F, 1.0F}));
+  EXPECT_NE(fingerprint_of(std::vector{1.0}), fingerprint_of(std::vector{std::nextafter(1.0, 2.0)}));
 }
 
 }  // namespace

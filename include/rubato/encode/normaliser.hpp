@@ -24,7 +24,7 @@ namespace rubato::inline RUBATO_ABI {
 ///
 /// Cost    observe, apply: O(Dim), one square root per number in observe. No allocation. Not thread-safe.
 /// Tests   tests/encode/normaliser_test.cpp: MeanAndVariance, AppliesInPlace, FreezesAndThaws, StateRoundTrip,
-///         GivenStatistics, IgnoresWhatIsNotFinite, IdentityBeforeAnythingWasSeen
+///         GivenStatistics, IgnoresWhatIsNotFinite, IdentityBeforeAnythingWasSeen, TheLeastVarianceStaysTheLeast
 /// Source  Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products", Technometrics 4(3), 1962
 template <std::size_t Dim>
 class normaliser {
@@ -74,7 +74,8 @@ class normaliser {
     count_ = count;
     for (std::size_t i = 0; i < Dim; ++i) {
       mean_[i] = mean[i];
-      squares_[i] = variance[i] * static_cast<double>(count);
+      const bool varies = variance[i] > least_variance;  // rounding must not lift the least above itself
+      squares_[i] = varies ? variance[i] * static_cast<double>(count) : 0.0;
       scale_[i] = scale_of(variance[i]);
     }
     frozen_ = true;

@@ -2,6 +2,8 @@
 #define RUBATO_IO_POLICY_CARD_HPP
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -280,7 +282,9 @@ class card_tensors {
     for (std::size_t i = 0; i < t.size(); ++i) {
       const T value = t.at<T>(i);
       if (std::isfinite(value) && (value > 0 || !variances)) continue;
-      return refuse(t.name, std::to_string(value) + " at " + std::to_string(i),
+      std::array<char, 32> digits;
+      const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+      return refuse(t.name, std::string{digits.data(), end} + " at " + std::to_string(i),
                     variances ? "a finite variance above 0" : "a finite number");
     }
   }
@@ -291,12 +295,12 @@ class card_tensors {
   error problem_;
 };
 
-// The first name that is empty or stands there twice, in words; empty if there is none.
-[[nodiscard]] inline std::string bad_name(std::vector<std::string_view> names) {
+// The first name of an `item` that is empty or stands there twice, in words; empty if there is none.
+[[nodiscard]] inline std::string bad_name(const std::string& item, std::vector<std::string_view> names) {
   std::ranges::sort(names);
-  if (!names.empty() && names.front().empty()) return "one without a name";
+  if (!names.empty() && names.front().empty()) return "a nameless " + item;
   const auto twice = std::ranges::adjacent_find(names);
-  return twice == names.end() ? std::string{} : in_quotes(*twice) + " twice";
+  return twice == names.end() ? std::string{} : item + ' ' + in_quotes(*twice) + " twice";
 }
 
 // What about a card makes no sense; the message begins with `source`.
@@ -311,18 +315,20 @@ class card_tensors {
   const std::vector<std::string_view> actions(card.actions.begin(), card.actions.end());
   std::vector<std::string_view> features;
   for (const card_feature& feature : card.features) features.emplace_back(feature.name);
-  if (const std::string bad = bad_name(features); !bad.empty()) return refused("feature " + bad, "different names");
-  if (const std::string bad = bad_name(actions); !bad.empty()) return refused("action " + bad, "different names");
+  if (const std::string bad = bad_name("feature", features); !bad.empty()) return refused(bad, "different names");
+  if (const std::string bad = bad_name("action", actions); !bad.empty()) return refused(bad, "different names");
   if (depth == 0) return {};
 
-  if (depth == 1 || depth > policy_card::max_layers || std::ranges::find(card.layers, 0U) != card.layers.end())
-    return refused(std::to_string(depth) + " layer sizes", "2 to 64, none of them 0");
+  if (depth == 1 || depth > policy_card::max_layers)
+    return refused(std::to_string(depth) + (depth == 1 ? " layer size" : " layer sizes"), "2 to 64");
+  if (const auto none = std::ranges::find(card.layers, 0U); none != card.layers.end())
+    return refused("size 0 of layer " + std::to_string(none - card.layers.begin()), "at least 1");
   if (card.layers.front() != features.size())
     return refused(std::to_string(features.size()) + " features",
                    std::to_string(card.layers.front()) + ", the size of the input layer");
   if (actions.empty() || actions.size() > card.layers.back())
     return refused(std::to_string(actions.size()) + " actions",
-                   "1 to " + std::to_string(card.layers.back()) + ", the size of the output layer");
+                   "at least 1 and at most " + std::to_string(card.layers.back()) + ", the size of the output layer");
   if (card.activation.empty()) return refused("no activation", "one, because there are layers");
   return {};
 }

@@ -74,7 +74,9 @@ class safetensors {
     const input file{path};
     struct stat about {};
     if (file.descriptor < 0 || ::fstat(file.descriptor, &about) != 0) return unreadable(path, reason_of(errno));
-    if (!S_ISREG(about.st_mode)) return unreadable(path, "not a regular file");
+    if (!S_ISREG(about.st_mode))
+      return unreadable(path, std::string{"found a "} + (S_ISDIR(about.st_mode) ? "directory" : "device or pipe") +
+                                  ", expected a regular file");
     return read(static_cast<std::uint64_t>(about.st_size), path, limits,
                 [&](std::uint64_t, std::span<std::byte> target) { return file.next(path, target); });
   }

@@ -30,16 +30,7 @@ namespace rubato::inline RUBATO_ABI {
 
 namespace detail {
 
-/// What the hidden layers end with, as cards have it: "leaky_relu(0.01)", "tanh".
-[[nodiscard]] inline std::string to_text(const nn::activation& f) {
-  std::string text{nn::name(f.kind)};
-  if (f.kind != nn::activation_kind::leaky_relu) return text;
-  std::array<char, 32> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), f.slope).ptr;
-  return text.append("(").append(digits.data(), end).append(")");
-}
-
-/// The activation that to_text() gives this text; nothing if there is none.
+/// The activation that text_of() gives this text; nothing if there is none.
 [[nodiscard]] inline std::optional<nn::activation> activation_named(std::string_view text) {
   using nn::activation_kind;
   for (const auto kind : {activation_kind::identity, activation_kind::relu, activation_kind::tanh})
@@ -120,7 +111,7 @@ template <StateEncoder Encoder>
 ///         for options. Nothing is loaded then.
 /// Cost    reads the file whole. Allocates.
 /// Tests   tests/learned/loader_test.cpp: RoundTripIsBitExact, TransposesWeights, RestoresTheNormaliser,
-///         SaysWhatDisagrees, RefusesNaN, RefusesAMissingFile, ActivationsAsText
+///         ReadsWhatPythonWrote, SaysWhatDisagrees, RefusesNaN, RefusesAMissingFile, ActivationsAsText
 template <StateEncoder Encoder = rlp_state>
 [[nodiscard]] result<q_policy<Encoder, nn::dynamic_mlp>> load_q_policy(const std::string& path,
                                                                        const q_policy_options& options = {}) {
@@ -131,24 +122,32 @@ template <StateEncoder Encoder = rlp_state>
   return detail::read_q_policy<Encoder>(*card, *file, options);
 }
 
-/// The same, with the encoder that the file's card names.
-/// Errors  also wrong_kind if no encoder of this build has that kind.
+/// The policy in a file that has been read, `card` being its card; with the encoder that the card names.
+/// Errors  wrong_kind as of load_q_policy, and if no encoder of this build has that kind. invalid_option.
+/// Tests   tests/learned/loader_test.cpp: FindsTheEncoder, RefusesAnUnknownKind
+[[nodiscard]] inline result<any_policy> policy_of(const policy_card& card, const safetensors& file,
+                                                  const q_policy_options& options = {}) {
+  const auto with = [&]<class Encoder>(std::type_identity<Encoder>) -> result<any_policy> {
+    auto policy = detail::read_q_policy<Encoder>(card, file, options);
+    if (!policy) return policy.error();
+    return any_policy{*std::move(policy)};
+  };
+  if (card.kind == rlp_normalised_state::kind) return with(std::type_identity<rlp_normalised_state>{});
+  if (card.kind == rlp_state::kind) return with(std::type_identity<rlp_state>{});
+  if (card.kind == cluster_state::kind) return with(std::type_identity<cluster_state>{});
+  return error{errc::wrong_kind, file.source() + ": policy card: found kind " + in_quotes(card.kind) +
+                                     ", expected rlp, rlp_normalised or cluster"};
+}
+
+/// Reads a file, too.
+/// Errors  those of load_q_policy and policy_of.
 /// Tests   tests/learned/loader_test.cpp: FindsTheEncoder, RefusesAnUnknownKind
 [[nodiscard]] inline result<any_policy> load_policy(const std::string& path, const q_policy_options& options = {}) {
   const result<safetensors> file = safetensors::load(path);
   if (!file) return file.error();
   const result<policy_card> card = read_policy_card(*file);
   if (!card) return card.error();
-  const auto with = [&]<class Encoder>(std::type_identity<Encoder>) -> result<any_policy> {
-    auto policy = detail::read_q_policy<Encoder>(*card, *file, options);
-    if (!policy) return policy.error();
-    return any_policy{*std::move(policy)};
-  };
-  if (card->kind == rlp_normalised_state::kind) return with(std::type_identity<rlp_normalised_state>{});
-  if (card->kind == rlp_state::kind) return with(std::type_identity<rlp_state>{});
-  if (card->kind == cluster_state::kind) return with(std::type_identity<cluster_state>{});
-  return error{errc::wrong_kind, file->source() + ": policy card: found kind " + in_quotes(card->kind) +
-                                     ", expected rlp, rlp_normalised or cluster"};
+  return policy_of(*card, *file, options);
 }
 
 /// A card with everything that the policy itself determines: version, kind, features, actions, decision period, layers
@@ -167,7 +166,7 @@ template <StateEncoder Encoder, class Network>
   about.layers.assign(1, static_cast<std::uint32_t>(policy.network().inputs()));
   for (const nn::layer_shape& layer : policy.network().layers())
     about.layers.push_back(static_cast<std::uint32_t>(layer.outputs));
-  about.activation = detail::to_text(policy.network().options().hidden);
+  about.activation = detail::text_of(policy.network().options().hidden);
   return about;
 }
 
@@ -176,7 +175,8 @@ template <StateEncoder Encoder, class Network>
 ///
 /// Errors  invalid_option if the network ends with something else than the identity, or a number is not finite;
 ///         those of to_json and safetensors_writer::save.
-/// Tests   tests/learned/loader_test.cpp: RoundTripIsBitExact, SameBytesTwice, RefusesToSave
+/// Tests   tests/learned/loader_test.cpp: RoundTripIsBitExact, SameBytesTwice, WritesTheBytesThatPythonWrites,
+///         RefusesToSave
 template <StateEncoder Encoder, class Network>
 result<std::uint64_t> save_q_policy(const std::string& path, const q_policy<Encoder, Network>& policy,
                                     policy_card about = {}) {

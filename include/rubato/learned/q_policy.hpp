@@ -4,17 +4,20 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "../encode/action_set.hpp"
 #include "../encode/encoder.hpp"
 #include "../encode/normaliser.hpp"
+#include "../nn/activation.hpp"
 #include "../nn/concepts.hpp"
 #include "../sync/concepts.hpp"
 
@@ -31,6 +34,38 @@ struct q_policy_options {
   return options.max_idle > 0 ? nullptr : "max_idle: expected a number of steps above 0";
 }
 
+namespace detail {
+
+/// The shortest text that reads back as the same number.
+[[nodiscard]] inline std::string text_of(double number) {
+  std::array<char, 32> digits;
+  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr};
+}
+
+/// What the hidden layers end with, as cards have it: "leaky_relu(0.01)", "tanh".
+[[nodiscard]] inline std::string text_of(const nn::activation& f) {
+  std::string text{nn::name(f.kind)};
+  if (f.kind != nn::activation_kind::leaky_relu) return text;
+  return text.append("(").append(text_of(f.slope)).append(")");
+}
+
+}  // namespace detail
+
+/// FNV-1a over the bits of numbers, as 16 hexadecimal digits: tells one network's parameters from another's in logs.
+/// Any range of float or double.
+/// Tests   tests/learned/q_policy_test.cpp: Fingerprint
+template <class Numbers>
+[[nodiscard]] std::string fingerprint_of(const Numbers& numbers) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const auto number : numbers) {
+    using bits = std::conditional_t<sizeof(number) == 4, std::uint32_t, std::uint64_t>;
+    hash = (hash ^ std::bit_cast<bits>(number)) * 0x100000001b3;
+  }
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[(hash >> shift) & 15];
+  return text;
+}
+
 /// Does at each push what a network values most: nobody starts, the submitter starts, or everybody who waits.
 ///
 /// A push is encoded, scaled if there are statistics, and valued; of the legal actions (see action_set.hpp) the one of
@@ -43,7 +78,7 @@ struct q_policy_options {
 /// Cost    one encode and one evaluate per push, O(released) on `all`. No allocation after resize. Not thread-safe.
 /// Tests   tests/learned/q_policy_test.cpp: TakesTheHighestValue, TiesGoToTheLowestIndex, NeverHoldsTheLastOne,
 ///         JoinersStartAtOnce, StartsEverybodyOnASwitch, IdleLimit, SurvivesNaN, IsBspOrAspByItsBiases, SavesItsState,
-///         Describes
+///         Describes, DescribesAllThatDecides
 ///         tests/properties/schedule_test.cpp: Liveness, NeedsNoGuard
 /// Source  Zhu et al., "Learning Efficient Parameter Server Synchronization Policies for Distributed SGD", ICLR 2020,
 ///         section 3.2
@@ -112,15 +147,23 @@ class q_policy {
   [[nodiscard]] const normaliser<Encoder::dim>& scale() const noexcept { return scale_; }
   [[nodiscard]] const q_policy_options& options() const noexcept { return options_; }
 
+  /// The JSON differs for policies that decide differently: it has the network's shape, fingerprints of its parameters
+  /// and of the statistics that scale its inputs, and the options.
   [[nodiscard]] description describe() const {
     const bool limited = options_.max_idle < (std::numeric_limits<double>::infinity)();
     std::string line{kind}, json{R"({"kind":")"};
     line.append(": a network of ").append(std::to_string(Encoder::dim)).append(" inputs values hold, submitter, all");
-    if (limited) line.append("; nobody waits longer than ").append(std::to_string(options_.max_idle)).append(" steps");
+    if (limited) line.append("; nobody waits longer than ").append(detail::text_of(options_.max_idle)).append(" steps");
     json.append(kind).append(R"(","inputs":)").append(std::to_string(Encoder::dim)).append(R"(,"max_idle":)");
-    json.append(limited ? std::to_string(options_.max_idle) : "null");
+    json.append(limited ? detail::text_of(options_.max_idle) : "null");
+    if constexpr (requires { network_.layers(); network_.options(); }) {
+      json.append(R"(,"layers":[)").append(std::to_string(Encoder::dim));
+      for (const auto& layer : network_.layers()) json.append(",").append(std::to_string(layer.outputs));
+      json.append(R"(],"activation":")").append(detail::text_of(network_.options().hidden)).append(R"(")");
+    }
     if constexpr (requires { network_.parameters(); })
-      json.append(R"(,"weights":")").append(fingerprint()).append(R"(")");
+      json.append(R"(,"weights":")").append(fingerprint_of(network_.parameters())).append(R"(")");
+    json.append(R"(,"normaliser":)").append(scale_.count() == 0 ? "null" : scale_fingerprint());
     return {std::move(line), json.append("}")};
   }
 
@@ -133,14 +176,14 @@ class q_policy {
     return step > 0 && at_.waited > options_.max_idle * static_cast<double>(step);
   }
 
-  // FNV-1a over the bits of the weights, to tell one network from another in logs.
-  [[nodiscard]] std::string fingerprint() const {
-    std::uint64_t hash = 0xcbf29ce484222325;
-    for (const auto weight : network_.parameters())
-      hash = (hash ^ std::bit_cast<std::uint32_t>(static_cast<float>(weight))) * 0x100000001b3;
-    std::string text;
-    for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[(hash >> shift) & 15];
-    return text;
+  // In quotes. Means and variances are all that decides; how many observations they come from does not.
+  [[nodiscard]] std::string scale_fingerprint() const {
+    std::array<double, 2 * Encoder::dim> numbers;
+    for (std::size_t i = 0; i < Encoder::dim; ++i) {
+      numbers[i] = scale_.mean()[i];
+      numbers[Encoder::dim + i] = scale_.variance(i);
+    }
+    return '"' + fingerprint_of(numbers) + '"';
   }
 
   struct progress {

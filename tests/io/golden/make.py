@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
 """Makes the golden files beside it. They were made with safetensors 0.8.0 and numpy 2.4.6:
 
-python3 -m venv /tmp/venv && /tmp/venv/bin/pip install safetensors numpy && /tmp/venv/bin/python make.py
+python3 -m venv /tmp/venv && /tmp/venv/bin/pip install safetensors==0.8.0 numpy==2.4.6 && /tmp/venv/bin/python make.py
+
+policy      a learned policy whose features no build has
+rlp         one that load_policy loads
+types       every type, ranks and names
+none, half  no tensor; a type that rubato refuses
 """
 import json
 import pathlib
@@ -34,16 +39,28 @@ def grid(shape, dtype, step):
     return (np.arange(np.prod(shape)) * step).reshape(shape).astype(dtype)
 
 
-lines = "".join(f"{f['name']}\n{f['unit']}\n" for f in CARD["features"])
-CARD["features_hash"] = f"{fnv1a(lines.encode()):016x}"
-card = json.dumps(CARD, separators=(",", ":"), ensure_ascii=False)
+def text_of(card):
+    lines = "".join(f"{f['name']}\n{f['unit']}\n" for f in card["features"])
+    return json.dumps(card | {"features_hash": f"{fnv1a(lines.encode()):016x}"}, separators=(",", ":"), ensure_ascii=False)
+
 
 save_file({
     "policy/layer0/weight": grid((4, 3), np.float32, 0.5), "policy/layer0/bias": grid((4,), np.float32, -0.25),
     "policy/layer1/weight": grid((2, 4), np.float32, 0.125), "policy/layer1/bias": grid((2,), np.float32, 8),
     "obs_norm/mean": grid((3,), np.float64, 0.1), "obs_norm/var": grid((3,), np.float64, 0.1) + 1,
     "obs_norm/count": np.array(12345, np.uint64),
-}, HERE / "policy.safetensors", {"rubato": card})
+}, HERE / "policy.safetensors", {"rubato": text_of(CARD)})
+
+HISTORY = [("iteration", "pushes"), ("loss", "nats"), ("loss_change", "nats"), ("staleness", "pushes")]
+save_file({
+    "policy/layer0/weight": grid((2, 40), np.float32, 0.125) - 5, "policy/layer0/bias": grid((2,), np.float32, -0.25),
+    "policy/layer1/weight": grid((3, 2), np.float32, 0.5) - 1, "policy/layer1/bias": grid((3,), np.float32, 0.0625),
+    "obs_norm/mean": grid((40,), np.float64, 0.1), "obs_norm/var": grid((40,), np.float64, 0.1) + 1,
+    "obs_norm/count": np.array(1024, np.uint64),
+}, HERE / "rlp.safetensors", {"rubato": text_of(CARD | {
+    "features": [{"name": f"{name}@{i}", "unit": unit} for i in range(10) for name, unit in HISTORY],
+    "actions": ["hold", "submitter", "all"], "layers": [40, 2, 3],
+})})
 
 save_file({
     "f32": np.array([[1, -0.0, np.nan], [np.inf, 1e-45, 3.4028235e38]], np.float32),

@@ -40,6 +40,7 @@ struct train_arguments {
   std::optional<std::uint32_t> expert_runs;      ///< the agent's unless given
   std::optional<std::uint64_t> evaluate_every;  ///< likewise
   std::uint32_t evaluation_episodes = 20;
+  std::uint32_t test_seeds = 20;
   std::string initial;
   std::string out;
   std::string curve;

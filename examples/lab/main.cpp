@@ -84,6 +84,10 @@ void add_train_options(CLI::App& command, train_arguments& given) {
   command.add_option("--evaluation-episodes", given.evaluation_episodes, "Runs of each evaluation")
       ->check(whole(1, 100'000))
       ->capture_default_str();
+  command.add_option("--test-seeds", given.test_seeds,
+                     "Runs of policy and experts at the end, whose ratios go into the file; 0: none")
+      ->check(whole(0, most_seeds))
+      ->capture_default_str();
   command.add_option("--out", given.out, "Write the policy there")->required();
   command.add_flag("--resume", given.resume, "Go on with a training that was interrupted or killed");
   command.add_option("--curve", given.curve, "Write all evaluations there, as CSV");

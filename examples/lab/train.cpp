@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <rubato/io/atomic_file.hpp>
@@ -11,6 +12,7 @@
 #include <system_error>
 #include <type_traits>
 
+#include "appraisal.hpp"
 #include "scenario_task.hpp"
 #include "support/fnv1a.hpp"
 #include "support/user_error.hpp"
@@ -58,7 +60,7 @@ auto value_or_refuse(Result&& result) {
   policy_card about;
   about.loss_source = probes ? "probe" : "worker_ema";
   about.reward = "-(time until the next push)";
-  if (asked.agent.time_in_steps) about.reward += " / " + std::to_string(time_unit);
+  if (asked.agent.time_in_steps) about.reward += " / " + nlohmann::json(time_unit).dump();
   about.trained_on = asked.scenario.name + " " + hexadecimal(support::hash(asked.scenario)) + "; " + data.description +
                      (data.fingerprint != 0 ? " " + hexadecimal(data.fingerprint) : "");
   about.command = command_of(asked);
@@ -98,7 +100,7 @@ class session {
                                               .evaluation_episodes = asked_.evaluation_episodes,
                                               .checkpoint = files_.training}};
     if (resume && exists(files_.training)) value_or_refuse(training.resume());
-    return learn(training, task, *start);
+    return learn(training, *start);
   }
 
  private:
@@ -120,7 +122,7 @@ class session {
 
   [[nodiscard]] policy_card start_card() const {
     training_request taught = asked_;
-    taught.episodes = 0;
+    taught.episodes = taught.test_seeds = 0;
     return card_of_training(taught, how_.data, time_unit_);
   }
 
@@ -190,7 +192,7 @@ class session {
   }
 
   template <class Trainer>
-  training_report learn(Trainer& training, scenario_task<Encoder>& task, const policy& start) {
+  training_report learn(Trainer& training, const policy& start) {
     support::progress shown{how_.progress, "training", asked_.episodes, how_.display};
     shown.skip(training.episodes());
     const auto done = training.run(
@@ -208,22 +210,27 @@ class session {
              }});
     value_or_refuse(done);
     shown.finish();
-    static_cast<void>(task);
     training_report report{.interrupted = training.episodes() < asked_.episodes,
                            .episodes = training.episodes(),
                            .pushes = training.steps(),
                            .counters = training.agent().counters(),
                            .evaluations = {training.evaluations().begin(), training.evaluations().end()}};
-    if (!report.interrupted) finish(training, start);
+    if (!report.interrupted) finish(report, training, start);
     return report;
   }
 
   template <class Trainer>
-  void finish(const Trainer& training, const policy& start) const {
+  void finish(training_report& report, const Trainer& training, const policy& start) const {
     const bool chosen = !training.evaluations().empty();
     const nn::dynamic_mlp& net = chosen ? training.best() : training.agent().policy();
     const policy learned{net, {}, {}, start.scale()};
-    value_or_refuse(save_q_policy(files_.result, learned, card_of_training(asked_, how_.data, time_unit_)));
+    auto appraisal = appraise(learned, asked_.scenario, asked_.test_seeds, how_);
+    report.interrupted = !appraisal;
+    if (report.interrupted) return;
+    report.appraisal = *std::move(appraisal);
+    policy_card about = card_of_training(asked_, how_.data, time_unit_);
+    about.evaluation = report.appraisal;
+    value_or_refuse(save_q_policy(files_.result, learned, about));
     for (const std::string& file : {files_.training, files_.start}) std::filesystem::remove(file);
   }
 
@@ -252,6 +259,7 @@ std::string command_of(const training_request& asked) {
   if (asked.episodes > 0 && agent.evaluate_every > 0)
     text += " --evaluate-every " + std::to_string(agent.evaluate_every) + " --evaluation-episodes " +
             std::to_string(asked.evaluation_episodes);
+  if (asked.test_seeds > 0) text += " --test-seeds " + std::to_string(asked.test_seeds);
   return text;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <rubato/io/policy_card.hpp>
 #include <rubato/rl/dqn.hpp>
 #include <rubato/rl/evaluation.hpp>
 #include <string>
@@ -23,6 +24,7 @@ struct training_request {
   std::uint64_t episodes = 1000;  ///< 0: the policy that experts have taught
   std::uint64_t seed = 1;
   std::uint32_t evaluation_episodes = 20;
+  std::uint32_t test_seeds = 20;  ///< runs of policy and experts, whose ratios go into the card; 0: none
   std::string initial;            ///< policy file to begin with, instead of watching experts; empty: none
   std::string licence;            ///< SPDX identifier for the card
 };
@@ -34,6 +36,7 @@ struct training_report {
   std::uint64_t pushes = 0;
   rl::dqn_counters counters{};
   std::vector<rl::evaluation> evaluations{};  ///< the learning curve, in units of reward
+  std::vector<card_evaluation> appraisal{};   ///< of the result, against experts
 };
 
 /// The files of a training whose result is to be `result`. The first two go when the third is there.
@@ -54,7 +57,7 @@ struct training_files {
 ///         initial policy that does not fit
 /// Tests   tests/examples/train_test.cpp: SameBytesForAnyThreads, InterruptedAndResumedSameBytes, EveryStateAndAgent,
 ///         LongerIsAContinuation, BeginsWithAPolicy, RefusesToLoseATraining, RefusesAnotherTraining,
-///         CardSaysHowItWasMade, KeepsTheBest; tests/examples/lab_program_test.cpp: KilledTrainingResumesToTheSameBytes
+///         CardSaysHowItWasMade, CardSaysHowGoodItIs, KeepsTheBest; tests/examples/lab_program_test.cpp: KilledTrainingResumesToTheSameBytes
 [[nodiscard]] training_report train(const training_request&, const std::filesystem::path& result, bool resume,
                                     const run_context&);
 

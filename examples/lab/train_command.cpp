@@ -25,6 +25,7 @@ using support::user_error;
                          .episodes = given.episodes,
                          .seed = given.seed,
                          .evaluation_episodes = given.evaluation_episodes,
+                         .test_seeds = given.test_seeds,
                          .initial = given.initial,
                          .licence = given.licence};
   support::apply_settings(asked.scenario, given.settings);
@@ -70,6 +71,9 @@ int run_train(const train_arguments& given) {
   if (!given.curve.empty())
     if (const auto done = write_file(given.curve, curve_of(report)); !done)
       throw user_error{"--curve: " + done.error().message};
+  for (const card_evaluation& line : report.appraisal)
+    std::cout << "time of " << line.baseline << " / its time: " << line.ratio << "  [" << line.low << ", " << line.high
+              << "]\n";
   const rl::dqn_counters& did = report.counters;
   std::cout << report.episodes << " episodes, " << report.pushes << " pushes, " << did.updates << " updates; refused as not finite: "
             << did.rejected_transitions << " transitions, " << did.rejected_updates << " updates\n"

@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "../../examples/lab/summary.hpp"
 #include "../../examples/support/user_error.hpp"
 #include "lab_bench.hpp"
 #include "temporary_directory.hpp"
@@ -59,6 +60,7 @@ training_request brief(const std::string& agent, std::uint64_t episodes = 5) {
                          .state = std::string{find_training_agent(agent).state},
                          .episodes = episodes,
                          .evaluation_episodes = 2,
+                         .test_seeds = 0,
                          .initial = "",
                          .licence = ""};
   asked.agent.expert_runs = 1;
@@ -186,7 +188,23 @@ TEST(Train, CardSaysHowItWasMade) {
   EXPECT_EQ(card->seed, 9U);
   EXPECT_EQ(card->licence, "Apache-2.0");
   EXPECT_EQ(card->loss_source, "worker_ema");
-  EXPECT_EQ(card->reward, "-(time until the next push) / 2.500000");  // ten workers share four cores
+  EXPECT_EQ(card->reward, "-(time until the next push) / 2.5");  // ten workers share four cores
+}
+
+TEST(Train, CardSaysHowGoodItIs) {
+  training_bench bench;
+  training_request asked = brief("dqn-paper");
+  asked.test_seeds = 5;
+  const training_report report = bench.train(asked, "a");
+  const auto card = read_policy_card(*safetensors::load(bench.at("a").string()));
+  ASSERT_EQ(card->evaluation.size(), 5U);
+  EXPECT_EQ(card->evaluation, report.appraisal);
+  EXPECT_TRUE(card->command.ends_with(" --test-seeds 5"));
+
+  compare_options same = test::quick("bsp:sum,asp,file:" + bench.at("a").string(), 5, {"objective.max_time=200"});
+  const comparison_summary seen = summarise(test::lab_bench{}.compare(same));
+  EXPECT_EQ(card->evaluation[0].ratio, seen.rows[0].time.value / seen.rows[2].time.value);
+  EXPECT_EQ(card->evaluation[1].ratio, seen.rows[1].time.value / seen.rows[2].time.value);
 }
 
 TEST(Train, KeepsTheBest) {

@@ -58,8 +58,8 @@ struct training_files {
 /// Tests   tests/examples/train_test.cpp: SameBytesForAnyThreads, InterruptedAndResumedSameBytes, EveryStateAndAgent,
 ///         LongerIsAContinuation, BeginsWithAPolicy, RefusesToLoseATraining, RefusesAnotherTraining,
 ///         CardSaysHowItWasMade, CardSaysHowGoodItIs, KeepsTheBest; tests/examples/lab_program_test.cpp: KilledTrainingResumesToTheSameBytes
-[[nodiscard]] training_report train(const training_request&, const std::filesystem::path& result, bool resume,
-                                    const run_context&);
+training_report train(const training_request&, const std::filesystem::path& result, bool resume,
+                      const run_context&);
 
 /// The command that makes the same policy again, whatever --out, --threads and --data say.
 [[nodiscard]] std::string command_of(const training_request&);

@@ -65,16 +65,16 @@ stage_tsan() {
 # Optimised code of clang.
 stage_clang() {
   configure clang
-  build clang "test_sim|test_odr|$programs"
-  run_tests clang -L '^(sim|odr|compile_fail|example)$'
+  build clang "test_sim|test_nn|test_odr|$programs"
+  run_tests clang -L '^(sim|nn|odr|compile_fail|example)$'
 }
 # Everything under include/; the lab under sanitizers is for long.sh. Left out: what is about numbers, and slow here.
 stage_asan() {
   fix_addresses
   configure asan
-  build asan "test_(core|sync|io|sim|properties)|$programs"
+  build asan "test_(core|sync|io|nn|encode|learned|rl|sim|properties)|$programs"
   GTEST_FILTER='-Reference*:*FiniteDifferences*' RUBATO_TEST_SCALE=0.1 \
-    run_tests asan -L '^(core|sync|io|sim|properties|example)$'
+    run_tests asan -L '^(core|sync|io|nn|encode|learned|rl|sim|properties|example)$'
 }
 
 only=()

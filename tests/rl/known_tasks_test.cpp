@@ -81,12 +81,14 @@ trainer<test::cart_pole, dqn<>> short_training(test::cart_pole& task, std::uint6
 TEST(KnownTasks, RobustDqnLearnsCartPole) {
   test::cart_pole task;
   auto training = short_training(task, 1);
-  ASSERT_TRUE(training.run({.steps = 15'000}, {.evaluated = [](const evaluation& e) { return e.mean < 195; }}));
-  EXPECT_GE(training.best_mean(), 195) << "195 of 200 is where CartPole-v0 counts as solved";
+  ASSERT_TRUE(training.run({.steps = 10'000}));
+  double sum = 0;  // of the last five, so that one lucky network is not enough
+  for (const evaluation& e : training.evaluations().last(5)) sum += e.mean;
+  EXPECT_GE(sum / 5, 195) << "195 of 200 is where CartPole-v0 counts as solved";
 }
 
 // With a reward of 1 and a discount of 0.99 no state is worth more than 100. A target network that follows too quickly
-// has values chase each other far beyond that (with a target_rate of 0.005 this training comes to 364).
+// has values chase each other far beyond that (with a target_rate of 0.005 this training comes to 380).
 TEST(KnownTasks, RobustValuesStayPossible) {
   test::cart_pole task;
   auto training = short_training(task, 2);

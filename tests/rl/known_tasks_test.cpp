@@ -81,18 +81,18 @@ trainer<test::cart_pole, dqn<>> short_training(test::cart_pole& task, std::uint6
 TEST(KnownTasks, RobustDqnLearnsCartPole) {
   test::cart_pole task;
   auto training = short_training(task, 1);
-  ASSERT_TRUE(training.run({.steps = 10'000}));
+  ASSERT_TRUE(training.run({.steps = 8'000}));
   double sum = 0;  // of the last five, so that one lucky network is not enough
   for (const evaluation& e : training.evaluations().last(5)) sum += e.mean;
   EXPECT_GE(sum / 5, 195) << "195 of 200 is where CartPole-v0 counts as solved";
 }
 
 // With a reward of 1 and a discount of 0.99 no state is worth more than 100. A target network that follows too quickly
-// has values chase each other far beyond that (with a target_rate of 0.005 this training comes to 380).
+// has values chase each other far beyond that (with a target_rate of 0.005 this training comes to 200).
 TEST(KnownTasks, RobustValuesStayPossible) {
   test::cart_pole task;
   auto training = short_training(task, 2);
-  ASSERT_TRUE(training.run({.steps = 15'000}));
+  ASSERT_TRUE(training.run({.steps = 10'000}));
   const replay_buffer& replay = training.agent().replay();
   float most = 0;
   for (std::size_t i = 0; i < replay.size(); ++i) {
@@ -100,7 +100,7 @@ TEST(KnownTasks, RobustValuesStayPossible) {
     training.agent().online().evaluate(replay[i].observation, values);
     most = (std::max)(most, (std::max)(values[0], values[1]));
   }
-  EXPECT_GT(most, 25) << "values of 15,000 steps of learning";
+  EXPECT_GT(most, 25) << "values of 10,000 steps of learning";
   EXPECT_LT(most, 100);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <rubato/nn/initialiser.hpp>
 #include <rubato/rl.hpp>
@@ -33,12 +34,14 @@ bool reaches(const goal& wanted, std::uint64_t seed, const rl::dqn_options& opti
   rubato::nn::initialise(*net, {}, random);
   rl::trainer training{task, *rl::dqn<>::make(*net, options),
                        rl::training_options{.seed = seed, .task = wanted.task, .evaluate_every = 2'500}};
+  const std::clock_t start = std::clock();
   const auto done = training.run({.steps = steps}, {.evaluated = [&](const rl::evaluation& e) {
                                    curves << wanted.task << ',' << seed << ',' << e.steps << ',' << e.mean << ','
                                           << e.least << ',' << e.most << '\n';
                                    curves.flush();
                                    return true;
                                  }});
+  const double spent = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   if (!done) return false;
 
   std::uint64_t first = 0;
@@ -47,8 +50,8 @@ bool reaches(const goal& wanted, std::uint64_t seed, const rl::dqn_options& opti
   const rl::evaluation last = rl::evaluate(task, training.agent(), seed, test_episodes);
   training.agent().adopt(training.best());
   const rl::evaluation best = rl::evaluate(task, training.agent(), seed, test_episodes);
-  std::printf("| %d | %.1f | %.0f | %.1f | %d |\n", static_cast<int>(seed), best.mean, best.least, last.mean,
-              static_cast<int>(first));
+  std::printf("| %d | %.1f | %.0f | %.1f | %d | %.0f |\n", static_cast<int>(seed), best.mean, best.least, last.mean,
+              static_cast<int>(first), spent);
   std::fflush(stdout);
   return best.mean >= wanted.mean;
 }
@@ -69,8 +72,8 @@ int main(int count, char** words) {
   curves << "task,seed,steps,mean,least,most\n";
 
   std::printf(
-      "| seed | mean of 100, best network | least | mean of 100, last network | first at the goal, steps |\n"
-      "| --- | --- | --- | --- | --- |\n");
+      "| seed | mean of 100, best network | least | mean of 100, last network | first at the goal, steps | CPU, s |\n"
+      "| --- | --- | --- | --- | --- | --- |\n");
   int reached = 0;
   for (int seed = from; seed <= to; ++seed) {
     const auto number = static_cast<std::uint64_t>(seed);

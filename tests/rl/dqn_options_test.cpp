@@ -52,6 +52,7 @@ TEST(DqnOptions, RobustIsRobust) {
   EXPECT_EQ(o.optimiser, optimiser_kind::adam);
   EXPECT_EQ(o.learning_rate, 0.001);
   EXPECT_EQ(o.loss, td_loss::huber);
+  EXPECT_EQ(o.target_rate, 0.002);
   EXPECT_GT(o.max_gradient_norm, 0);
   EXPECT_GT(o.epsilon.at(0), o.epsilon.at(o.epsilon.steps));
   EXPECT_GT(o.replay_capacity, 10'000u);

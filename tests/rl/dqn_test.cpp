@@ -71,7 +71,7 @@ TEST(Dqn, PaperUpdateByHand) {
 }
 
 // gamma 0.5 over 2 time units: target -1 + 0.25 * 1 = -0.75, error 2.75, beyond Huber's delta: slope 1, loss 2.25.
-// Adam's first step moves each parameter by the learning rate; the target network follows by 0.005 of that.
+// Adam's first step moves each parameter by the learning rate; the target network follows by a quarter of that.
 TEST(Dqn, RobustUpdateByHand) {
   dqn_options options = small(dqn_options::robust(), 1);
   options.gamma = 0.5;

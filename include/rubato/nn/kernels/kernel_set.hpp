@@ -34,14 +34,15 @@ struct adam_step {
 /// The arithmetic of small dense networks, in one instruction set.
 ///
 /// Batches are row-major and dense: row r of `in` starts at in + r * inputs. Inputs and outputs do not overlap, unless
-/// said otherwise; no alignment is demanded. Every sum runs in a fixed order, so results depend on nothing but the
-/// arguments and the set, and hold for every row whatever the number of rows:
-///   outputs    bias, then the inputs from the last to the first. Encoders put what is newest first, so that all but
-///   the
-///              newest inputs can be summed before the newest are known.
-///   gradients  what was accumulated, then the rows in turn: a batch equals its rows one after another.
+/// said otherwise; no alignment is demanded. Every sum runs in a fixed order and every operation is rounded, so results
+/// depend on nothing but the arguments (which NaN a NaN is, apart), and hold for every row whatever the number of rows:
+///   outputs         bias, then the inputs from the last to the first. Encoders put what is newest first, so that all
+///                   but the newest inputs can be summed before the newest are known.
+///   gradients       what was accumulated, then the rows in turn: a batch equals its rows one after another.
+///   input_gradient  eight sums, of every eighth output, and then these eight in turn.
 /// Thread  stateless: thread-safe on distinct outputs. No allocation.
-/// Tests   tests/nn/kernels_test.cpp: every function of every set against a plain loop
+/// Tests   tests/nn/kernels_test.cpp: every function of every set against a plain loop; EverySetGivesTheSameBits,
+///         TrainingGivesTheSameBits
 template <std::floating_point T>
 struct kernel_set {
   const char* name;

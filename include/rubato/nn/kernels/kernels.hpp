@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "avx2.hpp"
 #include "kernel_set.hpp"
 #include "portable.hpp"
 
@@ -13,12 +14,12 @@ namespace rubato::inline RUBATO_ABI::nn {
 
 namespace kernels {
 
-/// The sets that this processor can run, the quickest last. To add one, add it here.
-/// Tests   tests/nn/kernels_test.cpp: NativeIsTheLastAvailable
+/// The sets that this processor can run, the quickest last. All give the same bits. To add one, add it here.
+/// Tests   tests/nn/kernels_test.cpp: NativeIsTheLastAvailable, EverySetGivesTheSameBits
 template <std::floating_point T>
 [[nodiscard]] inline std::span<const kernel_set<T>* const> available() noexcept {
-  static constexpr std::array<const kernel_set<T>*, 1> sets{&portable::set<T>};
-  return sets;
+  static constexpr std::array<const kernel_set<T>*, 2> sets{&portable::set<T>, &avx2::set<T>};
+  return std::span{sets}.first(avx2::supported() ? 2 : 1);
 }
 
 /// The quickest set that this processor can run: what networks and optimisers use unless they are given another.
@@ -37,8 +38,9 @@ struct simd_report {
 
 /// Tests   tests/nn/kernels_test.cpp: NativeIsTheLastAvailable
 [[nodiscard]] inline simd_report simd_info() noexcept {
-  static constexpr std::array<std::string_view, 1> compiled{kernels::portable::set<float>.name};
-  return {.active = kernels::native<float>().name, .compiled = compiled};
+  static constexpr std::array<std::string_view, 2> compiled{kernels::portable::set<float>.name, "avx2"};
+  return {.active = kernels::native<float>().name,
+          .compiled = std::span{compiled}.first(kernels::avx2::compiled ? 2 : 1)};
 }
 
 }  // namespace rubato::inline RUBATO_ABI::nn

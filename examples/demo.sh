@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the lab and compares the classical policies on real images; tables to the terminal, files to out/demo/.
+# Builds the lab and compares the classical policies and a learned one on real images; tables to the terminal, files to out/demo/.
 # Takes about two minutes on two cores. As root on Debian it installs the packages that are missing, else it names them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -19,8 +19,8 @@ build 2>&1 | tee build/logs/demo.log | sed -unE 's,^(\[[0-9]+/[0-9]+\]) (Build|L
 lab=build/demo/bin/rubato-lab
 compare() {
   local scenario=$1
-  printf '\n== %s: 8 policies, 10 seeds each\n' "$scenario"
-  "$lab" compare --scenario "$scenario" --policies bsp:mean,bsp:sum,asp,ssp:1,ssp:2,ssp:3,ssp:5,ssp:8 --seeds 10 \
+  printf '\n== %s: 9 policies, 10 seeds each\n' "$scenario"
+  "$lab" compare --scenario "$scenario" --policies bsp:mean,bsp:sum,asp,ssp:1,ssp:2,ssp:3,ssp:5,ssp:8,rlp --seeds 10 \
     --threads "$(nproc)" --json "out/demo/$scenario.json" --csv "out/demo/$scenario.csv"
 }
 compare paper

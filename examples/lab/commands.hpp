@@ -39,7 +39,7 @@ struct train_arguments {
   std::uint64_t seed = 1;
   std::optional<std::uint32_t> expert_runs;      ///< the agent's unless given
   std::optional<std::uint64_t> evaluate_every;  ///< likewise
-  std::uint32_t evaluation_episodes = 20;
+  std::optional<std::uint32_t> evaluation_episodes;  ///< 20 unless given
   std::uint32_t test_seeds = 20;
   std::string initial;
   std::string out;

@@ -32,12 +32,18 @@ struct run_context {
   support::progress_options display{};
 };
 
+/// What experts did, as far as the actions of a learned policy can say it.
+struct expert_log {
+  rl::trace steps;
+  std::uint64_t approximated = 0;  ///< steps whose action is only near, see expert_trace
+};
+
 /// What experts did in a scenario, `runs` runs of each; all meet the same ones. The steps of a run that missed its
 /// target count the time that was left of max_time. Rewards are in units of `time_unit`. The same for any number of
 /// threads; incomplete if `stop` was raised.
 /// Tests   tests/examples/train_test.cpp: ExpertsMeetTheSameRuns
 template <StateEncoder Encoder>
-[[nodiscard]] rl::trace watch_experts(const support::scenario& scenario, std::uint64_t seed, std::uint32_t runs,
+[[nodiscard]] expert_log watch_experts(const support::scenario& scenario, std::uint64_t seed, std::uint32_t runs,
                                       double time_unit, const run_context& how) {
   const auto those = parse_policies(experts, false);
   std::vector<sim::expert_trace> watched(those.size() * runs);
@@ -54,14 +60,15 @@ template <StateEncoder Encoder>
       });
   shown.finish();
 
-  rl::trace log{Encoder::dim};
+  expert_log log{rl::trace{Encoder::dim}};
   for (sim::expert_trace& run : watched) {
     for (std::size_t i = 0; i < run.size(); ++i) {
       const double elapsed = i + 1 < run.size() ? run.times[i + 1] - run.times[i] : run.time_left[i];
-      log.add(run.observation(i), static_cast<std::uint32_t>(run.actions[i]), static_cast<float>(-elapsed / time_unit),
-              elapsed);
+      log.steps.add(run.observation(i), static_cast<std::uint32_t>(run.actions[i]),
+                    static_cast<float>(-elapsed / time_unit), elapsed);
     }
-    log.end_episode();
+    log.steps.end_episode();
+    log.approximated += run.approximated;
     run = {};
   }
   return log;

@@ -76,14 +76,13 @@ void add_train_options(CLI::App& command, train_arguments& given) {
       ->capture_default_str();
   command.add_option("--seed", given.seed, "Seed of everything")->check(whole(0, first_tuning_seed))->capture_default_str();
   command.add_option("--expert-runs", given.expert_runs, "Runs of each expert to learn from first; default: the agent's")
-      ->check(whole(0, 100'000));
+      ->check(whole(0, 2'000));
   command.add_option("--initial", given.initial, "Policy file to begin with, in place of experts");
   command.add_option("--evaluate-every", given.evaluate_every,
                      "Pushes between evaluations, of which the best policy is kept; 0: keep the last policy")
       ->check(whole(0, 1'000'000'000'000));
-  command.add_option("--evaluation-episodes", given.evaluation_episodes, "Runs of each evaluation")
-      ->check(whole(1, 100'000))
-      ->capture_default_str();
+  command.add_option("--evaluation-episodes", given.evaluation_episodes, "Runs of each evaluation; default: 20")
+      ->check(whole(1, 100'000));
   command.add_option("--test-seeds", given.test_seeds,
                      "Runs of policy and experts at the end, whose ratios go into the file; 0: none")
       ->check(whole(0, most_seeds))

@@ -17,7 +17,6 @@ namespace rubato::lab {
 /// hidden_layers_of(). Observations are scaled by the statistics that a policy file will carry; rewards are minus the
 /// time passed, in units of `time_unit`.
 ///
-/// A run that ends before its first push is an episode of one step in which nothing can be done.
 /// Tests   tests/examples/scenario_task_test.cpp: AnEpisodeIsARun, SeedsDrawHiddenLayers, RewardsAreInTimeUnits,
 ///         ObservationsAreScaled, RunsWithoutAPush
 template <StateEncoder Encoder>
@@ -41,17 +40,12 @@ class scenario_task {
   }
 
   rl::step_outcome step(std::uint32_t action) {
-    if (now_->done()) {
-      const double whole = now_->result().time;
-      return {.observation = seen_, .reward = reward(whole), .elapsed = whole, .executed = action, .truncated = true};
-    }
     const auto next = now_->step(action);
     return {.observation = scaled(next.observation),
             .reward = reward(next.elapsed),
             .elapsed = next.elapsed,
             .executed = next.executed,
-            .terminated = next.terminated,
-            .truncated = next.truncated};
+            .terminated = next.terminated};
   }
 
   /// Of the episode, once it has ended.

@@ -1,5 +1,6 @@
 #include "train.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -9,11 +10,15 @@
 #include <rubato/learned/loader.hpp>
 #include <rubato/nn/initialiser.hpp>
 #include <rubato/rl/training.hpp>
+#include <rubato/sim/kernels/kernels.hpp>
+#include <string_view>
 #include <system_error>
 #include <type_traits>
 
 #include "appraisal.hpp"
+#include "library_version.hpp"
 #include "scenario_task.hpp"
+#include "support/file_lock.hpp"
 #include "support/fnv1a.hpp"
 #include "support/user_error.hpp"
 
@@ -41,6 +46,18 @@ auto value_or_refuse(Result&& result) {
   return text;
 }
 
+// As a shell takes it for one word.
+[[nodiscard]] std::string quoted(const std::string& word) {
+  const auto plain = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           std::string_view{"_-+./:=,@%"}.find(c) != std::string_view::npos;
+  };
+  if (!word.empty() && std::ranges::all_of(word, plain)) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string{"'\\''"} : std::string{c};
+  return text + "'";
+}
+
 [[nodiscard]] std::string content_of(const std::string& file) {
   std::ifstream stream{file, std::ios::binary};
   return {std::istreambuf_iterator<char>{stream}, {}};
@@ -63,6 +80,7 @@ auto value_or_refuse(Result&& result) {
   if (asked.agent.time_in_steps) about.reward += " / " + nlohmann::json(time_unit).dump();
   about.trained_on = asked.scenario.name + " " + hexadecimal(support::hash(asked.scenario)) + "; " + data.description +
                      (data.fingerprint != 0 ? " " + hexadecimal(data.fingerprint) : "");
+  if (!asked.initial.empty()) about.trained_on += "; after " + hexadecimal(support::fnv1a(content_of(asked.initial)));
   about.command = command_of(asked);
   about.seed = asked.seed;
   about.licence = asked.licence;
@@ -82,8 +100,15 @@ class session {
         time_unit_{asked.agent.time_in_steps ? step_time(asked.scenario.cluster) : 1.0} {}
 
   training_report run(bool resume) {
+    value_or_refuse(to_json(expected_card()));  // before hours are spent on what cannot be written
+    const support::file_lock alone{files_.lock, "another training writes " + files_.result};
+    value_or_refuse(atomic_file::create(files_.result));
+    remove_leftovers();
+    if (exists(files_.result)) {
+      check_complete(resume);
+      return {.complete = true};
+    }
     if (!resume) refuse_to_overwrite();
-    value_or_refuse(atomic_file::create(files_.result));  // before hours are spent on what cannot be written
     const bool begun = resume && exists(files_.start);
     if (resume && !begun) note("nothing to resume yet: beginning");
     const std::optional<policy> start = begun ? resumed_start() : new_start();
@@ -100,6 +125,9 @@ class session {
                                               .evaluation_episodes = asked_.evaluation_episodes,
                                               .checkpoint = files_.training}};
     if (resume && exists(files_.training)) value_or_refuse(training.resume());
+    if (training.episodes() > asked_.episodes)
+      throw user_error{"--episodes: found " + std::to_string(asked_.episodes) + ", expected at least the " +
+                       std::to_string(training.episodes()) + " that are done"};
     return learn(training, *start);
   }
 
@@ -107,7 +135,44 @@ class session {
   void refuse_to_overwrite() const {
     for (const std::string& file : {files_.start, files_.training})
       if (exists(file))
-        throw user_error{"--out: found " + file + " of an unfinished training, expected --resume, or that you remove it"};
+        throw user_error{"--out: found " + file +
+                         " of an unfinished training, expected --resume, or that you remove it"};
+  }
+
+  // A result is there. If it is what this training comes to, only its cleaning up was missing.
+  void check_complete(bool resume) const {
+    if (!resume) throw user_error{"--out: found " + files_.result + ", expected a new file, or that you remove it"};
+    check_card(files_.result, expected_card());
+    remove_progress();
+  }
+
+  void check_card(const std::string& file, const policy_card& expected) const {
+    const policy_card found = value_or_refuse(read_policy_card(value_or_refuse(safetensors::load(file))));
+    for (const auto member : {&policy_card::kind, &policy_card::trained_on, &policy_card::command})
+      if (found.*member != expected.*member)
+        throw user_error{"--resume: " + file + ": found \"" + found.*member + "\", expected \"" + expected.*member +
+                         "\""};
+  }
+
+  // The checkpoint last: without the start it is nothing.
+  void remove_progress() const {
+    for (const std::string& file : {files_.start, files_.training}) std::filesystem::remove(file);
+  }
+
+  // What a training that was killed was about to write: NAME.PID.N.tmp, see atomic_file.
+  void remove_leftovers() const {
+    const std::filesystem::path folder = std::filesystem::path{files_.result}.parent_path();
+    std::vector<std::filesystem::path> leftovers;
+    for (const auto& entry : std::filesystem::directory_iterator{folder.empty() ? "." : folder})
+      for (const std::string& file : {files_.result, files_.start, files_.training}) {
+        const std::string name = entry.path().filename().string();
+        const std::string begin = std::filesystem::path{file}.filename().string() + ".";
+        if (!name.starts_with(begin) || !name.ends_with(".tmp")) continue;
+        const auto middle = std::string_view{name}.substr(begin.size(), name.size() - begin.size() - 4);
+        if (middle.find_first_not_of("0123456789.") == std::string_view::npos) leftovers.push_back(entry.path());
+      }
+    std::error_code ignored;
+    for (const auto& each : leftovers) std::filesystem::remove(each, ignored);
   }
 
   void note(const std::string& line) const {
@@ -117,7 +182,14 @@ class session {
   // What the checkpoint must agree on, besides seed and learning: at most 240 bytes.
   [[nodiscard]] std::string task_text() const {
     return hexadecimal(support::hash(asked_.scenario)) + " " + hexadecimal(how_.data.fingerprint) + " " +
-           std::string{Encoder::kind} + " from " + hexadecimal(support::fnv1a(content_of(files_.start)));
+           std::string{Encoder::kind} + " from " + hexadecimal(support::fnv1a(content_of(files_.start))) + " by " +
+           library_version() + " " + std::string{sim::kernels::native().name};
+  }
+
+  // Of the result; without its appraisal, and with the layers of the smallest network.
+  [[nodiscard]] policy_card expected_card() const {
+    const auto smallest = value_or_refuse(nn::dynamic_mlp::make({Encoder::dim, group_actions}));
+    return card_of(policy{smallest}, card_of_training(asked_, how_.data, time_unit_));
   }
 
   [[nodiscard]] policy_card start_card() const {
@@ -132,14 +204,9 @@ class session {
 
   [[nodiscard]] std::optional<policy> resumed_start() const {
     const policy start = load(files_.start);
-    const policy_card found = value_or_refuse(read_policy_card(value_or_refuse(safetensors::load(files_.start))));
-    const policy_card expected = start_card();
-    const auto check = [&](const std::string& a, const std::string& b) {
-      if (a != b) throw user_error{"--resume: " + files_.start + ": found \"" + a + "\", expected \"" + b + "\""};
-    };
-    check(found.trained_on, expected.trained_on);
-    check(found.command, expected.command);
-    check(found.licence, expected.licence);
+    policy_card expected = start_card();
+    expected.kind = Encoder::kind;
+    check_card(files_.start, expected);
     return start;
   }
 
@@ -157,10 +224,12 @@ class session {
     nn::initialise(net, {}, draws);
     normaliser<Encoder::dim> scale;
     if (agent.expert_runs > 0) {
-      rl::trace seen = watch_experts<Encoder>(asked_.scenario, asked_.seed, agent.expert_runs, time_unit_, how_);
+      expert_log seen = watch_experts<Encoder>(asked_.scenario, asked_.seed, agent.expert_runs, time_unit_, how_);
       if (how_.stop) return std::nullopt;
-      if (agent.experts_scale) scale_observations(seen, scale);
-      regress(net, seen);
+      note("experts: " + std::to_string(seen.steps.size()) + " pushes; in " + std::to_string(seen.approximated) +
+           " of them the action is only near to what the expert did");
+      if (agent.experts_scale) scale_observations(seen.steps, scale);
+      regress(net, seen.steps);
     }
     return policy{net, {}, {}, scale};
   }
@@ -186,7 +255,7 @@ class session {
     const rl::pretrain_stats done = agent.adaptive_regression
                                         ? by(nn::adam{parameters, {.learning_rate = rate}})
                                         : by(nn::sgd{parameters, {.learning_rate = rate}});
-    note("learned from experts: " + std::to_string(seen.size()) + " pushes, " + std::to_string(done.updates) +
+    note("learned from experts: " + std::to_string(done.updates) +
          " updates, " + std::to_string(done.rejected_updates) + " refused (not finite); mean squared error of the last pass " +
          std::to_string(done.last_error));
   }
@@ -231,7 +300,7 @@ class session {
     policy_card about = card_of_training(asked_, how_.data, time_unit_);
     about.evaluation = report.appraisal;
     value_or_refuse(save_q_policy(files_.result, learned, about));
-    for (const std::string& file : {files_.training, files_.start}) std::filesystem::remove(file);
+    remove_progress();
   }
 
   const training_request& asked_;
@@ -245,21 +314,25 @@ class session {
 training_files::training_files(const std::filesystem::path& result_file)
     : start{result_file.string() + ".start"},
       training{result_file.string() + ".training"},
+      lock{result_file.string() + ".lock"},
       result{result_file.string()} {}
 
 std::string command_of(const training_request& asked) {
   const training_agent& agent = asked.agent;
-  std::string text = "rubato-lab train --scenario " + asked.scenario.name + asked.settings + " --agent " +
-                     std::string{agent.name} + " --state " + asked.state + " --episodes " +
+  std::string text = "rubato-lab train --scenario " + quoted(asked.scenario_argument);
+  for (const std::string& each : asked.settings) text += " --set " + quoted(each);
+  text += " --agent " +
+          std::string{agent.name} + " --state " + asked.state + " --episodes " +
                      std::to_string(asked.episodes) + " --seed " + std::to_string(asked.seed);
   if (asked.initial.empty())
     text += " --expert-runs " + std::to_string(agent.expert_runs);
   else
-    text += " --initial " + std::filesystem::path{asked.initial}.filename().string();
+    text += " --initial " + quoted(asked.initial);
   if (asked.episodes > 0 && agent.evaluate_every > 0)
     text += " --evaluate-every " + std::to_string(agent.evaluate_every) + " --evaluation-episodes " +
             std::to_string(asked.evaluation_episodes);
   if (asked.test_seeds > 0) text += " --test-seeds " + std::to_string(asked.test_seeds);
+  if (!asked.licence.empty()) text += " --licence " + quoted(asked.licence);
   return text;
 }
 

@@ -18,7 +18,8 @@ namespace rubato::lab {
 /// Everything that decides the policy that training comes to.
 struct training_request {
   support::scenario scenario;
-  std::string settings;           ///< how the scenario was changed, as options: for the card only
+  std::string scenario_argument;      ///< how it was named, and ...
+  std::vector<std::string> settings;  ///< ... how it was changed: for the card only
   training_agent agent;
   std::string state;              ///< kind of the encoder: rlp, rlp_normalised or cluster
   std::uint64_t episodes = 1000;  ///< 0: the policy that experts have taught
@@ -31,6 +32,7 @@ struct training_request {
 
 /// What became of it.
 struct training_report {
+  bool complete = false;     ///< it was before this call, which has done nothing
   bool interrupted = false;
   std::uint64_t episodes = 0;
   std::uint64_t pushes = 0;
@@ -39,29 +41,30 @@ struct training_report {
   std::vector<card_evaluation> appraisal{};   ///< of the result, against experts
 };
 
-/// The files of a training whose result is to be `result`. The first two go when the third is there.
+/// The files of a training whose result is to be `result`. The others go when it is there.
 struct training_files {
   explicit training_files(const std::filesystem::path& result_file);
   std::string start;     ///< RESULT.start: the policy that learning begins with; a policy file
   std::string training;  ///< RESULT.training: the checkpoint
+  std::string lock;      ///< RESULT.lock: held by the training that writes them
   std::string result;
 };
 
 /// Watches experts, learns from them, learns by acting, and writes the policy; see docs/lab.md. The file depends on the
 /// request and the data alone: not on threads, nor on how often the training was killed and resumed.
 ///
-/// With `resume`, goes on where the files of an earlier call end, or from the beginning if there are none; without, it
-/// refuses to touch them.
+/// With `resume`, goes on where the files of an earlier call end, or from the beginning if there are none, and does
+/// nothing if the result is there; without, it refuses to touch any of them.
 ///
-/// Errors  user_error: files that are there, are missing, are damaged or belong to another training; a state or an
-///         initial policy that does not fit
+/// Errors  user_error: files that are there, are damaged, or belong to another training, another version or another
+///         instruction set; a training that still writes them; a state or an initial policy that does not fit
 /// Tests   tests/examples/train_test.cpp: SameBytesForAnyThreads, InterruptedAndResumedSameBytes, EveryStateAndAgent,
-///         LongerIsAContinuation, BeginsWithAPolicy, RefusesToLoseATraining, RefusesAnotherTraining,
-///         CardSaysHowItWasMade, CardSaysHowGoodItIs, KeepsTheBest; tests/examples/lab_program_test.cpp: KilledTrainingResumesToTheSameBytes
-training_report train(const training_request&, const std::filesystem::path& result, bool resume,
-                      const run_context&);
+///         LongerIsAContinuation, BeginsWithAPolicy, RefusesToLoseATraining, RefusesAnotherTraining, OneAtATime,
+///         CompleteIsComplete, CardSaysHowItWasMade, CardSaysHowGoodItIs, KeepsTheBest;
+///         tests/examples/lab_program_test.cpp: KilledTrainingResumesToTheSameBytes
+training_report train(const training_request&, const std::filesystem::path& result, bool resume, const run_context&);
 
-/// The command that makes the same policy again, whatever --out, --threads and --data say.
+/// The command that makes the same policy again, given --out, the same files and the same data.
 [[nodiscard]] std::string command_of(const training_request&);
 
 }  // namespace rubato::lab

@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <rubato/io/atomic_file.hpp>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include "commands.hpp"
 #include "interrupt.hpp"
@@ -19,25 +22,36 @@ using support::user_error;
 
 [[nodiscard]] training_request request_of(const train_arguments& given) {
   training_request asked{.scenario = support::find_scenario(given.scenario, shipped("examples/lab/scenarios")),
-                         .settings = {},
+                         .scenario_argument = given.scenario,
+                         .settings = given.settings,
                          .agent = find_training_agent(given.agent),
                          .state = given.state,
                          .episodes = given.episodes,
                          .seed = given.seed,
-                         .evaluation_episodes = given.evaluation_episodes,
+                         .evaluation_episodes = given.evaluation_episodes.value_or(20),
                          .test_seeds = given.test_seeds,
                          .initial = given.initial,
                          .licence = given.licence};
   support::apply_settings(asked.scenario, given.settings);
-  for (const std::string& each : given.settings) asked.settings += " --set " + each;
   if (asked.scenario.run.target_accuracy == support::scenario::auto_target)
     throw user_error{"--scenario " + given.scenario +
                      ": found objective.target_accuracy = auto, expected a number: only compare finds it by itself"};
   if (asked.state.empty()) asked.state = asked.agent.state;
   if (given.expert_runs) asked.agent.expert_runs = *given.expert_runs;
   if (given.evaluate_every) asked.agent.evaluate_every = *given.evaluate_every;
+  const auto refuse = [](const std::string& what) { throw user_error{what}; };
+  const bool evaluates = asked.agent.evaluate_every > 0;
   if (!asked.initial.empty() && given.expert_runs)
-    throw user_error{"--expert-runs: found it beside --initial, expected one of them"};
+    refuse("--expert-runs: found it beside --initial, expected one of them");
+  if (!given.curve.empty() && !evaluates)
+    refuse("--curve: found no evaluations to write, expected --evaluate-every above 0");
+  if (given.evaluation_episodes && !evaluates)
+    refuse("--evaluation-episodes: found it without evaluations, expected --evaluate-every above 0");
+  if (asked.agent.expert_runs == 0 && asked.initial.empty()) {
+    if (asked.episodes == 0) refuse("--episodes 0: found neither experts nor --initial, expected something to learn from");
+    if (asked.agent.experts_scale)
+      refuse("--expert-runs: found 0, expected at least 1: " + given.agent + " scales what it sees by their statistics");
+  }
   return asked;
 }
 
@@ -51,6 +65,27 @@ using support::user_error;
   return text;
 }
 
+[[nodiscard]] std::filesystem::path place_of(const std::string& file) {
+  std::error_code error;
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
+}
+
+// Not over the policy, nor over what a resumption needs.
+void check_curve(const train_arguments& given) {
+  if (given.curve.empty()) return;
+  if (given.curve == "-") throw user_error{"--curve: found \"-\", expected the name of a file"};
+  const training_files files{given.out};
+  for (const std::string& other : {files.result, files.start, files.training, files.lock})
+    if (place_of(given.curve) == place_of(other))
+      throw user_error{"--curve: found \"" + given.curve + "\", which --out needs, expected a file of its own"};
+}
+
+[[nodiscard]] atomic_file opened(const std::string& file) {
+  auto made = atomic_file::create(file);
+  if (!made) throw user_error{"--curve: " + made.error().message};
+  return *std::move(made);
+}
+
 }  // namespace
 
 int run_train(const train_arguments& given) {
@@ -62,15 +97,23 @@ int run_train(const train_arguments& given) {
                         .stop = catch_interrupt(),
                         .progress = std::cerr,
                         .display = {.quiet = given.quiet}};
+  check_curve(given);
+  std::optional<atomic_file> curve;
+  if (!given.curve.empty()) curve = opened(given.curve);
   const training_report report = train(asked, given.out, given.resume, how);
+  if (report.complete) {
+    std::cout << given.out << " is complete already\n";
+    return 0;
+  }
   if (report.interrupted) {
     std::cerr << "rubato-lab: interrupted after " << report.episodes << " of " << asked.episodes
               << " episodes; the same command with --resume goes on\n";
     return interrupted_status();
   }
-  if (!given.curve.empty())
-    if (const auto done = write_file(given.curve, curve_of(report)); !done)
-      throw user_error{"--curve: " + done.error().message};
+  if (curve) {
+    (*curve)(curve_of(report));
+    if (const auto done = curve->commit(); !done) throw user_error{"--curve: " + done.error().message};
+  }
   for (const card_evaluation& line : report.appraisal)
     std::cout << "time of " << line.baseline << " / its time: " << line.ratio << "  [" << line.low << ", " << line.high
               << "]\n";

@@ -81,24 +81,30 @@ TEST(LabProgram, TerminationIsAnInterruptAndExits143) {
   EXPECT_EQ(lab.content("said"), "rubato-lab: interrupted; --json -: nothing printed\n");
 }
 
-// Killed at once and again and again, wherever it happens to be, until it comes to its end.
+// Killed while it watches experts, after that, and five times while it learns.
 TEST(LabProgram, KilledTrainingResumesToTheSameBytes) {
   const lab_program lab;
   const std::string train =
-      "train --scenario quick.json --set objective.max_time=200 --agent dqn-paper-scaled --expert-runs 4 --episodes 60 ";
-  ASSERT_EQ(lab.run(train + "--quiet --threads 1 --out whole").status, 0);
+      "train --scenario quick.json --set objective.max_time=200 --agent dqn-paper-scaled --expert-runs 4 --episodes 80 ";
+  ASSERT_EQ(lab.run(train + "--quiet --threads 1 --test-seeds 0 --out whole").status, 0);
   ASSERT_NE(lab.content("whole"), "");
-  int kills = 0;
-  for (double patience = 0.05;; patience *= 1.3) {
-    ASSERT_LT(kills, 40);
-    const outcome got = shell("cd '" + lab.folder.path().string() + "' && timeout -s KILL " + std::to_string(patience) +
-                              " '" RUBATO_LAB_BINARY "' " + train + "--resume --threads 3 --out parts 2>&1");
-    if (got.status == 0) break;
-    ++kills;
-  }
-  EXPECT_GT(kills, 2);
+  // Kills it as soon as the file is there or newer than it was.
+  const auto kill_at = [&](const std::string& file) {
+    return shell("cd '" + lab.folder.path().string() + "' || exit; touch -r '" + file + "' stamp 2>/dev/null || rm -f stamp; '" +
+                 RUBATO_LAB_BINARY + "' " + train + "--resume --threads 3 --test-seeds 0 --out parts >said 2>&1 & "
+                 "for i in $(seq 3000); do test -e '" + file + "' && { test ! -e stamp || test '" + file +
+                 "' -nt stamp; } && break; sleep 0.01; done; kill -KILL $!; wait $!")
+        .status;
+  };
+  EXPECT_EQ(kill_at("parts.lock"), 137) << lab.content("said");
+  EXPECT_EQ(kill_at("parts.start"), 137) << lab.content("said");
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(kill_at("parts.training"), 137) << lab.content("said");
+  EXPECT_EQ(lab.run(train + "--resume --quiet --threads 2 --test-seeds 0 --out parts").status, 0);
   EXPECT_EQ(lab.content("parts"), lab.content("whole"));
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator{lab.folder.path()}, {}), 3);
+  for (const auto& file : std::filesystem::directory_iterator{lab.folder.path()}) {
+    const std::string name = file.path().filename().string();
+    EXPECT_TRUE(name == "quick.json" || name == "whole" || name == "parts" || name == "said" || name == "stamp") << name;
+  }
 }
 
 TEST(LabProgram, InterruptedTrainingSaysHowToGoOn) {
@@ -187,6 +193,15 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
            {"train --agent dqn --initial none --expert-runs 3 --out b", "--expert-runs: found it beside --initial"},
            {"train --agent dqn --set objective.target_accuracy=auto --out b", "found objective.target_accuracy = auto"},
            {"train --agent dqn --out no/where --scenario quick.json", "no/where"},
+           {"train --agent dqn --scenario quick.json --out b --curve ./b", "--curve: found \"./b\", which --out needs"},
+           {"train --agent dqn --scenario quick.json --out b --curve b.start", "--curve: found \"b.start\""},
+           {"train --agent dqn --scenario quick.json --out b --curve -", "--curve: found \"-\""},
+           {"train --agent dqn --scenario quick.json --out b --curve no/where", "--curve: "},
+           {"train --agent dqn-paper --scenario quick.json --out b --curve c", "--curve: found no evaluations to write"},
+           {"train --agent dqn-paper --scenario quick.json --out b --evaluation-episodes 3", "--evaluation-episodes: "},
+           {"train --agent dqn --scenario quick.json --out b --expert-runs 0", "--expert-runs: found 0, expected at least 1"},
+           {"train --agent dqn-paper --scenario quick.json --out b --expert-runs 0 --episodes 0", "--episodes 0: found"},
+           {"train --agent dqn --scenario quick.json --out b --licence 'a\nb'", "found a control character"},
            {"scenarios nope", "found \"nope\""}}) {
     const outcome got = lab.run(arguments + " 2>&1 >/dev/null");
     EXPECT_EQ(got.status, 2) << arguments;

@@ -26,7 +26,8 @@ policy_card card_in(const std::string& file) { return *read_policy_card(*safeten
 training_request first_episodes() {
   training_request asked{
       .scenario = support::find_scenario("paper", shipped("examples/lab/scenarios")),
-      .settings = "",
+      .scenario_argument = "paper",
+      .settings = {},
       .agent = find_training_agent("dqn-paper-scaled"),
       .state = "rlp_normalised",
       .episodes = 20,
@@ -52,10 +53,10 @@ TEST(ShippedPolicy, SaysHowItWasMade) {
   const policy_card card = card_in(shipped_policy), taught = card_in(taught_policy);
   EXPECT_EQ(card.command,
             "rubato-lab train --scenario paper --agent dqn-paper-scaled --state rlp_normalised --episodes 1000 --seed 1 "
-            "--expert-runs 100 --test-seeds 20");
+            "--expert-runs 100 --test-seeds 20 --licence Apache-2.0");
   EXPECT_EQ(taught.command,
             "rubato-lab train --scenario paper --agent dqn-paper-scaled --state rlp_normalised --episodes 0 --seed 1 "
-            "--expert-runs 100");
+            "--expert-runs 100 --licence Apache-2.0");
   EXPECT_EQ(card.trained_on, taught.trained_on);
   EXPECT_EQ(card.licence, "Apache-2.0");
   EXPECT_FALSE(card.evaluation.empty());

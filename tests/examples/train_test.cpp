@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <rubato/learned/loader.hpp>
 #include <set>
 #include <sstream>
 
 #include "../../examples/lab/summary.hpp"
+#include "../../examples/support/file_lock.hpp"
 #include "../../examples/support/user_error.hpp"
 #include "lab_bench.hpp"
 #include "temporary_directory.hpp"
@@ -25,6 +27,13 @@ using rubato::test::temporary_directory;
 std::string bytes_of(const std::filesystem::path& file) {
   std::ifstream stream{file, std::ios::binary};
   return {std::istreambuf_iterator<char>{stream}, {}};
+}
+
+// A fingerprint of the network.
+std::string weights_in(const std::filesystem::path& file) {
+  const auto policy = load_policy(file.string());
+  return policy ? nlohmann::json::parse(policy->describe().json).at("weights").get<std::string>()
+                : policy.error().message;
 }
 
 struct training_bench {
@@ -55,7 +64,8 @@ struct training_bench {
 // Five episodes on a noisy quadratic, after one run of each expert.
 training_request brief(const std::string& agent, std::uint64_t episodes = 5) {
   training_request asked{.scenario = test::quick("asp", 1, {"objective.max_time=200"}).scenario,
-                         .settings = "",
+                         .scenario_argument = "my quick.json",
+                         .settings = {},
                          .agent = find_training_agent(agent),
                          .state = std::string{find_training_agent(agent).state},
                          .episodes = episodes,
@@ -90,7 +100,7 @@ TEST(Train, EveryStateAndAgent) {
       const auto learned = load_policy(bench.at(name).string());
       ASSERT_TRUE(learned) << learned.error().message;
       EXPECT_EQ(learned->kind(), state);
-      different.insert(bytes_of(bench.at(name)));
+      different.insert(weights_in(bench.at(name)));
     }
   EXPECT_EQ(different.size(), 9U);
   training_request odd = brief("dqn");
@@ -164,6 +174,7 @@ TEST(Train, RefusesAnotherTraining) {
   refused([](auto& r) { r.agent.expert_runs = 2; }, "--expert-runs 1");
   refused([](auto& r) { r.agent.learning.gamma = 0.5; }, "trained with gamma=0.99, expected gamma=0.5");
   refused([](auto& r) { r.agent.evaluate_every = 50; }, "evaluate_every=100");
+  refused([](auto& r) { r.episodes = 1; }, "--episodes: found 1, expected at least the ");
   EXPECT_EQ(bytes_of(bench.at("a.start")), start);
   std::string damaged = bytes_of(bench.at("a.training"));
   damaged[damaged.size() / 2] ^= 1;
@@ -174,7 +185,7 @@ TEST(Train, RefusesAnotherTraining) {
 TEST(Train, CardSaysHowItWasMade) {
   training_bench bench;
   training_request asked = brief("dqn");
-  asked.settings = " --set objective.kind=quadratic";
+  asked.settings = {"objective.kind=quadratic", "stragglers.count=null"};
   asked.licence = "Apache-2.0";
   asked.seed = 9;
   bench.train(asked, "a");
@@ -182,8 +193,9 @@ TEST(Train, CardSaysHowItWasMade) {
   const auto card = read_policy_card(*file);
   ASSERT_TRUE(card) << card.error().message;
   EXPECT_EQ(card->command,
-            "rubato-lab train --scenario quick --set objective.kind=quadratic --agent dqn --state cluster --episodes 5 "
-            "--seed 9 --expert-runs 1 --evaluate-every 100 --evaluation-episodes 2");
+            "rubato-lab train --scenario 'my quick.json' --set objective.kind=quadratic --set stragglers.count=null --agent dqn "
+            "--state cluster --episodes 5 --seed 9 --expert-runs 1 --evaluate-every 100 --evaluation-episodes 2 --licence "
+            "Apache-2.0");
   EXPECT_TRUE(card->trained_on.starts_with("quick ")) << card->trained_on;
   EXPECT_EQ(card->seed, 9U);
   EXPECT_EQ(card->licence, "Apache-2.0");
@@ -211,10 +223,37 @@ TEST(Train, KeepsTheBest) {
   training_bench bench;
   training_request asked = brief("dqn", 8);
   const training_report report = bench.train(asked, "best");
-  ASSERT_GT(report.evaluations.size(), 2U);
+  const auto& seen = report.evaluations;
+  const auto best = std::ranges::max_element(seen, {}, &rl::evaluation::mean);
+  ASSERT_GT(seen.end() - best, 1) << "of no use if the last one is the best";
   asked.agent.evaluate_every = 0;
-  EXPECT_TRUE(bench.train(asked, "last").evaluations.empty());
-  EXPECT_NE(bytes_of(bench.at("best")), bytes_of(bench.at("last")));
+  asked.episodes = best->episodes;
+  EXPECT_TRUE(bench.train(asked, "until then").evaluations.empty());
+  EXPECT_EQ(weights_in(bench.at("best")), weights_in(bench.at("until then")));
+  asked.episodes = 8;
+  bench.train(asked, "last");
+  EXPECT_NE(weights_in(bench.at("best")), weights_in(bench.at("last")));
+}
+
+TEST(Train, OneAtATime) {
+  training_bench bench;
+  const support::file_lock held{bench.at("a.lock").string(), ""};
+  EXPECT_EQ(bench.refusal(brief("dqn"), "a", false),
+            bench.at("a.lock").string() + ": another training writes " + bench.at("a").string());
+}
+
+TEST(Train, CompleteIsComplete) {
+  training_bench bench;
+  const training_request asked = brief("dqn-paper");
+  EXPECT_FALSE(bench.train(asked, "a").complete);
+  const std::string bytes = bytes_of(bench.at("a"));
+  bench.folder.write("a.start", "killed before this was removed");
+  bench.folder.write("a.training.123.0.tmp", "killed before this had its name");
+  EXPECT_NE(bench.refusal(asked, "a", false).find("expected a new file, or that you remove it"), std::string::npos);
+  EXPECT_TRUE(bench.train(asked, "a", true).complete);
+  EXPECT_EQ(bytes_of(bench.at("a")), bytes);
+  EXPECT_EQ(bench.files(), 1U);
+  EXPECT_NE(bench.refusal(brief("dqn-paper", 6), "a", true).find("expected \"rubato-lab train"), std::string::npos);
 }
 
 TEST(Train, BeginsWithAPolicy) {
@@ -228,6 +267,14 @@ TEST(Train, BeginsWithAPolicy) {
   ASSERT_TRUE(a && b);
   EXPECT_TRUE(std::ranges::equal(a->network().parameters(), b->network().parameters()));
   EXPECT_TRUE(std::ranges::equal(a->scale().mean(), b->scale().mean()));
+  bench.train(brief("dqn", 1), "another");
+  asked.initial = bench.at("another").string();
+  asked.episodes = 5;
+  bench.now = [&] { return bench.stop = bench.shown.str().find("training 2/5") != std::string::npos, 0.0; };
+  ASSERT_TRUE(bench.train(asked, "b").interrupted);
+  bench.stop = false;
+  std::filesystem::copy_file(bench.at("teacher"), bench.at("another"), std::filesystem::copy_options::overwrite_existing);
+  EXPECT_NE(bench.refusal(asked, "b", true).find("; after "), std::string::npos) << "the name is the same, the policy not";
   asked.state = "rlp";
   EXPECT_NE(bench.refusal(asked, "other", false).find("expected \"rlp\""), std::string::npos);
   asked.initial = bench.at("nowhere").string();
@@ -240,7 +287,7 @@ TEST(Train, ExpertsMeetTheSameRuns) {
   const run_context how{.data = bench.data, .stop = bench.stop, .progress = bench.shown, .display = {.quiet = true}};
   const support::scenario quick =
       test::quick("asp", 1, {"objective.max_time=50", "cluster.cores=0", "stragglers.kind=none"}).scenario;
-  const rl::trace seen = watch_experts<rlp_state>(quick, 3, 2, 1, how);
+  const rl::trace seen = watch_experts<rlp_state>(quick, 3, 2, 1, how).steps;
   ASSERT_EQ(seen.ends.size(), 10U) << "two runs of each of five";
   const auto wait_of = [&](std::size_t run) { return seen.elapsed[run == 0 ? 0 : seen.ends[run - 1]]; };
   for (std::size_t run = 0; run < 10; ++run)

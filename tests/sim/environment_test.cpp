@@ -212,7 +212,7 @@ TEST(Environment, ObservationIsThatOfThePush) {
   EXPECT_FLOAT_EQ(next.observation[4], 1.0F) << "the push before";
 }
 
-TEST(Environment, TruncatedAtMaxTime) {
+TEST(Environment, EndsAtMaxTime) {
   test::no_objective goal;
   run_options run = to_the_target;
   run.max_time = 20.5;
@@ -221,8 +221,8 @@ TEST(Environment, TruncatedAtMaxTime) {
   environment_outcome last{};
   double total = task.now();
   while (!task.done()) total += (last = task.step(group_action::submitter)).elapsed;
-  EXPECT_TRUE(last.truncated);
-  EXPECT_FALSE(last.terminated);
+  EXPECT_TRUE(last.terminated);
+  EXPECT_FALSE(last.truncated);
   EXPECT_EQ(last.end, run_end::out_of_time);
   EXPECT_DOUBLE_EQ(total, 20.5);
 }
@@ -240,7 +240,7 @@ TEST(Environment, DivergenceCountsAsMaxTime) {
   double total = task.now();
   while (!task.done()) total += (last = task.step(group_action::submitter)).elapsed;
   EXPECT_EQ(last.end, run_end::diverged);
-  EXPECT_TRUE(last.truncated);
+  EXPECT_TRUE(last.terminated);
   EXPECT_LT(task.now(), 50.0);
   EXPECT_DOUBLE_EQ(total, 100.0);
   EXPECT_EQ(goal.misuses, 0U);
@@ -255,6 +255,10 @@ TEST(Environment, MayEndBeforeAnyDecision) {
   static_cast<void>(task.reset(1));
   EXPECT_TRUE(task.done());
   EXPECT_EQ(task.result().end, run_end::stalled);
+  const auto only = task.step(group_action::submitter);
+  EXPECT_TRUE(only.terminated);
+  EXPECT_EQ(only.elapsed, to_the_target.max_time);
+  EXPECT_EQ(only.end, run_end::stalled);
 }
 
 }  // namespace

@@ -73,9 +73,9 @@ struct environment_outcome {
   float reward = 0;                      ///< -elapsed
   double elapsed = 0;                    ///< time until the next decision or the end
   std::uint32_t executed = 0;            ///< the group_action that was carried out
-  bool terminated = false;               ///< the target was reached
-  bool truncated = false;                ///< the run ended otherwise
-  run_end end = run_end::unfinished;
+  bool terminated = false;               ///< the run has ended: nothing follows that the reward has not counted
+  bool truncated = false;                ///< never
+  run_end end = run_end::unfinished;     ///< why it has
 };
 
 /// A cluster as a task for reinforcement learning: at each push the agent chooses a group_action.
@@ -89,17 +89,18 @@ struct environment_outcome {
 /// An episode is a run: with the actions of a q_policy it is simulate() with that policy, bit for bit, up to the
 /// gradients that are under way when the run ends (nobody is asked at the last push). An illegal action is replaced,
 /// see canonical(). The rewards, and the time before the first decision, add up to minus the time of the run; one that
-/// diverges, stalls or runs out of time counts as max_time, so the last reward is that of the whole rest. There is no
-/// guard, since there is nothing for it to do: run.guard is not used.
+/// diverges, stalls or runs out of time counts as max_time, so the last reward is that of the whole rest, and such an end
+/// is one like any other. A run that ends before its first push still takes one step, whatever the action, which is
+/// rewarded with all of its time. There is no guard, since there is nothing for it to do: run.guard is not used.
 ///
 /// Pre      problem(machines) and problem(run) are empty; `goal` outlives the environment; step() after reset(), and
-///          not once done()
+///          not after the step that ended the run
 /// Random   an episode depends on nothing but the seed and the actions
 /// Cost     reset: a new cluster, which allocates. step: that of the cluster's events until the next push.
 /// Thread   one object, with its objective, per thread
 /// Tests    tests/sim/environment_test.cpp: EqualsSimulateOnTheQuadratic, EqualsSimulateOnSgd,
 ///          EqualsSimulateWithFaults, RewardsAddUpToTheTime, TiesAndBusyServers, ObservationIsThatOfThePush,
-///          EpisodesDoNotDependOnEachOther, IllegalActionsAreReplaced, TruncatedAtMaxTime, DivergenceCountsAsMaxTime,
+///          EpisodesDoNotDependOnEachOther, IllegalActionsAreReplaced, EndsAtMaxTime, DivergenceCountsAsMaxTime,
 ///          MayEndBeforeAnyDecision
 /// Source   Zhu et al. (ICLR 2020), section 3.2: reward = -(time between two arrivals)
 template <Objective Goal, StateEncoder Encoder>
@@ -127,25 +128,29 @@ class environment {
     cluster_.reset();  // the objective is reset by the new one's constructor
     cluster_ = std::make_unique<cluster_type>(machines_, run_, policy_type{encoder_, *choice_}, *goal_, watcher_);
     run_to_choice();
+    ended_ = false;
+    since_ = done() ? 0.0 : cluster_->now();
     return choice_->observation;
   }
 
   /// Carries out an action, and goes on to the next push.
   outcome step(std::uint32_t action) {
-    RUBATO_ASSERT(cluster_ != nullptr && !done(), "environment: reset() comes first");
-    const double before = cluster_->now();
+    RUBATO_ASSERT(cluster_ != nullptr && !ended_, "environment: reset() comes first");
+    const double before = since_;
     const auto wanted = action < group_actions ? static_cast<group_action>(action) : group_action::submitter;
     choice_->action = canonical(wanted, choice_->legal);
-    outcome next{.executed = static_cast<std::uint32_t>(choice_->action)};
-    cluster_->resume();
-    run_to_choice();
-    const run_result& run = cluster_->result();
-    next.observation = choice_->observation;
-    next.elapsed = (done() ? run.time : cluster_->now()) - before;
+    if (!done()) {
+      cluster_->resume();
+      run_to_choice();
+    }
+    ended_ = done();
+    since_ = ended_ ? cluster_->result().time : cluster_->now();
+    outcome next{.observation = choice_->observation,
+                 .elapsed = since_ - before,
+                 .executed = static_cast<std::uint32_t>(choice_->action),
+                 .terminated = ended_,
+                 .end = cluster_->result().end};
     next.reward = static_cast<float>(-next.elapsed);
-    next.end = run.end;
-    next.terminated = run.end == run_end::reached;
-    next.truncated = done() && !next.terminated;
     return next;
   }
   outcome step(group_action action) { return step(static_cast<std::uint32_t>(action)); }
@@ -173,6 +178,8 @@ class environment {
   no_observer watcher_;
   std::unique_ptr<detail::open_choice<Encoder::dim>> choice_;  // its address stays when the environment moves
   std::unique_ptr<cluster_type> cluster_;
+  double since_ = 0;     // when the time began that the next step is rewarded with
+  bool ended_ = false;  // by a step
 };
 
 }  // namespace rubato::inline RUBATO_ABI::sim

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
+#include <rubato/core/fnv1a.hpp>
 #include <rubato/io/atomic_file.hpp>
 #include <rubato/learned/loader.hpp>
 #include <rubato/nn/initialiser.hpp>
@@ -14,7 +15,6 @@
 
 #include "appraisal.hpp"
 #include "scenario_task.hpp"
-#include "support/fnv1a.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
@@ -33,12 +33,6 @@ auto value_or_refuse(Result&& result) {
 [[nodiscard]] bool exists(const std::string& file) {
   std::error_code error;
   return std::filesystem::exists(file, error);
-}
-
-[[nodiscard]] std::string hexadecimal(std::uint64_t number) {
-  std::string text(16, '0');
-  for (std::size_t digit = text.size(); digit-- > 0; number >>= 4) text[digit] = "0123456789abcdef"[number & 15];
-  return text;
 }
 
 [[nodiscard]] std::string content_of(const std::string& file) {
@@ -117,7 +111,7 @@ class session {
   // What the checkpoint must agree on, besides seed and learning: at most 240 bytes.
   [[nodiscard]] std::string task_text() const {
     return hexadecimal(support::hash(asked_.scenario)) + " " + hexadecimal(how_.data.fingerprint) + " " +
-           std::string{Encoder::kind} + " from " + hexadecimal(support::fnv1a(content_of(files_.start)));
+           std::string{Encoder::kind} + " from " + hexadecimal(fnv1a(content_of(files_.start)));
   }
 
   [[nodiscard]] policy_card start_card() const {

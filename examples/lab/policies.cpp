@@ -162,7 +162,7 @@ std::span<const rule> rules() { return all_rules; }
 
 result<any_policy> policy_in(const policy_file& file) {
   const policy_card& card = file.card;
-  if (card.rule.empty()) return policy_of(card, file.tensors);
+  if (card.rule.empty()) return policy_of(file.tensors);
   const auto refused = [&](const std::string& found, const std::string& expected) {
     return error{errc::wrong_kind, file.tensors.source() + ": policy card: found " + found + ", expected " + expected};
   };

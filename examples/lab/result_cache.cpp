@@ -7,22 +7,16 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <rubato/core/fnv1a.hpp>
 #include <rubato/sim/kernels/kernels.hpp>
 
 #include "library_version.hpp"
-#include "support/fnv1a.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
 namespace {
 
 using support::user_error;
-
-[[nodiscard]] std::string hexadecimal(std::uint64_t number) {
-  std::string text(16, '0');
-  for (std::size_t digit = text.size(); digit-- > 0; number >>= 4) text[digit] = "0123456789abcdef"[number & 15];
-  return text;
-}
 
 [[noreturn]] void fail(const std::filesystem::path& file, const char* what) {
   throw user_error{"--cache: " + file.string() + ": cannot be " + what + ": " + std::strerror(errno)};
@@ -37,7 +31,7 @@ void append(int descriptor, std::string_view text, const std::filesystem::path& 
 std::string code_version() {
   std::ifstream self{"/proc/self/exe", std::ios::binary};
   const std::string program{std::istreambuf_iterator<char>{self}, {}};
-  return library_version() + "-" + hexadecimal(support::fnv1a(program)) + "-" +
+  return library_version() + "-" + hexadecimal(fnv1a(program)) + "-" +
          std::string{sim::kernels::native().name};
 }
 

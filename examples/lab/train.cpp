@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
+#include <rubato/core/fnv1a.hpp>
 #include <rubato/io/atomic_file.hpp>
 #include <rubato/learned/loader.hpp>
 #include <rubato/nn/initialiser.hpp>
@@ -19,7 +20,6 @@
 #include "library_version.hpp"
 #include "scenario_task.hpp"
 #include "support/file_lock.hpp"
-#include "support/fnv1a.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
@@ -38,12 +38,6 @@ auto value_or_refuse(Result&& result) {
 [[nodiscard]] bool exists(const std::string& file) {
   std::error_code error;
   return std::filesystem::exists(file, error);
-}
-
-[[nodiscard]] std::string hexadecimal(std::uint64_t number) {
-  std::string text(16, '0');
-  for (std::size_t digit = text.size(); digit-- > 0; number >>= 4) text[digit] = "0123456789abcdef"[number & 15];
-  return text;
 }
 
 // As a shell takes it for one word.
@@ -80,7 +74,7 @@ auto value_or_refuse(Result&& result) {
   if (asked.agent.time_in_steps) about.reward += " / " + nlohmann::json(time_unit).dump();
   about.trained_on = asked.scenario.name + " " + hexadecimal(support::hash(asked.scenario)) + "; " + data.description +
                      (data.fingerprint != 0 ? " " + hexadecimal(data.fingerprint) : "");
-  if (!asked.initial.empty()) about.trained_on += "; after " + hexadecimal(support::fnv1a(content_of(asked.initial)));
+  if (!asked.initial.empty()) about.trained_on += "; after " + hexadecimal(fnv1a(content_of(asked.initial)));
   about.command = command_of(asked);
   about.seed = asked.seed;
   about.licence = asked.licence;
@@ -182,7 +176,7 @@ class session {
   // What the checkpoint must agree on, besides seed and learning: at most 240 bytes.
   [[nodiscard]] std::string task_text() const {
     return hexadecimal(support::hash(asked_.scenario)) + " " + hexadecimal(how_.data.fingerprint) + " " +
-           std::string{Encoder::kind} + " from " + hexadecimal(support::fnv1a(content_of(files_.start))) + " by " +
+           std::string{Encoder::kind} + " from " + hexadecimal(fnv1a(content_of(files_.start))) + " by " +
            library_version() + " " + std::string{sim::kernels::native().name};
   }
 

@@ -10,12 +10,12 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <rubato/core/fnv1a.hpp>
 #include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
-#include "fnv1a.hpp"
 #include "user_error.hpp"
 
 namespace rubato::support {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <rubato/core/fnv1a.hpp>
 
-#include "fnv1a.hpp"
 #include "json_schema.hpp"
 
 namespace rubato::support {

@@ -127,20 +127,42 @@ TEST(ClusterState, StalenessQuantiles) {
   EXPECT_EQ(b["staleness_high"], 9.0 / 2) << "number 27: 95";
 }
 
-// Twice as many workers who do the same give the same numbers, but for those of single pushes.
-TEST(ClusterState, DoesNotTellHowManyWorkers) {
-  std::vector<std::vector<double>> seen;
-  for (const std::uint32_t copies : {1U, 2U}) {
+// Twice as many workers who do the same give the same numbers; but for shares, of which one worker is half as much, and
+// for what goes by pushes.
+TEST(ClusterState, IsScaledByTheWorkersAlive) {
+  const auto seen = [](std::uint32_t copies) {
     bench b{4 * copies};
-    for (int round = 1; round <= 5; ++round)
-      for (std::uint32_t w = 0; w < 4 * copies; ++w)
-        b.arrive(w, round * 2.0, 1.0 + w / copies, 1.0F, 2 * copies), b.start(w);
+    for (int round = 1; round <= 30; ++round)
+      for (std::uint32_t w = 0; w < 4 * copies; ++w) {
+        const std::uint32_t kind = w / copies;  // those of kind 0 are quick, and those of kind 3 miss every other round
+        if (kind == 3 && round % 2 != 0) continue;
+        b.arrive(w, 4.0 * round + kind, kind == 0 ? 1.0 + round % 2 : 1.0 + kind, 8.0F / static_cast<float>(round + 3),
+                 (kind + 1) * copies);
+        b.cluster.finish(w);
+        if (round < 30 || kind > 1) b.start(w);
+      }
     b.now += 0.5;
-    b.submitter = no_worker;
-    seen.push_back({b["staleness_median"], b["running_share"], b["parked_share"], b["next_arrival"],
-                    b["speed_dispersion"], b["spread"], b["loss"]});
+    b.submitter = copies;  // of kind 1, which waits as those of kind 0 do
+    std::vector<double> numbers;
+    for (const float each : encoded(b.encoder, b.cluster.view(b.now, b.submitter)))
+      numbers.push_back(static_cast<double>(each));
+    return numbers;
+  };
+  const std::vector<double> few = seen(1), many = seen(2);
+  const auto features = cluster_state{}.features();
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    const std::string& name = features[i].name;
+    if (name == "iteration" || name.ends_with("trend") || name == "stretch" || name == "staleness_high") continue;
+    const bool per_worker = features[i].unit == "share" && name != "speed_rank";
+    EXPECT_NEAR(few[i], many[i], per_worker ? 0.25 : 1e-6) << name;
+    EXPECT_TRUE(few[i] != 0 || name == "idle_share") << name << " has something to say here";
   }
-  for (std::size_t i = 0; i < seen[0].size(); ++i) EXPECT_NEAR(seen[0][i], seen[1][i], 1e-6) << i;
+  EXPECT_LT(few[0], many[0]) << "iteration: pushes are counted";
+  for (const std::uint32_t workers : {4U, 8U}) {
+    bench b{workers};
+    b.arrive(0, 1.0, 1.0);
+    EXPECT_EQ(b["running_share"], (workers - 1.0) / workers) << "the first push tells";
+  }
 }
 
 TEST(ClusterState, ForgetsWhoLeaves) {

@@ -102,4 +102,36 @@ TEST(NextArrival, BadStateIsNoticed) {
   }
 }
 
+// The state of a worker after those that were read must not be that of before.
+TEST(NextArrival, BadStateChangesNothing) {
+  next_arrival all, other;
+  all.resize(3);
+  other.resize(3);
+  for (const std::uint32_t w : {0U, 1U, 2U}) all.start(w, 0.0, 1.0 + w), other.start(w, 0.0, 7.0 - w);
+  archive out;
+  other.state(out);
+  for (std::size_t size = 0; size < out.bytes().size(); ++size) {
+    archive in{out.bytes().first(size)};
+    all.state(in);
+    ASSERT_FALSE(in.ok());
+    ASSERT_EQ(all.size(), 3U);
+    ASSERT_EQ(all.next(0.0), 1.0);
+  }
+  all.remove(1);
+  EXPECT_EQ(all.size(), 2U);
+  all.start(2, 1.0, 1.0);
+  all.remove(0);
+  EXPECT_EQ(all.next(0.0), 2.0);
+}
+
+TEST(NextArrival, CopiesHaveRoomToo) {
+  next_arrival all;
+  all.resize(50);
+  next_arrival copy = all;
+  for (std::uint32_t w = 0; w < 50; ++w) copy.start(w, 0.0, 50.0 - w);
+  EXPECT_EQ(copy.next(0.0), 1.0);
+  EXPECT_EQ(copy.size(), 50U);
+  EXPECT_EQ(all.size(), 0U);
+}
+
 }  // namespace

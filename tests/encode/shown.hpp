@@ -34,6 +34,7 @@ class shown_cluster {
     workers_.park(w, totals_.now);
   }
   void take(std::uint32_t w, double step_time) { workers_.note_step_time(w, step_time); }
+  void finish(std::uint32_t w) { workers_.clock().tick(w); }
   void leave(std::uint32_t w) { workers_.depart(w, worker_state::left); }
   [[nodiscard]] cluster_view view(double now, std::uint32_t submitter) {
     totals_.now = now;

@@ -319,6 +319,12 @@ TEST(PolicyCard, VariancesMustBePositive) {
   EXPECT_EQ(refused([&](auto& f) { f.var[1] = std::numeric_limits<double>::denorm_min(); }), "accepted");
 }
 
+TEST(PolicyCard, SomethingMustHaveBeenObserved) {
+  EXPECT_EQ(refused([](auto& f) { f.count = 0; }),
+            "file: tensor \"obs_norm/count\": found 0, expected at least 1 observation");
+  EXPECT_EQ(refused([](auto& f) { f.count = 1; }), "accepted");
+}
+
 TEST(PolicyCard, RuleBasedHasNoTensors) {
   safetensors_writer writer;
   writer.metadata("rubato", json_of(rule_based()));

@@ -106,6 +106,27 @@ TEST(Loader, RestoresTheNormaliser) {
   EXPECT_TRUE(same_bits(one, other));
 }
 
+// Of any variance, not only those that are a sum over the count.
+TEST(Loader, SavesWhatItLoaded) {
+  const file f;
+  random_sequence random{4};
+  for (const std::uint64_t count : {1U, 3U, 7U, 1000U, 12345U}) {
+    std::array<double, 40> means{}, variances{};
+    for (double& x : means) x = random.normal();
+    for (double& x : variances) x = 10 * random.uniform() + 1e-9;
+    normaliser<40> scale;
+    scale.assign(means, variances, count);
+    ASSERT_TRUE(save_q_policy(f.path, raw_policy{random_network(1), {}, {}, scale}, about()));
+    const std::string bytes = f.bytes();
+    const auto back = load_q_policy(f.path);
+    ASSERT_TRUE(back) << back.error().message;
+    EXPECT_TRUE(std::ranges::equal(back->scale().mean(), means));
+    for (std::size_t i = 0; i < 40; ++i) EXPECT_EQ(back->scale().variance(i), variances[i]);
+    ASSERT_TRUE(save_q_policy(f.path, *back, about()));
+    EXPECT_EQ(f.bytes(), bytes) << count;
+  }
+}
+
 TEST(Loader, ReadsWhatPythonWrote) {
   const auto policy = load_q_policy(test::golden_path("rlp"));
   ASSERT_TRUE(policy) << policy.error().message;
@@ -116,7 +137,7 @@ TEST(Loader, ReadsWhatPythonWrote) {
   EXPECT_EQ(network.weight(1)(1, 2), 1.5F);
   EXPECT_EQ(network.bias(1)[2], 0.125F);
   EXPECT_EQ(network.options().hidden, (nn::activation{nn::activation_kind::leaky_relu, 0.01}));
-  EXPECT_EQ(policy->scale().count(), 1024U);
+  EXPECT_EQ(policy->scale().count(), 1000U) << "no power of two: times it and over it again is another number";
   EXPECT_EQ(policy->scale().mean()[39], 39 * 0.1);
   EXPECT_EQ(policy->scale().variance(39), 39 * 0.1 + 1);
   const auto any = load_policy(test::golden_path("rlp"));
@@ -245,6 +266,21 @@ TEST(Loader, RefusesToSave) {
   const nn::dynamic_mlp ends_with_tanh =
       *nn::dynamic_mlp::make({40, 3}, {.output = {.kind = nn::activation_kind::tanh}});
   EXPECT_EQ(save_q_policy(f.path, raw_policy{ends_with_tanh}).error().code, errc::invalid_option);
+  for (const double bad : {std::numeric_limits<double>::infinity(), std::nan("")}) {
+    std::array<double, 40> good{}, wrong{};
+    good.fill(1);
+    wrong.fill(1);
+    wrong[7] = bad;
+    normaliser<40> mean, variance;
+    mean.assign(wrong, good, 3);
+    variance.assign(good, wrong, 3);
+    EXPECT_EQ(save_q_policy(f.path, raw_policy{random_network(1), {}, {}, mean}).error().code, errc::invalid_option);
+    if (bad == bad) {
+      const auto refused = save_q_policy(f.path, raw_policy{random_network(1), {}, {}, variance});
+      EXPECT_EQ(refused.error().code, errc::invalid_option);
+      EXPECT_NE(refused.error().message.find("found a mean or variance"), std::string::npos);
+    }
+  }
   EXPECT_EQ(save_q_policy("/nowhere/at.all", raw_policy{random_network(1)}).error().code, errc::io);
   EXPECT_EQ(f.bytes(), "");
 }
@@ -257,6 +293,26 @@ TEST(Loader, FindsTheEncoder) {
   EXPECT_EQ(policy->kind(), "rlp_normalised");
   EXPECT_EQ(load_q_policy(f.path).error().code, errc::wrong_kind) << "the one for raw features was asked for";
   EXPECT_TRUE(load_q_policy<rlp_normalised_state>(f.path));
+}
+
+// What load_q_policy says, too.
+TEST(Loader, RefusesARule) {
+  const file f;
+  std::string message;
+  static_cast<void>(refusal(
+      f.path, [](policy_card& c) { c = {.rubato = "0.1.0", .kind = "ssp", .rule = "ssp:3"}; }, message));
+  const auto policy = load_policy(f.path);
+  ASSERT_FALSE(policy);
+  EXPECT_EQ(policy.error().code, errc::wrong_kind);
+  EXPECT_EQ(policy.error().message,
+            f.path + R"(: policy card: found the rule "ssp:3", expected a learned policy, with layers)");
+  EXPECT_EQ(message, policy.error().message);
+}
+
+TEST(Loader, RefusesAnEmptyContainer) {
+  const auto policy = policy_of(safetensors{});
+  ASSERT_FALSE(policy);
+  EXPECT_EQ(policy.error().code, errc::corrupt);
 }
 
 TEST(Loader, RefusesAnUnknownKind) {

@@ -163,7 +163,7 @@ TEST(QPolicy, Describes) {
   const description plain = policy_type{constant_network({0, 1, 0})}.describe();
   EXPECT_EQ(plain.line, "rlp: a network of 40 inputs values hold, submitter, all");
   EXPECT_TRUE(plain.json.starts_with(R"({"kind":"rlp","inputs":40,"max_idle":null,"layers":[40,2,3],)"
-                                     R"j("activation":"leaky_relu(0.01)","weights":")j"))
+                                     R"j("activation":"leaky_relu(0.01)","output":"identity","weights":")j"))
       << plain.json;
   EXPECT_TRUE(plain.json.ends_with(R"(","normaliser":null})")) << plain.json;
   EXPECT_NE(plain.json, (policy_type{constant_network({0, 2, 0})}.describe().json)) << "other weights";
@@ -185,12 +185,14 @@ TEST(QPolicy, DescribesAllThatDecides) {
   const nn::dynamic_mlp network = random_network(1);
   nn::dynamic_mlp wider = *nn::dynamic_mlp::make({40, 2, 10, 3}), other = *nn::dynamic_mlp::make({40, 10, 2, 3});
   nn::dynamic_mlp gentle = *nn::dynamic_mlp::make({40, 8, 3}, {.hidden = {nn::activation_kind::leaky_relu, 0.02}});
+  nn::dynamic_mlp ends = *nn::dynamic_mlp::make({40, 8, 3}, {.output = {nn::activation_kind::relu}});
   nn::dynamic_mlp last = network;
   std::ranges::copy(network.parameters(), gentle.parameters().begin());
+  std::ranges::copy(network.parameters(), ends.parameters().begin());
   last.parameters().back() = std::nextafter(last.parameters().back(), 1.0F);
   const std::vector<std::string> all{json(network),       json(network, 0, 1), json(network, 0, 2), json(network, 1, 1),
                                      json(wider),         json(other),         json(gentle),        json(last),
-                                     json(network, 0, 0, 9.0000001)};
+                                     json(ends),          json(network, 0, 0, 9.0000001)};
   for (std::size_t i = 0; i < all.size(); ++i)
     for (std::size_t j = 0; j < i; ++j) EXPECT_NE(all[i], all[j]) << i << " and " << j;
   EXPECT_EQ(json(network, 1, 2), json(random_network(1), 1, 2));
@@ -201,6 +203,10 @@ TEST(QPolicy, Fingerprint) {
   EXPECT_NE(fingerprint_of(std::vector{0.0F}), fingerprint_of(std::vector{-0.0F}));
   EXPECT_NE(fingerprint_of(std::vector{0.0F}), fingerprint_of(std::vector{0.0F, 0.0F}));
   EXPECT_NE(fingerprint_of(std::vector{1.0F, 2.0F}), fingerprint_of(std::vector{2.0F, 1.0F}));
+  EXPECT_NE(fingerprint_of(std::vector{1.0, 2.0}), fingerprint_of(std::vector{-1.0, -2.0})) << "the highest bits";
+  EXPECT_NE(fingerprint_of(std::vector{1.0F, 2.0F}), fingerprint_of(std::vector{-1.0F, -2.0F}));
+  EXPECT_EQ(fingerprint_of(std::vector{0x1.c2c4c2p+1F}), hexadecimal(fnv1a(std::string_view{"aba@"})))
+      << "byte by byte, the lowest first";
   EXPECT_NE(fingerprint_of(std::vector{1.0}), fingerprint_of(std::vector{std::nextafter(1.0, 2.0)}));
 }
 

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 #include <rubato/nn/dynamic_mlp.hpp>
 #include <rubato/nn/mlp.hpp>
+#include <stdexcept>
 #include <vector>
 
 #include "plain_loops.hpp"
@@ -41,7 +44,18 @@ TEST(BatchWorkspace, KnowsItsShape) {
   EXPECT_TRUE(work.fits(dynamic_mlp::make({5, 8, 2})->layers()));
   EXPECT_FALSE(work.fits(dynamic_mlp::make({5, 9, 2})->layers()));
   EXPECT_FALSE(work.fits(dynamic_mlp::make({5, 8})->layers()));
+  const batch_workspace<float> other{*dynamic_mlp::make({1, 67, 1}), 4};
+  EXPECT_FALSE(other.fits(dynamic_mlp::make({1, 1, 100})->layers())) << "as many inputs, layers and parameters: 202";
 }
+
+#if defined(__cpp_exceptions)
+TEST(BatchWorkspace, RefusesMoreThanMemory) {
+  const mlp<4, 8, 2> net;  // 26 numbers a row
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  for (const std::size_t rows : {most / 26 + 1, most / 10, most / 8, most})
+    EXPECT_THROW((batch_workspace<float>{net, rows}), std::length_error) << rows;
+}
+#endif
 
 }  // namespace
 }  // namespace rubato::nn

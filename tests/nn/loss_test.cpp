@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 #include "plain_loops.hpp"
@@ -53,6 +54,18 @@ TEST(Loss, SumsAreSumsOfTerms) {
   EXPECT_NEAR(b, 0.25 * sum_b, 1e-15);
 }
 
+TEST(Loss, TheGradientMayTakeThePlaceOfThePrediction) {
+  const auto p = random_values<double>(7, 1), t = random_values<double>(7, 2);
+  std::vector<double> apart(7), in_place = p;
+  const double squares = squared_error<double>(p, t, apart, 0.25);
+  EXPECT_EQ(squared_error<double>(in_place, t, in_place, 0.25), squares);
+  EXPECT_EQ(in_place, apart);
+  in_place = p;
+  const double hubers = huber<double>(p, t, apart, 0.25, 0.3);
+  EXPECT_EQ(huber<double>(in_place, t, in_place, 0.25, 0.3), hubers);
+  EXPECT_EQ(in_place, apart);
+}
+
 TEST(Loss, CrossEntropyByHand) {
   const std::vector<double> logits{std::log(1.0), std::log(2.0), std::log(5.0)};
   std::vector<double> gradient(3);
@@ -84,6 +97,14 @@ TEST(Loss, LargeLogitsStayFinite) {
   EXPECT_EQ(gradient, (std::vector<float>{0, 0, 0}));
   EXPECT_EQ(softmax_cross_entropy<float>(std::vector<float>{1000, 0, 0}, 1, gradient), 1000);
   EXPECT_EQ(gradient, (std::vector<float>{1, -1, 0}));
+}
+
+TEST(Loss, ALossBeyondTheScalarIsInfinite) {
+  std::vector<float> gradient(3);
+  EXPECT_EQ(softmax_cross_entropy<float>(std::vector<float>{3e38F, 0, -3e38F}, 2, gradient),
+            std::numeric_limits<float>::infinity())
+      << "6e38 is no float";
+  EXPECT_EQ(gradient, (std::vector<float>{1, 0, -1}));
 }
 
 }  // namespace

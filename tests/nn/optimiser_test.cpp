@@ -131,6 +131,49 @@ TEST(Optimiser, BadOptionsAreNamed) {
   EXPECT_TRUE(starts(problem(adam_options{.weight_decay = nan}), "weight_decay"));
 }
 
+// What the constructor casts must still be what the options say.
+TEST(Optimiser, OptionsAreThoseOfTheScalar) {
+  const double nearly_one = 1 - 1e-9;
+  EXPECT_NE(problem(sgd_options{.momentum = nearly_one}), nullptr);
+  EXPECT_EQ(problem<double>(sgd_options{.momentum = nearly_one}), nullptr);
+  EXPECT_NE(problem(adam_options{.beta1 = nearly_one}), nullptr);
+  EXPECT_NE(problem(adam_options{.beta2 = nearly_one}), nullptr);
+  EXPECT_NE(problem(adam_options{.epsilon = 1e-50}), nullptr);
+  EXPECT_EQ(problem<double>(adam_options{.beta1 = nearly_one, .beta2 = nearly_one, .epsilon = 1e-50}), nullptr);
+  const adam_options least{.epsilon = 1e-44};
+  ASSERT_EQ(problem(least), nullptr);
+  adam optimiser{1, least};
+  std::vector<float> p{1};
+  optimiser.step(p, std::vector<float>{0});
+  EXPECT_EQ(p[0], 1.0F) << "0 / epsilon";
+}
+
+TEST(Optimiser, BadStateIsNoticed) {
+  const auto refused = [](auto optimiser, std::size_t which, double value) {
+    archive out;
+    optimiser.state(out);
+    std::vector<std::byte> bytes(out.bytes().begin(), out.bytes().end());
+    archive number;
+    number(value);
+    std::ranges::copy(number.bytes(), bytes.begin() + static_cast<std::ptrdiff_t>(8 * which));
+    const double before = optimiser.learning_rate();
+    archive in{bytes};
+    optimiser.state(in);
+    EXPECT_EQ(in.finished(), in.ok());
+    EXPECT_TRUE(in.ok() || optimiser.learning_rate() == before);
+    return !in.ok();
+  };
+  for (const double bad : {std::nan(""), -1.0, std::numeric_limits<double>::infinity()}) {
+    EXPECT_TRUE(refused(sgd{2}, 1, bad)) << bad;
+    EXPECT_TRUE(refused(adam{2}, 0, bad)) << bad;
+    EXPECT_TRUE(refused(adam{2}, 1, bad)) << bad;
+    EXPECT_TRUE(refused(adam{2}, 2, bad)) << bad;
+  }
+  EXPECT_TRUE(refused(adam{2}, 1, 1.5));
+  EXPECT_FALSE(refused(adam{2}, 1, 0.5));
+  EXPECT_FALSE(refused(sgd{2}, 1, 0.5));
+}
+
 TEST(Optimiser, ClippingKeepsTheDirection) {
   std::vector<double> g{3, 0, -4};
   EXPECT_EQ(clip_by_norm<double>(g, 1.0), 5);

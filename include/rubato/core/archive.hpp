@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "fnv1a.hpp"
 #include "types.hpp"
 
 namespace rubato::inline RUBATO_ABI {
@@ -50,7 +51,7 @@ class archive {
 
   /// Ends what is saved with a checksum over it, from the byte `from` on (FNV-1a, 64 bits).
   void seal(std::size_t from = 0) {
-    std::uint64_t sum = checksum(std::span{output_}.subspan(from));
+    std::uint64_t sum = fnv1a(std::span{output_}.subspan(from));
     value(sum);
   }
   /// Checks and takes off the checksum that seal() wrote at the end, over what is still to be read. False, and not
@@ -62,7 +63,7 @@ class archive {
     input_ = input_.last(sizeof sum);
     value(sum);
     input_ = content;
-    if (sum != checksum(content)) fail();
+    if (sum != fnv1a(content)) fail();
     return ok_;
   }
 
@@ -95,12 +96,6 @@ class archive {
     } else {
       integer(v);
     }
-  }
-
-  [[nodiscard]] static std::uint64_t checksum(std::span<const std::byte> bytes) noexcept {
-    std::uint64_t sum = 0xcbf29ce484222325;
-    for (const std::byte b : bytes) sum = (sum ^ std::to_integer<std::uint64_t>(b)) * 0x100000001b3;
-    return sum;
   }
 
   template <std::integral T>

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "encoder.hpp"
@@ -16,10 +17,10 @@
 
 namespace rubato::inline RUBATO_ABI {
 
-/// What a policy may know of the cluster, as 25 numbers of the order of 1 that do not tell how many workers there are.
+/// What a policy may know of the cluster, as 25 numbers of the order of 1, whatever the number of workers.
 ///
 /// | feature          | what                                                             | unit           | range     |
-/// | iteration        | pushes so far                                                    | log1p/10       | 0 to 2    |
+/// | iteration        | pushes so far                                                    | log1p/10       | 0 to 10   |
 /// | loss             | with this push, over that of the first                           | first loss     | -10 to 10 |
 /// | loss_trend       | averages of the losses of about 10 and 50 pushes: log(10 / 50)   | log ratio      | -3 to 3   |
 /// | staleness        | of this push                                                     | workers        | 0 to 10   |
@@ -38,13 +39,15 @@ namespace rubato::inline RUBATO_ABI {
 /// | stretch          | log of steps over the shortest of the same worker, average of 10 | log ratio      | 0 to 3    |
 /// | activity@0 .. 7  | running_share at this push and at those before                   | share          | 0 to 1    |
 ///
-/// Counts are over the workers alive now. Step times run from grant to arrival. What is not known yet is 0, except as
+/// Counts are over the workers alive now, k of them. That scales them; it does not hide k: one worker is 1/k of a share
+/// (running_share at the first push is (k - 1)/k), pushes are counted, and averages are over pushes, of which a larger
+/// cluster makes more in the same time. Step times run from grant to arrival. What is not known yet is 0, except as
 /// stated. A loss that is not finite, or 0 ("the host has none"), changes nothing.
 ///
 /// Cost    observe and started: O(log workers). encode: O(1), a sort of at most 32 numbers, and what
 ///         next_arrival::next costs. No allocation but in resize, about 52 bytes per worker. Not thread-safe.
 /// Tests   tests/encode/cluster_state_test.cpp: SharesByHand, NextArrivalInMedianSteps, SpeedsByHand,
-///         TrendsHaveTheirSign, StalenessQuantiles, DoesNotTellHowManyWorkers, ForgetsWhoLeaves, StaysInItsRanges,
+///         TrendsHaveTheirSign, StalenessQuantiles, IsScaledByTheWorkersAlive, ForgetsWhoLeaves, StaysInItsRanges,
 ///         ClockMayStartAnew
 class cluster_state {
   static constexpr std::size_t trace = 8;
@@ -145,13 +148,11 @@ class cluster_state {
     arrivals_.resize(capacity);
   }
 
+  /// Bad bytes change nothing.
   void state(archive& bytes) {
-    bytes(pushes_, alive_, fresh_, now_, first_, loss_, fast_loss_, slow_loss_, fast_interval_, slow_interval_, idle_,
-          stretch_, speed_sum_, speed_squares_, speed_count_);
-    for (float& each : staleness_) bytes(each);
-    for (float& each : activity_) bytes(each);
-    for (speed& each : speeds_) bytes(each.known, each.log, each.shortest);
-    arrivals_.state(bytes);
+    cluster_state read = *this;
+    read.all(bytes);
+    if (!bytes.saving() && bytes.ok()) *this = std::move(read);
   }
 
   [[nodiscard]] std::vector<feature> features() const {
@@ -174,6 +175,15 @@ class cluster_state {
     double log = 0;       // of the step time, smoothed
     double shortest = 0;  // step
   };
+
+  void all(archive& bytes) {
+    bytes(pushes_, alive_, fresh_, now_, first_, loss_, fast_loss_, slow_loss_, fast_interval_, slow_interval_, idle_,
+          stretch_, speed_sum_, speed_squares_, speed_count_);
+    for (float& each : staleness_) bytes(each);
+    for (float& each : activity_) bytes(each);
+    for (speed& each : speeds_) bytes(each.known, each.log, each.shortest);
+    arrivals_.state(bytes);
+  }
 
   static void average(double& value, double newest, double weight, bool first) noexcept {
     value = first ? newest : value + weight * (newest - value);

@@ -31,13 +31,15 @@ struct feature {
 ///   kind                      a word for saved state and cards: another list of features, another word
 ///   observe(feedback)         a step is over; called at every commit of a live worker, before encode()
 ///   encode(view, event, out)  the numbers now; out has dim of them. Asked once per push; asking twice changes nothing
-///   state(archive)            saves and loads what it remembers
+///   state(archive)            saves and loads what it remembers; bad bytes change nothing
 ///   resize(capacity)          forgets everything; the only call that may allocate
 ///   features()                what the numbers are, in their order; always the same
 ///
-/// A fresh encoder is one after resize(). Nothing it says may depend on the number of workers or their indices, if the
-/// policy is to serve other clusters. Satisfied by rlp_state, rlp_normalised_state and cluster_state.
-/// Tests   tests/encode/encoder_test.cpp: WhatIsAnEncoder, ForgetsOnResize, StateRoundTrip, NeverAllocates
+/// A fresh encoder is one after resize(). If the policy is to serve other clusters, nothing it says may depend on the
+/// workers' indices, and what it counts should be a share of the workers. Satisfied by rlp_state (whose staleness is in
+/// pushes, as printed), rlp_normalised_state and cluster_state.
+/// Tests   tests/encode/encoder_test.cpp: WhatIsAnEncoder, ForgetsOnResize, StateRoundTrip,
+///         BadStateChangesNothing, NeverAllocates
 template <class E>
 concept StateEncoder = std::copyable<E> && std::default_initializable<E> && E::dim > 0 &&
     requires(E& encoder, const E& fixed, const feedback& step, const cluster_view& view, const event& what,

@@ -18,9 +18,9 @@ namespace rubato::inline RUBATO_ABI {
 /// that one stalled worker does not hide the others.
 ///
 /// Cost    start, remove: O(log workers). next: O(1), plus O(log workers) for each worker that has become overdue,
-///         which happens once per doubling of its step. No allocation but in resize. Not thread-safe.
+///         which happens once per doubling of its step. No allocation but in resize and state. Not thread-safe.
 /// Tests   tests/encode/next_arrival_test.cpp: AgreesWithAScan, OverdueStepsAreExpectedToDouble, StateRoundTrip,
-///         BadStateIsNoticed
+///         BadStateIsNoticed, BadStateChangesNothing, CopiesHaveRoomToo
 class next_arrival {
  public:
   static constexpr double never = std::numeric_limits<double>::infinity();
@@ -28,11 +28,11 @@ class next_arrival {
   /// Room for workers 0 to capacity - 1; nobody is in a step.
   void resize(std::uint32_t capacity) {
     steps_.assign(capacity, {});
-    heap_.clear();
-    heap_.reserve(capacity);
+    heap_.assign(capacity, 0);
+    size_ = 0;
   }
 
-  [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(heap_.size()); }
+  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
   [[nodiscard]] bool contains(std::uint32_t worker) const noexcept {
     return worker < steps_.size() && steps_[worker].place != nowhere;
   }
@@ -41,17 +41,15 @@ class next_arrival {
   void start(std::uint32_t worker, double now, double duration) noexcept {
     if (worker >= steps_.size()) return;
     remove(worker);
-    steps_[worker] = {now, now + duration, size()};
-    heap_.push_back(worker);  // within what was reserved
-    rise(size() - 1);
+    steps_[worker] = {now, now + duration};
+    insert(worker);
   }
 
   /// It is in no step any more.
   void remove(std::uint32_t worker) noexcept {
     if (!contains(worker)) return;
     const std::uint32_t hole = std::exchange(steps_[worker].place, nowhere);
-    const std::uint32_t last = heap_.back();
-    heap_.pop_back();
+    const std::uint32_t last = heap_[--size_];
     if (last == worker) return;
     put(hole, last);
     rise(hole);
@@ -60,13 +58,13 @@ class next_arrival {
 
   /// The earliest arrival that is expected, at `now` or later; `never` if there is none.
   [[nodiscard]] double next(double now) noexcept {
-    while (!heap_.empty() && steps_[heap_.front()].due < now) {
+    while (size_ > 0 && steps_[heap_.front()].due < now) {
       step& late = steps_[heap_.front()];
       const double again = now + (now - late.since);
       late.due = again > now ? again : now;
       sink(0);
     }
-    return heap_.empty() ? never : steps_[heap_.front()].due;
+    return size_ == 0 ? never : steps_[heap_.front()].due;
   }
 
   /// Moves all times, for a host whose clock has started anew. O(workers).
@@ -74,22 +72,21 @@ class next_arrival {
     for (step& each : steps_) each.since += by, each.due += by;
   }
 
-  /// Saves, or loads into one of the same capacity.
+  /// Saves, or loads into one of the same capacity; bad bytes change nothing.
   void state(archive& bytes) {
-    if (!bytes.saving()) heap_.clear();
+    next_arrival read = *this;
+    read.size_ = 0;
     for (std::uint32_t w = 0; w < steps_.size(); ++w) {
-      step& each = steps_[w];
-      bool active = each.place != nowhere;
+      step each = steps_[w];
+      bool active = contains(w);
       bytes(active, each.since, each.due);
       if (bytes.saving()) continue;
-      each.place = nowhere;
       if (!std::isfinite(each.since) || !(each.due >= each.since)) bytes.fail();
       if (!bytes.ok()) return;
-      if (!active) continue;
-      each.place = size();
-      heap_.push_back(w);
-      rise(size() - 1);
+      read.steps_[w] = {each.since, each.due};
+      if (active) read.insert(w);
     }
+    if (!bytes.saving()) *this = std::move(read);
   }
 
  private:
@@ -108,6 +105,10 @@ class next_arrival {
     heap_[place] = worker;
     steps_[worker].place = place;
   }
+  void insert(std::uint32_t worker) noexcept {
+    heap_[size_] = worker;
+    rise(size_++);
+  }
   void rise(std::uint32_t place) noexcept {
     const std::uint32_t worker = heap_[place];
     for (; place > 0 && before(worker, heap_[(place - 1) / 2]); place = (place - 1) / 2)
@@ -125,7 +126,8 @@ class next_arrival {
   }
 
   std::vector<step> steps_;          // by worker
-  std::vector<std::uint32_t> heap_;  // of workers
+  std::vector<std::uint32_t> heap_;  // of workers; the first size_ of it
+  std::uint32_t size_ = 0;
 };
 
 }  // namespace rubato::inline RUBATO_ABI

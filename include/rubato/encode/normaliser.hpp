@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "../core/archive.hpp"
@@ -19,12 +20,15 @@ namespace rubato::inline RUBATO_ABI {
 ///     scale.freeze();                       // from now on the statistics stay
 ///     scale.apply(observation);             // in place, within +-10
 ///
-/// A number that never varies becomes 0. Before anything was seen, apply() changes nothing. A number that is not finite
-/// is not counted, and becomes 0.
+/// A number that never varies becomes 0. Before anything was seen, apply() changes nothing. What is not finite is not
+/// counted: mean and variance of each number are those of its finite values. apply() makes NaN 0, and infinity +-10 as
+/// any other number that is far away.
 ///
 /// Cost    observe, apply: O(Dim), one square root per number in observe. No allocation. Not thread-safe.
 /// Tests   tests/encode/normaliser_test.cpp: MeanAndVariance, AppliesInPlace, FreezesAndThaws, StateRoundTrip,
-///         GivenStatistics, IgnoresWhatIsNotFinite, IdentityBeforeAnythingWasSeen, TheLeastVarianceStaysTheLeast
+///         GivenStatistics, GivenStatisticsAreKept, GoesOnFromGivenStatistics, IgnoresWhatIsNotFinite,
+///         NeverFiniteBecomesZero, IdentityBeforeAnythingWasSeen, TheLeastVarianceStaysTheLeast, ReadsStateOfBefore,
+///         BadStateChangesNothing
 /// Source  Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products", Technometrics 4(3), 1962
 template <std::size_t Dim>
 class normaliser {
@@ -34,19 +38,17 @@ class normaliser {
 
   /// Takes an observation into account, unless frozen.
   void observe(std::span<const float, Dim> numbers) noexcept {
-    if (frozen_) return;
+    if (frozen_ || count_ == (std::numeric_limits<std::uint64_t>::max)()) return;
+    if (given_) sum_up();
     ++count_;
-    const auto n = static_cast<double>(count_);
     for (std::size_t i = 0; i < Dim; ++i) {
       const auto x = static_cast<double>(numbers[i]);
-      if (std::isfinite(x)) {
-        const double off = x - mean_[i];
-        mean_[i] += off / n;
-        squares_[i] += off * (x - mean_[i]);
-      } else {
-        squares_[i] += squares_[i] / n;  // as if it had lain where the others lie
-      }
-      rescale(i);
+      if (!std::isfinite(x)) continue;
+      const auto n = static_cast<double>(++counts_[i]);
+      const double off = x - mean_[i];
+      mean_[i] += off / n;
+      squares_[i] += off * (x - mean_[i]);
+      scale_[i] = scale_of(squares_[i] / n);
     }
   }
 
@@ -63,41 +65,76 @@ class normaliser {
 
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }  ///< observations; 0: apply() changes nothing
   [[nodiscard]] std::span<const double, Dim> mean() const noexcept { return mean_; }
-  /// Of one number, over all observations; at least least_variance.
+  /// Of one number, over its observations; at least least_variance, and 1 before anything was seen.
   [[nodiscard]] double variance(std::size_t i) const noexcept {
-    const double v = count_ == 0 ? 1.0 : squares_[i] / static_cast<double>(count_);
+    if (count_ == 0) return 1.0;
+    const double v = given_ || counts_[i] == 0 ? squares_[i] : squares_[i] / static_cast<double>(counts_[i]);
     return v > least_variance ? v : least_variance;
   }
 
-  /// Takes statistics from elsewhere, such as a file, and freezes. Precondition: finite, variances above 0, count > 0.
+  /// Takes statistics from elsewhere, such as a file, and freezes; mean() and variance() give them back, bit for bit.
+  /// Precondition: finite, variances of at least least_variance (others count as that), count > 0.
   void assign(std::span<const double, Dim> mean, std::span<const double, Dim> variance, std::uint64_t count) noexcept {
+    RUBATO_ASSERT(count > 0, "normaliser: statistics of no observation");
     count_ = count;
     for (std::size_t i = 0; i < Dim; ++i) {
       mean_[i] = mean[i];
-      const bool varies = variance[i] > least_variance;  // rounding must not lift the least above itself
-      squares_[i] = varies ? variance[i] * static_cast<double>(count) : 0.0;
+      squares_[i] = variance[i];
       scale_[i] = scale_of(variance[i]);
     }
-    frozen_ = true;
+    counts_.fill(count);
+    frozen_ = given_ = true;
   }
 
-  /// Saves or loads everything.
+  /// Saves or loads everything; bad bytes change nothing.
   void state(archive& bytes) {
-    bytes(count_, frozen_);
-    for (std::size_t i = 0; i < Dim; ++i) bytes(mean_[i], squares_[i], scale_[i]);
+    normaliser read = *this;
+    read.all(bytes);
+    if (!bytes.saving() && bytes.ok()) *this = read;
   }
 
  private:
+  enum form : std::uint8_t { is_frozen = 1, is_given = 2, has_counts = 4 };  // bits
+
+  void all(archive& bytes) {
+    bool apart = false;  // else each number was finite in each observation
+    for (const std::uint64_t n : counts_) apart = apart || n != count_;
+    auto bits = static_cast<std::uint8_t>((frozen_ ? is_frozen : 0) | (given_ ? is_given : 0) | (apart ? has_counts : 0));
+    bytes(count_, bits);
+    for (std::size_t i = 0; i < Dim; ++i) {
+      bytes(mean_[i], squares_[i], scale_[i]);
+      const bool sane = std::isfinite(mean_[i]) && std::isfinite(squares_[i]) && std::isfinite(scale_[i]);
+      if (!bytes.saving() && !(sane && squares_[i] >= 0 && scale_[i] >= 0)) bytes.fail();
+    }
+    if (!bytes.saving()) counts_.fill(count_);
+    for (std::size_t i = 0; i < Dim && (bits & has_counts) != 0; ++i) bytes(counts_[i]);
+    for (const std::uint64_t n : counts_)
+      if (n > count_) bytes.fail();
+    if (bits >= 2 * has_counts) bytes.fail();
+    frozen_ = (bits & is_frozen) != 0;
+    given_ = (bits & is_given) != 0;
+  }
+
   [[nodiscard]] static double scale_of(double variance) noexcept {
     return variance > least_variance ? 1 / std::sqrt(variance) : 0.0;
   }
-  void rescale(std::size_t i) noexcept { scale_[i] = scale_of(squares_[i] / static_cast<double>(count_)); }
+  // From variances that were given to the sums that observe() continues.
+  void sum_up() noexcept {
+    constexpr double most = (std::numeric_limits<double>::max)();
+    for (std::size_t i = 0; i < Dim; ++i) {
+      const double sum = squares_[i] * static_cast<double>(count_);
+      squares_[i] = !(squares_[i] > least_variance) ? 0.0 : sum < most ? sum : most;
+    }
+    given_ = false;
+  }
 
   std::array<double, Dim> mean_{};
-  std::array<double, Dim> squares_{};  // sum of squared deviations
+  std::array<double, Dim> squares_{};  // sum of squared deviations; variance if given_
   std::array<double, Dim> scale_{};
+  std::array<std::uint64_t, Dim> counts_{};  // finite values of each number
   std::uint64_t count_ = 0;
   bool frozen_ = false;
+  bool given_ = false;  // by assign(), and nothing was observed since
 };
 
 }  // namespace rubato::inline RUBATO_ABI

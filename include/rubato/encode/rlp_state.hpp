@@ -90,8 +90,10 @@ class basic_rlp_state {
   void resize(std::uint32_t) noexcept { *this = {}; }
 
   void state(archive& bytes) {
-    bytes(pushes_, measured_, first_, loss_, squares_);
-    for (float& number : history_) bytes(number);
+    basic_rlp_state read = *this;
+    bytes(read.pushes_, read.measured_, read.first_, read.loss_, read.squares_);
+    for (float& number : read.history_) bytes(number);
+    if (bytes.ok()) *this = read;
   }
 
   [[nodiscard]] std::vector<feature> features() const {

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "../core/fnv1a.hpp"
 #include "../core/result.hpp"
 #include "json_reader.hpp"
 #include "json_writer.hpp"
@@ -81,15 +82,10 @@ struct policy_card {
 /// `features` is any range of things with `name` and `unit`.
 template <class Features>
 [[nodiscard]] constexpr std::uint64_t feature_hash(const Features& features) noexcept {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  const auto add = [&](std::string_view text) {
-    for (const char c : text) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3;
-    hash = (hash ^ std::uint64_t{'\n'}) * 0x100000001b3;
-  };
-  for (const auto& feature : features) {
-    add(feature.name);
-    add(feature.unit);
-  }
+  std::uint64_t hash = fnv1a(std::string_view{});
+  for (const auto& each : features)
+    for (const std::string_view text : {std::string_view{each.name}, std::string_view{each.unit}})
+      hash = fnv1a(std::string_view{"\n"}, fnv1a(text, hash));
   return hash;
 }
 
@@ -156,13 +152,7 @@ class card_json {
     }
   }
 
-  [[nodiscard]] static std::string hash_of(const policy_card& card) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    const std::uint64_t hash = feature_hash(card.features);
-    std::string text;
-    for (int shift = 60; shift >= 0; shift -= 4) text += digits[(hash >> shift) & 15];
-    return text;
-  }
+  [[nodiscard]] static std::string hash_of(const policy_card& card) { return hexadecimal(feature_hash(card.features)); }
   [[nodiscard]] static std::string hash_of(const auto&) { return {}; }
 
   template <class Json, class Item>
@@ -239,7 +229,11 @@ class card_tensors {
       if (normalised) {
         require("obs_norm/mean", dtype::f64, {card_.layers.front()});
         require("obs_norm/var", dtype::f64, {card_.layers.front()});
-        if (file_.find("obs_norm/count") != nullptr) require("obs_norm/count", dtype::u64, {});
+        if (const tensor* count = file_.find("obs_norm/count"); count != nullptr) {
+          require("obs_norm/count", dtype::u64, {});
+          if (count->type == dtype::u64 && count->size() == 1 && count->at<std::uint64_t>(0) == 0)
+            refuse(count->name, "0", "at least 1 observation");
+        }
       }
     }
     for (const tensor& t : file_.tensors()) {
@@ -363,12 +357,13 @@ class card_tensors {
 ///     policy/layer{i}/bias     F32 [layers[i + 1]]
 ///     value/...                anything finite
 ///     obs_norm/mean, var       F64 [layers[0]], both or none; variances above 0
-///     obs_norm/count           U64 [], optional, only with those
+///     obs_norm/count           U64 [], at least 1; optional, only with those. Without it 1 is taken: it only matters
+///                              to who goes on observing
 ///
 /// All values of these are finite, and nothing else is called policy/ or obs_norm/. Other tensors are not looked at.
 /// A rule-based policy has none of these.
 /// Tests   tests/io/policy_card_test.cpp: TensorsAgree, TensorsDisagree, ValuesMustBeFinite, VariancesMustBePositive,
-///         RuleBasedHasNoTensors
+///         SomethingMustHaveBeenObserved, RuleBasedHasNoTensors
 [[nodiscard]] inline error check_tensors(const policy_card& card, const safetensors& file) {
   return detail::card_tensors{card, file}.check();
 }

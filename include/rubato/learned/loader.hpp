@@ -68,6 +68,13 @@ inline std::string layer_tensor(std::size_t layer, std::string_view part) {
   return network;
 }
 
+/// That the card is one of a rule.
+[[nodiscard]] inline error no_network(const policy_card& card, const safetensors& file) {
+  return {errc::wrong_kind, file.source() + ": policy card: found the rule " + in_quotes(card.rule) +
+                                ", expected a learned policy, with layers"};
+}
+
+/// The policy of a file whose card has been read, and so checked against the tensors.
 template <StateEncoder Encoder>
 [[nodiscard]] result<q_policy<Encoder, nn::dynamic_mlp>> read_q_policy(const policy_card& card, const safetensors& file,
                                                                        const q_policy_options& options) {
@@ -76,7 +83,7 @@ template <StateEncoder Encoder>
     return error{errc::wrong_kind, source + ": found " + found + ", expected " + expected};
   };
   if (const char* wrong = problem(options)) return error{errc::invalid_option, std::string{"q_policy: "} + wrong};
-  if (card.layers.empty()) return refused("the rule " + in_quotes(card.rule), "a learned policy, with layers");
+  if (card.layers.empty()) return no_network(card, file);
   if (card.kind != Encoder::kind)
     return refused("kind " + in_quotes(card.kind), in_quotes(Encoder::kind));
   if (error e = check_known(card, Encoder{}.features(), group_action_names, source); e.code != errc::ok) return e;
@@ -93,7 +100,7 @@ template <StateEncoder Encoder>
     static_cast<void>(mean->copy_to(std::span<double>{means}));
     static_cast<void>(file.find("obs_norm/var")->copy_to(std::span<double>{variances}));
     const tensor* count = file.find("obs_norm/count");
-    scale.assign(means, variances, count == nullptr ? 1 : (std::max)(count->at<std::uint64_t>(0), std::uint64_t{1}));
+    scale.assign(means, variances, count == nullptr ? 1 : count->at<std::uint64_t>(0));
   }
   return q_policy<Encoder, nn::dynamic_mlp>{*network, options, {}, scale};
 }
@@ -122,32 +129,33 @@ template <StateEncoder Encoder = rlp_state>
   return detail::read_q_policy<Encoder>(*card, *file, options);
 }
 
-/// The policy in a file that has been read, `card` being its card; with the encoder that the card names.
-/// Errors  wrong_kind as of load_q_policy, and if no encoder of this build has that kind. invalid_option.
-/// Tests   tests/learned/loader_test.cpp: FindsTheEncoder, RefusesAnUnknownKind
-[[nodiscard]] inline result<any_policy> policy_of(const policy_card& card, const safetensors& file,
-                                                  const q_policy_options& options = {}) {
+/// The policy in a file that has been read, with the encoder that its card names.
+/// Errors  those of read_policy_card. wrong_kind as of load_q_policy, and if no encoder of this build has that kind.
+///         invalid_option.
+/// Tests   tests/learned/loader_test.cpp: FindsTheEncoder, RefusesAnUnknownKind, RefusesARule, RefusesAnEmptyContainer
+[[nodiscard]] inline result<any_policy> policy_of(const safetensors& file, const q_policy_options& options = {}) {
+  const result<policy_card> card = read_policy_card(file);
+  if (!card) return card.error();
   const auto with = [&]<class Encoder>(std::type_identity<Encoder>) -> result<any_policy> {
-    auto policy = detail::read_q_policy<Encoder>(card, file, options);
+    auto policy = detail::read_q_policy<Encoder>(*card, file, options);
     if (!policy) return policy.error();
     return any_policy{*std::move(policy)};
   };
-  if (card.kind == rlp_normalised_state::kind) return with(std::type_identity<rlp_normalised_state>{});
-  if (card.kind == rlp_state::kind) return with(std::type_identity<rlp_state>{});
-  if (card.kind == cluster_state::kind) return with(std::type_identity<cluster_state>{});
-  return error{errc::wrong_kind, file.source() + ": policy card: found kind " + in_quotes(card.kind) +
+  if (card->layers.empty()) return detail::no_network(*card, file);
+  if (card->kind == rlp_normalised_state::kind) return with(std::type_identity<rlp_normalised_state>{});
+  if (card->kind == rlp_state::kind) return with(std::type_identity<rlp_state>{});
+  if (card->kind == cluster_state::kind) return with(std::type_identity<cluster_state>{});
+  return error{errc::wrong_kind, file.source() + ": policy card: found kind " + in_quotes(card->kind) +
                                      ", expected rlp, rlp_normalised or cluster"};
 }
 
 /// Reads a file, too.
 /// Errors  those of load_q_policy and policy_of.
-/// Tests   tests/learned/loader_test.cpp: FindsTheEncoder, RefusesAnUnknownKind
+/// Tests   tests/learned/loader_test.cpp: FindsTheEncoder, RefusesAnUnknownKind, RefusesARule
 [[nodiscard]] inline result<any_policy> load_policy(const std::string& path, const q_policy_options& options = {}) {
   const result<safetensors> file = safetensors::load(path);
   if (!file) return file.error();
-  const result<policy_card> card = read_policy_card(*file);
-  if (!card) return card.error();
-  return policy_of(*card, *file, options);
+  return policy_of(*file, options);
 }
 
 /// A card with everything that the policy itself determines: version, kind, features, actions, decision period, layers
@@ -173,8 +181,8 @@ template <StateEncoder Encoder, class Network>
 /// Writes a policy with its card, complete or not at all; the number of bytes. The same policy and card give the same
 /// bytes, and load_q_policy gives the same policy back, bit for bit. Options are not saved: they are the user's.
 ///
-/// Errors  invalid_option if the network ends with something else than the identity, or a number is not finite;
-///         those of to_json and safetensors_writer::save.
+/// Errors  invalid_option if the network ends with something else than the identity, or a weight, a mean or a variance
+///         is not finite; those of to_json and safetensors_writer::save.
 /// Tests   tests/learned/loader_test.cpp: RoundTripIsBitExact, SameBytesTwice, WritesTheBytesThatPythonWrites,
 ///         RefusesToSave
 template <StateEncoder Encoder, class Network>
@@ -189,6 +197,12 @@ result<std::uint64_t> save_q_policy(const std::string& path, const q_policy<Enco
   const auto numbers = network.parameters();
   if (!std::ranges::all_of(numbers, [](float w) { return std::isfinite(w); }))
     return refused("a weight that is not finite", "finite weights");
+  const auto& scale = policy.scale();
+  std::vector<double> variances;
+  for (std::size_t i = 0; i < Encoder::dim; ++i) variances.push_back(scale.variance(i));
+  for (const auto statistics : {scale.mean(), std::span<const double, Encoder::dim>{variances}})
+    if (!std::ranges::all_of(statistics, [](double x) { return std::isfinite(x); }))
+      return refused("a mean or variance of a feature that is not finite", "finite ones");
   const result<std::string> json = to_json(card_of(policy, std::move(about)));
   if (!json) return json.error();
 
@@ -202,11 +216,8 @@ result<std::uint64_t> save_q_policy(const std::string& path, const q_policy<Enco
     file.add(detail::layer_tensor(l, "weight"), {from.outputs, from.inputs}, weights[l]);
     file.add(detail::layer_tensor(l, "bias"), {from.outputs}, network.bias(l));
   }
-  const auto& scale = policy.scale();
-  std::vector<double> variances;
   const std::uint64_t count = scale.count();
   if (count > 0) {
-    for (std::size_t i = 0; i < Encoder::dim; ++i) variances.push_back(scale.variance(i));
     file.add("obs_norm/mean", {Encoder::dim}, scale.mean());
     file.add("obs_norm/var", {Encoder::dim}, variances);
     file.add("obs_norm/count", {}, std::span{&count, 1});

@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "../core/fnv1a.hpp"
 #include "../encode/action_set.hpp"
 #include "../encode/encoder.hpp"
 #include "../encode/normaliser.hpp"
@@ -25,7 +26,8 @@ namespace rubato::inline RUBATO_ABI {
 
 struct q_policy_options {
   /// How long somebody may wait, in steps of the worker that is furthest behind, or of the median worker if those are
-  /// longer; at the first push after that everybody starts. Infinite, as in the paper: as long as the network says.
+  /// longer; at the first push after that everybody starts. Infinite, as in the paper: what policies learn is to keep few
+  /// running. In production 20 is a start.
   double max_idle = (std::numeric_limits<double>::infinity)();
 };
 
@@ -51,19 +53,20 @@ namespace detail {
 
 }  // namespace detail
 
-/// FNV-1a over the bits of numbers, as 16 hexadecimal digits: tells one network's parameters from another's in logs.
-/// Any range of float or double.
+/// FNV-1a over the bytes of numbers, little-endian, as 16 hexadecimal digits: tells one network's parameters from
+/// another's in logs. Any range of float or double.
 /// Tests   tests/learned/q_policy_test.cpp: Fingerprint
 template <class Numbers>
 [[nodiscard]] std::string fingerprint_of(const Numbers& numbers) {
-  std::uint64_t hash = 0xcbf29ce484222325;
+  std::uint64_t hash = fnv1a(std::string_view{});
   for (const auto number : numbers) {
     using bits = std::conditional_t<sizeof(number) == 4, std::uint32_t, std::uint64_t>;
-    hash = (hash ^ std::bit_cast<bits>(number)) * 0x100000001b3;
+    const auto whole = std::bit_cast<bits>(number);
+    std::array<std::uint8_t, sizeof(number)> bytes;
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(whole >> (8 * i));
+    hash = fnv1a(bytes, hash);
   }
-  std::string text;
-  for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[(hash >> shift) & 15];
-  return text;
+  return hexadecimal(hash);
 }
 
 /// Does at each push what a network values most: nobody starts, the submitter starts, or everybody who waits.
@@ -147,8 +150,8 @@ class q_policy {
   [[nodiscard]] const normaliser<Encoder::dim>& scale() const noexcept { return scale_; }
   [[nodiscard]] const q_policy_options& options() const noexcept { return options_; }
 
-  /// The JSON differs for policies that decide differently: it has the network's shape, fingerprints of its parameters
-  /// and of the statistics that scale its inputs, and the options.
+  /// The JSON differs for policies that decide differently: it has the network's shape and activations, fingerprints of
+  /// its parameters and of the statistics that scale its inputs, and the options.
   [[nodiscard]] description describe() const {
     const bool limited = options_.max_idle < (std::numeric_limits<double>::infinity)();
     std::string line{kind}, json{R"({"kind":")"};
@@ -159,7 +162,8 @@ class q_policy {
     if constexpr (requires { network_.layers(); network_.options(); }) {
       json.append(R"(,"layers":[)").append(std::to_string(Encoder::dim));
       for (const auto& layer : network_.layers()) json.append(",").append(std::to_string(layer.outputs));
-      json.append(R"(],"activation":")").append(detail::text_of(network_.options().hidden)).append(R"(")");
+      json.append(R"(],"activation":")").append(detail::text_of(network_.options().hidden));
+      json.append(R"(","output":")").append(detail::text_of(network_.options().output)).append(R"(")");
     }
     if constexpr (requires { network_.parameters(); })
       json.append(R"(,"weights":")").append(fingerprint_of(network_.parameters())).append(R"(")");

@@ -1,9 +1,11 @@
 #ifndef RUBATO_NN_BATCH_WORKSPACE_HPP
 #define RUBATO_NN_BATCH_WORKSPACE_HPP
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <limits>
 #include <span>
 
 #include "aligned_vector.hpp"
@@ -20,34 +22,37 @@ namespace rubato::inline RUBATO_ABI::nn {
 ///
 /// Memory  rows x (outputs of all layers + 2 x the widest output) numbers, allocated by the constructor; none later.
 /// Thread  one per thread.
-/// Tests   tests/nn/batch_workspace_test.cpp: OneForTwoNetworks, SmallerBatchesFit; tests/nn/no_allocation_test.cpp
+/// Tests   tests/nn/batch_workspace_test.cpp: OneForTwoNetworks, SmallerBatchesFit, KnowsItsShape,
+///         RefusesMoreThanMemory;
+///         tests/nn/no_allocation_test.cpp
 template <std::floating_point T>
 class batch_workspace {
  public:
-  /// For batches of at most `rows` samples through networks of this one's shape.
+  /// For batches of at most `rows` samples through networks of this one's shape. More than memory can address is an
+  /// std::length_error, as of any vector.
   template <class Network>
   batch_workspace(const Network& network, std::size_t rows) : rows_{rows} {
-    std::size_t widest = 0, size = 0;
+    std::size_t widest = 0, width = 0;
     for (const layer_shape& layer : network.layers()) {
-      outputs_[layers_++] = size;
-      size += rows * layer.outputs;
+      outputs_[layers_] = rows * width;
+      shapes_[layers_++] = layer;
+      width += layer.outputs;
       widest = layer.outputs > widest ? layer.outputs : widest;
     }
-    inputs_ = network.inputs();
-    parameters_ = network.layers().back().end();
-    delta_ = {size, size + rows * widest};
-    memory_.resize(size + 2 * rows * widest);
+    delta_ = {rows * width, rows * (width + widest)};
+    const std::size_t numbers = width + 2 * widest, most = (std::numeric_limits<std::size_t>::max)();
+    memory_.resize(rows > most / numbers ? most : rows * numbers);
   }
 
   [[nodiscard]] std::size_t max_rows() const noexcept { return rows_; }
   /// Rows of the latest forward().
-  [[nodiscard]] std::size_t rows() const noexcept { return inputs_ == 0 ? 0 : batch_.size() / inputs_; }
+  [[nodiscard]] std::size_t rows() const noexcept { return batch_.size() / shapes_[0].inputs; }
 
   // For networks:
 
   /// Whether a network of these layers may use it.
   [[nodiscard]] bool fits(std::span<const layer_shape> layers) const noexcept {
-    return layers.size() == layers_ && layers.front().inputs == inputs_ && layers.back().end() == parameters_;
+    return std::ranges::equal(layers, std::span{shapes_}.first(layers_));
   }
   void start(std::span<const T> batch) noexcept { batch_ = batch; }
   /// What a layer is given and what it answers, [rows x its width].
@@ -60,12 +65,11 @@ class batch_workspace {
 
  private:
   aligned_vector<T> memory_;
+  std::array<layer_shape, max_layers> shapes_{};
   std::array<std::size_t, max_layers> outputs_{};  // where each layer's outputs start
   std::array<std::size_t, 2> delta_{};
   std::span<const T> batch_;
   std::size_t layers_ = 0;
-  std::size_t inputs_ = 0;
-  std::size_t parameters_ = 0;
   std::size_t rows_ = 0;
 };
 

@@ -90,7 +90,7 @@ RUBATO_DETAIL_PINNED T softmax_cross_entropy(std::size_t classes, const T* logit
 /// Pass factor = 1 / count for the mean. A batch is one long row.
 /// Pre     all three of the same length; `gradient` may be `prediction`
 /// Cost    O(numbers), summed in order. No allocation. Thread-safe.
-/// Tests   tests/nn/loss_test.cpp: SumsAreSumsOfTerms
+/// Tests   tests/nn/loss_test.cpp: SumsAreSumsOfTerms, TheGradientMayTakeThePlaceOfThePrediction
 template <std::floating_point T>
 T squared_error(std::span<const T> prediction, std::span<const T> target, std::span<T> gradient,
                 T factor = 1) noexcept {
@@ -100,7 +100,7 @@ T squared_error(std::span<const T> prediction, std::span<const T> target, std::s
 }
 
 /// The same for huber().
-/// Tests   tests/nn/loss_test.cpp: SumsAreSumsOfTerms
+/// Tests   tests/nn/loss_test.cpp: SumsAreSumsOfTerms, TheGradientMayTakeThePlaceOfThePrediction
 template <std::floating_point T>
 T huber(std::span<const T> prediction, std::span<const T> target, std::span<T> gradient, T factor = 1,
         T delta = 1) noexcept {
@@ -110,10 +110,12 @@ T huber(std::span<const T> prediction, std::span<const T> target, std::span<T> g
 
 /// factor * -log(softmax(logits)[label]) of one sample, and its gradient by each logit (overwritten).
 ///
-/// Logits of any finite size are safe: the largest is subtracted first.
+/// The gradient is safe for logits of any finite size, because the largest is subtracted first; so is the loss, unless
+/// it is itself more than T can hold: then it is infinite.
 /// Pre     label < logits.size() == gradient.size(); `gradient` is not `logits`
 /// Cost    one exponential per class. No allocation. Thread-safe.
-/// Tests   tests/nn/loss_test.cpp: CrossEntropyByHand, CrossEntropyMatchesFiniteDifferences, LargeLogitsStayFinite
+/// Tests   tests/nn/loss_test.cpp: CrossEntropyByHand, CrossEntropyMatchesFiniteDifferences,
+///         LargeLogitsStayFinite, ALossBeyondTheScalarIsInfinite
 template <std::floating_point T>
 T softmax_cross_entropy(std::span<const T> logits, std::size_t label, std::span<T> gradient, T factor = 1) noexcept {
   RUBATO_ASSERT(label < logits.size() && logits.size() == gradient.size(),

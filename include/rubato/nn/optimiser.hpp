@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <span>
 
+#include "../core/archive.hpp"
 #include "aligned_vector.hpp"
 #include "concepts.hpp"
 #include "kernels/kernels.hpp"
@@ -27,17 +28,40 @@ struct adam_options {
   double weight_decay = 0;  ///< p shrinks by learning_rate * weight_decay * p, apart from the gradient; >= 0
 };
 
-/// What is wrong with the options, or nullptr.
+namespace detail {
+
+[[nodiscard]] constexpr bool is_learning_rate(double rate) noexcept { return rate >= 0 && rate <= 1e30; }
+
+// In [0, 1) as a T, too.
+template <std::floating_point T>
+[[nodiscard]] constexpr bool is_decay(double factor) noexcept {
+  return factor >= 0 && factor < 1 && static_cast<T>(factor) < 1;
+}
+
+// Saves a learning rate, or loads one; bytes with one that no options could have are bad.
+inline void saved_learning_rate(archive& bytes, double& rate) {
+  double read = rate;
+  bytes(read);
+  if (!bytes.saving() && !is_learning_rate(read)) bytes.fail();
+  if (bytes.ok()) rate = read;
+}
+
+}  // namespace detail
+
+/// What is wrong with the options of an optimiser over T, or nullptr: what is near 1 must not be 1 as a T, nor an epsilon
+/// near 0 be 0.
+template <std::floating_point T = float>
 [[nodiscard]] constexpr const char* problem(const sgd_options& options) noexcept {
-  if (!(options.learning_rate >= 0 && options.learning_rate <= 1e30)) return "learning_rate: expected a number >= 0";
-  if (!(options.momentum >= 0 && options.momentum < 1)) return "momentum: expected a number in [0, 1)";
+  if (!detail::is_learning_rate(options.learning_rate)) return "learning_rate: expected a number >= 0";
+  if (!detail::is_decay<T>(options.momentum)) return "momentum: expected a number in [0, 1)";
   return nullptr;
 }
+template <std::floating_point T = float>
 [[nodiscard]] constexpr const char* problem(const adam_options& options) noexcept {
-  if (!(options.learning_rate >= 0 && options.learning_rate <= 1e30)) return "learning_rate: expected a number >= 0";
-  if (!(options.beta1 >= 0 && options.beta1 < 1)) return "beta1: expected a number in [0, 1)";
-  if (!(options.beta2 >= 0 && options.beta2 < 1)) return "beta2: expected a number in [0, 1)";
-  if (!(options.epsilon > 0 && options.epsilon <= 1)) return "epsilon: expected a number in (0, 1]";
+  if (!detail::is_learning_rate(options.learning_rate)) return "learning_rate: expected a number >= 0";
+  if (!detail::is_decay<T>(options.beta1)) return "beta1: expected a number in [0, 1)";
+  if (!detail::is_decay<T>(options.beta2)) return "beta2: expected a number in [0, 1)";
+  if (!(options.epsilon <= 1 && static_cast<T>(options.epsilon) > 0)) return "epsilon: expected a number in (0, 1]";
   if (!(options.weight_decay >= 0 && options.weight_decay <= 1e30)) return "weight_decay: expected a number >= 0";
   return nullptr;
 }
@@ -47,18 +71,19 @@ struct adam_options {
 /// Cost    step(): O(parameters); reads gradients, writes parameters and, with momentum, as much memory of its own,
 ///         which the constructor allocates. Nothing later allocates, except state() when it saves.
 /// Thread  not thread-safe.
-/// Tests   tests/nn/optimiser_test.cpp: SgdByHand, MomentumByHand, SgdResumesBitForBit, BadOptionsAreNamed
+/// Tests   tests/nn/optimiser_test.cpp: SgdByHand, MomentumByHand, SgdResumesBitForBit, BadOptionsAreNamed,
+///         OptionsAreThoseOfTheScalar, BadStateIsNoticed
 /// Source  Polyak, "Some methods of speeding up the convergence of iteration methods", 1964
 template <std::floating_point T>
 class basic_sgd {
  public:
   using scalar = T;
 
-  /// For `parameters` parameters. Precondition: problem(options) == nullptr.
+  /// For `parameters` parameters. Precondition: problem<T>(options) == nullptr.
   explicit basic_sgd(std::size_t parameters, const sgd_options& options = {},
                      const kernels::kernel_set<T>& kernel = kernels::native<T>())
       : options_{options}, kernel_{&kernel}, size_{parameters}, velocity_(options.momentum > 0 ? parameters : 0) {
-    RUBATO_ASSERT(problem(options) == nullptr, "sgd: bad options");
+    RUBATO_ASSERT(problem<T>(options) == nullptr, "sgd: bad options");
   }
 
   /// One update. Precondition: both have the number of parameters that the constructor was given; no overlap.
@@ -79,7 +104,7 @@ class basic_sgd {
   /// an sgd of as many parameters, with momentum or without as this one.
   void state(archive& bytes) {
     detail::expect(bytes, size_);
-    bytes(options_.learning_rate);
+    detail::saved_learning_rate(bytes, options_.learning_rate);
     detail::saved_values(bytes, std::span<T>{velocity_});
   }
 
@@ -98,7 +123,8 @@ class basic_sgd {
 /// Cost    step(): O(parameters), with a root and a division each; twice the parameters' memory, allocated by the
 ///         constructor. Nothing later allocates, except state() when it saves.
 /// Thread  not thread-safe.
-/// Tests   tests/nn/optimiser_test.cpp: AdamByHand, AdamMatchesTheFormula, AdamResumesBitForBit, BadOptionsAreNamed
+/// Tests   tests/nn/optimiser_test.cpp: AdamByHand, AdamMatchesTheFormula, AdamResumesBitForBit, BadOptionsAreNamed,
+///         OptionsAreThoseOfTheScalar, BadStateIsNoticed
 /// Source  Kingma and Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015, algorithm 1; Loshchilov and Hutter,
 ///         "Decoupled Weight Decay Regularization", ICLR 2019, algorithm 2
 template <std::floating_point T>
@@ -106,11 +132,11 @@ class basic_adam {
  public:
   using scalar = T;
 
-  /// For `parameters` parameters. Precondition: problem(options) == nullptr.
+  /// For `parameters` parameters. Precondition: problem<T>(options) == nullptr.
   explicit basic_adam(std::size_t parameters, const adam_options& options = {},
                       const kernels::kernel_set<T>& kernel = kernels::native<T>())
       : options_{options}, kernel_{&kernel}, first_(parameters), second_(parameters) {
-    RUBATO_ASSERT(problem(options) == nullptr, "adam: bad options");
+    RUBATO_ASSERT(problem<T>(options) == nullptr, "adam: bad options");
   }
 
   /// One update. Precondition: both have the number of parameters that the constructor was given; no overlap.
@@ -136,7 +162,11 @@ class basic_adam {
   /// Saves or loads learning rate, means and their corrections, so that training goes on with the same bits. The bytes
   /// must come from an adam of as many parameters; the other options are the constructor's.
   void state(archive& bytes) {
-    bytes(options_.learning_rate, beta1_power_, beta2_power_);
+    detail::saved_learning_rate(bytes, options_.learning_rate);
+    double first = beta1_power_, second = beta2_power_;
+    bytes(first, second);
+    if (!(first >= 0 && first <= 1 && second >= 0 && second <= 1)) bytes.fail();
+    if (bytes.ok()) beta1_power_ = first, beta2_power_ = second;
     detail::saved_values(bytes, std::span<T>{first_});
     detail::saved_values(bytes, std::span<T>{second_});
   }
@@ -167,8 +197,8 @@ static_assert(Optimiser<sgd> && Optimiser<adam> && Optimiser<basic_sgd<double>> 
 /// Tests   tests/nn/optimiser_test.cpp: ClippingKeepsTheDirection, ClippingLeavesShortGradients, ClippingReportsNaN
 /// Source  Pascanu et al., "On the difficulty of training recurrent neural networks", ICML 2013, algorithm 1
 template <std::floating_point T>
-double clip_by_norm(std::span<T> gradients, double max_norm,
-                    const kernels::kernel_set<T>& kernel = kernels::native<T>()) noexcept {
+[[nodiscard]] double clip_by_norm(std::span<T> gradients, double max_norm,
+                                  const kernels::kernel_set<T>& kernel = kernels::native<T>()) noexcept {
   const double norm = std::sqrt(kernel.sum_of_squares(gradients.size(), gradients.data()));
   if (norm > max_norm && std::isfinite(norm))
     kernel.scale(gradients.size(), static_cast<T>(max_norm / norm), gradients.data());

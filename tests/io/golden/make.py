@@ -56,7 +56,7 @@ save_file({
     "policy/layer0/weight": grid((2, 40), np.float32, 0.125) - 5, "policy/layer0/bias": grid((2,), np.float32, -0.25),
     "policy/layer1/weight": grid((3, 2), np.float32, 0.5) - 1, "policy/layer1/bias": grid((3,), np.float32, 0.0625),
     "obs_norm/mean": grid((40,), np.float64, 0.1), "obs_norm/var": grid((40,), np.float64, 0.1) + 1,
-    "obs_norm/count": np.array(1024, np.uint64),
+    "obs_norm/count": np.array(1000, np.uint64),
 }, HERE / "rlp.safetensors", {"rubato": text_of(CARD | {
     "features": [{"name": f"{name}@{i}", "unit": unit} for i in range(10) for name, unit in HISTORY],
     "actions": ["hold", "submitter", "all"], "layers": [40, 2, 3],

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 
 namespace rubato::rl {
 namespace {
@@ -22,6 +23,20 @@ TEST(ActionChoice, NanIsNeverPreferred) {
 TEST(ActionChoice, IllegalIsNeverChosen) {
   EXPECT_EQ(best_action(std::array<float, 3>{1, 9, 3}, 0b101), 2u);
   EXPECT_EQ(best_action(std::array<float, 3>{1, 9, 3}, 0b1000), 1u) << "none is legal: all are";
+}
+
+// The same rule as that of greedy() in encode, whose fallback is 1.
+TEST(ActionChoice, UndecidedIsTheFallback) {
+  const float nan = std::nanf(""), infinity = std::numeric_limits<float>::infinity();
+  const std::array<float, 3> nothing{nan, nan, nan};
+  EXPECT_EQ(best_action(nothing, all_legal, 1), 1u);
+  EXPECT_EQ(best_action(nothing, 0b110, 2), 2u);
+  EXPECT_EQ(best_action(nothing, 0b101, 1), 0u) << "illegal: the first that is legal";
+  EXPECT_EQ(best_action(nothing, all_legal, 3), 0u) << "there is no such action";
+  EXPECT_EQ(best_action(nothing, all_legal, 32), 0u);
+  EXPECT_EQ(best_action(std::array<float, 3>{nan, nan, -infinity}, all_legal, 1), 2u) << "a number is better";
+  EXPECT_EQ(best_action(std::array<float, 3>{-infinity, nan, nan}, all_legal, 1), 0u);
+  EXPECT_EQ(best_action(std::array<float, 3>{nan, nan, 5}, 0b011, 1), 1u) << "illegal numbers do not count";
 }
 
 TEST(ActionChoice, RandomIsUniformOverTheLegal) {

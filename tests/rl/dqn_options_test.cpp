@@ -81,13 +81,14 @@ TEST(DqnOptions, ProblemsAreNamed) {
   EXPECT_TRUE(named([](auto& o) { o.huber_delta = 0; }, "huber_delta"));
   EXPECT_TRUE(named([](auto& o) { o.max_gradient_norm = -1; }, "max_gradient_norm"));
   EXPECT_TRUE(named([](auto& o) { o.learning_rate = std::nan(""); }, "learning_rate"));
+  EXPECT_TRUE(named([](auto& o) { o.undecided_action = 32; }, "undecided_action"));
 }
 
 // A setting that is missing here could change between a checkpoint and its resumption, unnoticed.
 TEST(DqnOptions, ConfigurationNamesAll) {
   std::set<std::string> names;
   for (const std::string& line : configuration(dqn_options::paper())) names.insert(line.substr(0, line.find('=')));
-  EXPECT_EQ(names.size(), 30u);
+  EXPECT_EQ(names.size(), 31u);
   EXPECT_EQ(configuration(dqn_options::paper())[4], "gamma=0.8");
   EXPECT_NE(configuration(dqn_options::paper()), configuration(dqn_options::robust()));
 }

@@ -244,6 +244,22 @@ TEST(Dqn, IllegalActionsAreNeverTaken) {
   }
 }
 
+TEST(Dqn, UndecidedActionIsTakenWhereNoValueIsANumber) {
+  const float nan = std::nanf("");
+  dqn_options options = dqn_options::paper();
+  options.epsilon = {0, 0, 0};
+  const std::array<float, 1> here{1};
+  random_sequence random{1};
+  const nn::dynamic_mlp broken = linear(1, 3, {0, 0, 0, nan, nan, nan});
+  EXPECT_EQ(dqn<>::make(broken, options)->greedy(here, all_legal), 0u);
+  options.undecided_action = 1;
+  auto agent = *dqn<>::make(broken, options);
+  EXPECT_EQ(agent.greedy(here, all_legal), 1u);
+  EXPECT_EQ(agent.act(here, all_legal, random), 1u);
+  EXPECT_EQ(agent.greedy(here, 0b101), 0u);
+  EXPECT_EQ(dqn<>::make(linear(1, 3, {0, 0, 0, 0, 0, 1}), options)->greedy(here, all_legal), 2u);
+}
+
 // Feeds steps that are drawn from `from` on.
 void live(dqn<>& agent, std::uint64_t from, std::uint64_t to) {
   for (std::uint64_t i = from; i < to; ++i) {
@@ -321,6 +337,9 @@ TEST(Dqn, BadOptionsAreRefused) {
   options = {};
   options.dueling = true;
   EXPECT_EQ(dqn<>::make(linear(1, 1, {}), options).error().code, errc::invalid_option);
+  options.undecided_action = 2;
+  EXPECT_EQ(dqn<>::make(linear(1, 3, {}), options).error().message,
+            "dqn: undecided_action: found 2, the network has 2 actions");
 }
 
 }  // namespace

@@ -31,6 +31,19 @@ TEST(Evaluation, IsRepeatable) {
   EXPECT_NE(evaluate(task, walker{1}, 1, 5), evaluate(task, walker{1}, 1, 5, purpose::selection));
 }
 
+TEST(Evaluation, StopsBetweenEpisodes) {
+  test::corridor task;
+  int asked = 0;
+  const auto after = [&](int episodes) {
+    asked = 0;
+    return evaluate(task, walker{1}, 1, 5, purpose::test, [&asked, episodes] { return asked++ == episodes; });
+  };
+  EXPECT_EQ(after(5), evaluate(task, walker{1}, 1, 5));
+  EXPECT_EQ(asked, 5) << "before each, not after the last";
+  EXPECT_FALSE(after(0));
+  EXPECT_FALSE(after(4));
+}
+
 TEST(Evaluation, SeedsOfPurposesDiffer) {
   std::set<std::uint64_t> seeds;
   for (const purpose what : {purpose::training, purpose::selection, purpose::test})

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
@@ -86,6 +87,21 @@ TEST(Pretrain, SameSeedSameBits) {
   };
   EXPECT_EQ(taught(1), taught(1));
   EXPECT_NE(taught(1), taught(2));
+}
+
+TEST(Pretrain, StopsBetweenBatches) {
+  const trace log = costs();  // 2000 steps: 62 batches of 32 and one of 16
+  for (const std::uint64_t batches : {0U, 40U, 62U, 63U, 100U, 126U}) {
+    nn::dynamic_mlp net = test::drawn({2, 4, 2}, 1);
+    nn::sgd optimiser{net.parameters().size()};
+    std::uint64_t asked = 0;
+    const auto stop = [&] { return asked++ == batches; };
+    const auto stats = pretrain(net, optimiser, log, {.passes = 2}, random_sequence{1}, stop);
+    ASSERT_TRUE(stats);
+    EXPECT_EQ(stats->updates, batches);
+    EXPECT_EQ(stats->stopped, batches < 126);
+    EXPECT_EQ(asked, (std::min)(batches + 1, std::uint64_t{126}));
+  }
 }
 
 TEST(Pretrain, WrongTracesAreRefused) {

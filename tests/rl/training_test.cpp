@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -254,12 +257,202 @@ TEST_F(Training, MissingCheckpointIsAnIoError) {
   EXPECT_EQ(lost.run({.episodes = 5}).error().code, errc::io);
 }
 
+// Nothing may be touched: a learner for longer observations reads beyond them.
+TEST_F(Training, LearnersThatDoNotFitAreRefused) {
+  const auto refused = [&](std::initializer_list<std::size_t> widths) {
+    training t{task, *dqn<>::make(test::drawn(widths, 5), quick(dqn_options::robust())), options("part")};
+    const auto answer = t.run({.episodes = 1});
+    EXPECT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, errc::invalid_option);
+    EXPECT_EQ(t.resume().error().message, answer.error().message);
+    EXPECT_EQ(t.select().error().message, answer.error().message);
+    EXPECT_FALSE(fs::exists(at("part")));
+    return answer.error().message;
+  };
+  EXPECT_EQ(refused({3, 4, 3}), "training: the task has observations of 2 and 3 actions, the learner is for "
+                                "observations of 3 and 3 actions");
+  EXPECT_EQ(refused({2, 4, 5}), "training: the task has observations of 2 and 3 actions, the learner is for "
+                                "observations of 2 and 5 actions");
+  EXPECT_NE(refused({1, 2}).find("observations of 1 and 2 actions"), std::string::npos);
+  training_options o = options(nullptr);
+  o.task = std::string(241, 'x');
+  EXPECT_EQ((training{task, plain_agent(), o}.select().error().code), errc::invalid_option);
+}
+
+TEST_F(Training, OlderCheckpointsReplaceEverything) {
+  training whole{task, plain_agent(), options("whole")};
+  ASSERT_TRUE(whole.run({.episodes = 24}));
+  training t{task, plain_agent(), options("part")};
+  ASSERT_TRUE(t.run({.episodes = 8}));
+  const std::string old = content(at("part"));
+  const std::size_t curve = t.evaluations().size();
+  ASSERT_TRUE(t.run({.episodes = 60}));
+  ASSERT_GT(t.evaluations().size(), curve);
+  std::ofstream{at("part"), std::ios::binary} << old;
+  ASSERT_TRUE(t.resume());
+  EXPECT_EQ(t.evaluations().size(), curve);
+  ASSERT_TRUE(t.run({.episodes = 24}));
+  EXPECT_EQ(content(at("part")), content(at("whole")));
+}
+
+// A corridor whose rewards are NaN until somebody says otherwise.
+struct unmeasured : corridor {
+  bool* blind;
+  explicit unmeasured(bool* flag) : blind{flag} {}
+  step_outcome step(std::uint32_t action) {
+    step_outcome outcome = corridor::step(action);
+    if (*blind) outcome.reward = std::nanf("");
+    return outcome;
+  }
+};
+
+TEST_F(Training, NanIsTheWorstMean) {
+  bool blind = true;
+  unmeasured dark{&blind};
+  trainer<unmeasured, dqn<>> t{dark, plain_agent(), options(nullptr)};
+  ASSERT_TRUE(t.select());
+  EXPECT_TRUE(std::isnan(t.best_mean()));
+  blind = false;
+  ASSERT_TRUE(t.run({.episodes = 20}));
+  ASSERT_GT(t.evaluations().size(), 1u);
+  double most = t.evaluations()[1].mean;
+  for (const evaluation& e : t.evaluations().subspan(1)) most = (std::max)(most, e.mean);
+  EXPECT_EQ(t.best_mean(), most);
+  blind = true;
+  ASSERT_TRUE(t.select());
+  EXPECT_EQ(t.best_mean(), most) << "and replaces nothing";
+}
+
+TEST_F(Training, SelectIsAnEvaluation) {
+  training_options o = options(nullptr);
+  o.evaluate_every = 0;
+  training t{task, plain_agent(), o};
+  std::vector<evaluation> seen;
+  const training_callbacks callbacks{.evaluated = [&](const evaluation& e) { return seen.push_back(e), false; }};
+  EXPECT_TRUE(*t.select(callbacks));
+  ASSERT_TRUE(t.run({.episodes = 100}, callbacks));
+  EXPECT_EQ(t.evaluations().size(), 1u);
+  const auto last = parameters(t.agent().policy());
+  EXPECT_TRUE(*t.select(callbacks));
+  EXPECT_TRUE(std::ranges::equal(t.evaluations(), seen));
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[0].steps, 0u);
+  EXPECT_EQ(seen[1].steps, t.steps());
+  EXPECT_EQ(seen[1].episodes, 100u);
+  evaluation expected = evaluate(task, t.agent(), o.seed, o.evaluation_episodes, purpose::selection);
+  expected.steps = t.steps();
+  expected.episodes = 100;
+  EXPECT_EQ(seen[1], expected);
+  ASSERT_GT(seen[1].mean, seen[0].mean) << "it has learned";
+  EXPECT_EQ(t.best_mean(), seen[1].mean);
+  EXPECT_EQ(parameters(t.best()), last);
+}
+
+TEST_F(Training, SelectIsDoneOncePerStep) {
+  training t{task, plain_agent(), options(nullptr)};
+  int asked = 0;
+  const training_callbacks counted{.evaluated = [&](const evaluation&) { return ++asked, true; }};
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(*t.select(counted));
+  EXPECT_EQ(asked, 1);
+  ASSERT_TRUE(t.run({.steps = 150}, {.evaluated = [](const evaluation&) { return false; }}));
+  EXPECT_EQ(t.evaluations().size(), 2u);
+  EXPECT_TRUE(*t.select(counted)) << "the periodic one was at this step";
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(t.evaluations().size(), 2u);
+}
+
+// Selections are written, so that what is resumed after one has it.
+TEST_F(Training, SelectIsKept) {
+  training whole{task, plain_agent(), options("whole")}, first{task, plain_agent(), options("part")};
+  for (training* t : {&whole, &first}) ASSERT_TRUE(t->select());
+  training second{task, plain_agent(), options("part")};
+  ASSERT_TRUE(second.resume());
+  EXPECT_EQ(second.evaluations().size(), 1u);
+  for (training* t : {&whole, &second}) {
+    ASSERT_TRUE(t->run({.episodes = 10}));
+    ASSERT_TRUE(t->select());
+  }
+  EXPECT_EQ(content(at("part")), content(at("whole")));
+  training third{task, plain_agent(), options("part")};
+  ASSERT_TRUE(third.resume());
+  EXPECT_EQ(third.evaluations().back().steps, whole.steps());
+}
+
+TEST_F(Training, StopEndsTheRun) {
+  training t{task, plain_agent(), options("part")};
+  std::uint64_t asked = 0;
+  training_options o = options("part");
+  o.evaluate_every = 0;
+  training silent{task, plain_agent(), o};
+  const auto done = silent.run({.episodes = 24}, {.stop = [&] { return asked++ == 5; }});
+  ASSERT_TRUE(done);
+  EXPECT_EQ(done->episodes, 5u);
+  training resumed{task, plain_agent(), o};
+  EXPECT_EQ(*resumed.resume(), *done);
+  EXPECT_EQ(t.run({.episodes = 24}, {.stop = [] { return true; }})->episodes, 0u);
+}
+
+// Asked to stop at every moment at which it listens, in evaluations too: what is continued ends with the same bytes,
+// and nothing is reported twice.
+TEST_F(Training, StoppedEvaluationsAreRepeated) {
+  std::vector<episode_report> reports;
+  std::vector<evaluation> curve;
+  const auto watched = [&](std::function<bool()> stop) {
+    return training_callbacks{.episode = [&](const episode_report& r) { return reports.push_back(r), true; },
+                              .evaluated = [&](const evaluation& e) { return curve.push_back(e), true; },
+                              .stop = std::move(stop)};
+  };
+  std::uint64_t moments = 0;
+  training whole{task, plain_agent(), options("whole")};
+  ASSERT_TRUE(whole.run({.steps = 210}, watched([&] { return ++moments, false; })));
+  const auto all_reports = std::exchange(reports, {});
+  const auto all_evaluations = std::exchange(curve, {});
+  ASSERT_EQ(all_evaluations.size(), 2u);
+  ASSERT_EQ(moments, all_reports.size() + 2 * 3);
+  bool inside = false;
+  for (std::uint64_t stop = 0; stop < moments; ++stop) {
+    std::uint64_t asked = 0;
+    reports.clear();
+    curve.clear();
+    training first{task, plain_agent(), options("part")};
+    ASSERT_TRUE(first.run({.steps = 210}, watched([&] { return asked++ == stop; })));
+    EXPECT_EQ(asked, stop + 1);
+    EXPECT_TRUE(std::ranges::equal(first.evaluations(), curve));
+    inside = inside || first.evaluations().size() < first.steps() / 100;
+    training second{task, plain_agent(), options("part")};
+    ASSERT_EQ(second.resume().has_value(), stop > 0) << "before the first episode there was nothing to write";
+    ASSERT_TRUE(second.run({.steps = 210}, watched({})));
+    EXPECT_EQ(content(at("part")), content(at("whole"))) << stop;
+    EXPECT_EQ(reports, all_reports);
+    EXPECT_EQ(curve, all_evaluations);
+    fs::remove(at("part"));
+  }
+  EXPECT_TRUE(inside);
+}
+
+TEST_F(Training, StoppedSelectLeavesNoTrace) {
+  training t{task, plain_agent(), options("part")};
+  ASSERT_TRUE(t.run({.episodes = 3}));
+  const std::string before = content(at("part"));
+  int asked = 0;
+  const training_callbacks interrupted{.stop = [&] { return asked++ == 2; }};
+  const auto finished = t.select(interrupted);
+  ASSERT_TRUE(finished);
+  EXPECT_FALSE(*finished);
+  EXPECT_TRUE(t.evaluations().empty());
+  ASSERT_TRUE(t.save());
+  EXPECT_EQ(content(at("part")), before);
+  EXPECT_TRUE(*t.select());
+}
+
 // Writes down who is called in which order.
 struct spy {
   using network = nn::dynamic_mlp;
   std::shared_ptr<std::string> calls = std::make_shared<std::string>();
   network net = test::linear(2, 3, {});
 
+  [[nodiscard]] static std::size_t observation_size() { return 2; }
+  [[nodiscard]] static std::size_t actions() { return 3; }
   std::uint32_t act(std::span<const float>, std::uint32_t, random_sequence&) noexcept { return *calls += 'a', 1U; }
   [[nodiscard]] std::uint32_t greedy(std::span<const float>, std::uint32_t) const noexcept { return 1; }
   void record(const transition& step) noexcept { *calls += step.terminated ? 'T' : 'r'; }

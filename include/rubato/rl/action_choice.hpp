@@ -18,16 +18,20 @@ namespace rubato::inline RUBATO_ABI::rl {
   return (legal & existing) != 0 ? legal & existing : existing;
 }
 
-/// The legal action with the largest value: the first of equals; NaN counts as less than every number.
-/// Tests   tests/rl/action_choice_test.cpp: BestIsTheFirstOfEquals, NanIsNeverPreferred, IllegalIsNeverChosen
-[[nodiscard]] inline std::uint32_t best_action(std::span<const float> values, std::uint32_t legal) noexcept {
-  std::uint32_t rest = legal_among(values.size(), legal);
-  auto best = static_cast<std::uint32_t>(std::countr_zero(rest));
-  for (rest &= rest - 1; rest != 0; rest &= rest - 1) {
+/// The legal action with the largest value: the first of equals; NaN counts as less than every number. Where all legal
+/// ones are NaN, `undecided` if it is legal, else the first that is.
+/// Tests   tests/rl/action_choice_test.cpp: BestIsTheFirstOfEquals, NanIsNeverPreferred, IllegalIsNeverChosen,
+///         UndecidedIsTheFallback
+[[nodiscard]] inline std::uint32_t best_action(std::span<const float> values, std::uint32_t legal,
+                                               std::uint32_t undecided = 0) noexcept {
+  const std::uint32_t among = legal_among(values.size(), legal);
+  auto best = static_cast<std::uint32_t>(std::countr_zero(among));
+  for (std::uint32_t rest = among & (among - 1); rest != 0; rest &= rest - 1) {
     const auto a = static_cast<std::uint32_t>(std::countr_zero(rest));
     if (values[a] > values[best] || (std::isnan(values[best]) && !std::isnan(values[a]))) best = a;
   }
-  return best;
+  const bool allowed = undecided < max_actions && (among >> undecided & 1) != 0;
+  return allowed && std::isnan(values[best]) ? undecided : best;
 }
 
 /// One of the legal actions, all equally likely.

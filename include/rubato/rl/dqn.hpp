@@ -68,7 +68,8 @@ struct dqn_counters {
 /// Tests   tests/rl/dqn_test.cpp: PaperUpdateByHand, RobustUpdateByHand, TargetKinds, PaperActsWithTheTargetNetwork,
 ///         TargetIsCopiedEveryFifthIteration, NothingIsLearnedBeforeTheReplayHasABatch, NonFiniteTransitionsAreCounted,
 ///         NonFiniteGradientsAreCounted, EpsilonIsTheShareOfRandomActions, IllegalActionsAreNeverTaken,
-///         StateRoundTrip, StaticNetworksWork, BadOptionsAreRefused; tests/rl/no_allocation_test.cpp
+///         UndecidedActionIsTakenWhereNoValueIsANumber, StateRoundTrip, StaticNetworksWork, BadOptionsAreRefused;
+///         tests/rl/no_allocation_test.cpp
 /// Source  Mnih et al., "Human-level control through deep reinforcement learning", Nature 2015; van Hasselt et al.,
 ///         "Deep Reinforcement Learning with Double Q-learning", AAAI 2016; Hessel et al., "Rainbow", AAAI 2018
 template <nn::TrainableNetwork Network = nn::dynamic_mlp>
@@ -78,13 +79,17 @@ class dqn {
   using network = Network;
 
   /// A learner that starts from this network, which is both its online and its target network.
-  /// Errors  invalid_option: problem(options); a network with no or more than max_actions actions.
+  /// Errors  invalid_option: problem(options); a network with no or more than max_actions actions, or without
+  ///         options.undecided_action.
   [[nodiscard]] static result<dqn> make(Network initial, const dqn_options& options) {
     if (const char* what = problem(options)) return error{errc::invalid_option, std::string{"dqn: "} + what};
     const std::size_t outputs = initial.outputs(), extra = options.dueling ? 1 : 0;
     if (outputs <= extra || outputs - extra > max_actions)
       return error{errc::invalid_option, "dqn: the network has " + std::to_string(outputs) + " outputs, expected " +
                                              std::to_string(1 + extra) + " to " + std::to_string(max_actions + extra)};
+    if (options.undecided_action >= outputs - extra)
+      return error{errc::invalid_option, "dqn: undecided_action: found " + std::to_string(options.undecided_action) +
+                                             ", the network has " + std::to_string(outputs - extra) + " actions"};
     return dqn{std::move(initial), options};
   }
 
@@ -97,11 +102,11 @@ class dqn {
     return random_action(actions(), legal, random);
   }
 
-  /// The action of the largest value, according to policy().
+  /// The action of the largest value, according to policy(); options().undecided_action where no value is a number.
   [[nodiscard]] std::uint32_t greedy(std::span<const float> observation, std::uint32_t legal) const noexcept {
     std::array<float, max_actions> values;
     evaluate(policy(), observation, std::span{values}.first(actions()));
-    return best_action(std::span{values}.first(actions()), legal);
+    return best_action(std::span{values}.first(actions()), legal, options_.undecided_action);
   }
 
   /// A step for the replay. One that is not finite is not learned from: windows of n steps end before it.
@@ -146,6 +151,7 @@ class dqn {
     target_ = pretrained;
   }
 
+  [[nodiscard]] std::size_t observation_size() const noexcept { return online_.inputs(); }
   [[nodiscard]] std::size_t actions() const noexcept { return online_.outputs() - (options_.dueling ? 1 : 0); }
   [[nodiscard]] const dqn_options& options() const noexcept { return options_; }
   [[nodiscard]] const dqn_counters& counters() const noexcept { return counters_; }
@@ -251,13 +257,16 @@ class dqn {
     const auto row = [&](std::span<const float> outputs, std::size_t i) {
       values_of(outputs.subspan(i * online_.outputs(), online_.outputs()), values);
     };
+    const auto best = [&](std::size_t i) {
+      return best_action(values, masked ? replay_[slots_[i]].next_legal : all_legal, options_.undecided_action);
+    };
     const bool online_chooses = options_.target != td_target::target_max;
     const bool target_values = options_.target != td_target::online_max;
     if (online_chooses) {
       const auto outputs = online_.forward(next_, then_);
       for (std::size_t i = 0; i < slots_.size(); ++i) {
         row(outputs, i);
-        choices_[i] = best_action(values, masked ? replay_[slots_[i]].next_legal : all_legal);
+        choices_[i] = best(i);
         targets_[i] = values[choices_[i]];
       }
     }
@@ -265,7 +274,7 @@ class dqn {
       const auto outputs = target_.forward(next_, then_);
       for (std::size_t i = 0; i < slots_.size(); ++i) {
         row(outputs, i);
-        if (!online_chooses) choices_[i] = best_action(values, masked ? replay_[slots_[i]].next_legal : all_legal);
+        if (!online_chooses) choices_[i] = best(i);
         targets_[i] = values[choices_[i]];
       }
     }

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "environment.hpp"
 #include "prioritised_replay.hpp"
 
 namespace rubato::inline RUBATO_ABI::rl {
@@ -75,6 +76,7 @@ struct dqn_options {
   double max_gradient_norm = 10;  ///< 0: no clipping
   optimiser_kind optimiser = optimiser_kind::adam;
   double learning_rate = 0.001;
+  std::uint32_t undecided_action = 0;  ///< greedy, where no value is a number: this one if legal, else the first legal
   bool dueling = false;  ///< the network has one output more than there are actions: V, A_0, A_1, ...
 
   /// RLP's Algorithm 2 to the letter: replay of 50, batches of 32 different transitions, nothing learned before the
@@ -130,6 +132,7 @@ struct dqn_options {
   if (!(o.huber_delta > 0 && o.huber_delta <= 1e30)) return "huber_delta: expected a number > 0";
   if (!(o.max_gradient_norm >= 0)) return "max_gradient_norm: expected a number >= 0";
   if (!(o.learning_rate >= 0 && o.learning_rate <= 1e30)) return "learning_rate: expected a number >= 0";
+  if (o.undecided_action >= max_actions) return "undecided_action: expected 0 to 31";
   return nullptr;
 }
 
@@ -188,6 +191,7 @@ requires std::is_enum_v<T>
           setting("max_gradient_norm", o.max_gradient_norm),
           setting("optimiser", o.optimiser),
           setting("learning_rate", o.learning_rate),
+          setting("undecided_action", o.undecided_action),
           setting("dueling", o.dueling)};
 }
 

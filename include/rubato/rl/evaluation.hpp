@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -43,15 +45,18 @@ struct evaluation {
   friend bool operator==(const evaluation&, const evaluation&) = default;
 };
 
-/// The totals of `episodes` episodes in which the learner acts greedily.
-/// Tests   tests/rl/evaluation_test.cpp: TotalsByHand, IsRepeatable
+/// The totals of `episodes` episodes in which the learner acts greedily. Nothing if stop(), which is asked before each
+/// of them, says true; an empty one never does.
+/// Tests   tests/rl/evaluation_test.cpp: TotalsByHand, IsRepeatable, StopsBetweenEpisodes
 template <Environment Task, class Actor>
-[[nodiscard]] evaluation evaluate(Task& task, const Actor& actor, std::uint64_t seed, std::uint32_t episodes,
-                                  purpose what = purpose::test) {
+[[nodiscard]] std::optional<evaluation> evaluate(Task& task, const Actor& actor, std::uint64_t seed,
+                                                 std::uint32_t episodes, purpose what,
+                                                 const std::function<bool()>& stop) {
   evaluation sum;
   sum.least = std::numeric_limits<double>::infinity();
   sum.most = -sum.least;
   for (std::uint32_t e = 0; e < episodes; ++e) {
+    if (stop && stop()) return std::nullopt;
     std::span<const float> observation = task.reset(episode_seed(seed, what, e));
     double total = 0;
     for (bool over = false; !over;) {
@@ -69,6 +74,12 @@ template <Environment Task, class Actor>
   sum.mean /= count;
   sum.mean_elapsed /= count;
   return sum;
+}
+/// The same, to its end.
+template <Environment Task, class Actor>
+[[nodiscard]] evaluation evaluate(Task& task, const Actor& actor, std::uint64_t seed, std::uint32_t episodes,
+                                  purpose what = purpose::test) {
+  return *evaluate(task, actor, seed, episodes, what, {});
 }
 
 }  // namespace rubato::inline RUBATO_ABI::rl

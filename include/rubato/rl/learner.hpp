@@ -2,6 +2,7 @@
 #define RUBATO_RL_LEARNER_HPP
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -34,6 +35,7 @@ struct update_stats {
 
 /// What learns to act: told of every step, asked for the next action, given the chance to learn after each.
 ///
+///   observation_size(), actions()        of the tasks that it is for
 ///   act(observation, legal, random)      the next action of training, exploration included; one of the legal ones
 ///   greedy(observation, legal)           the action that it would take in earnest
 ///   record(transition), update(random)   after every step, in this order
@@ -48,6 +50,8 @@ template <class L>
 concept Learner = std::copyable<L> && std::copyable<typename L::network> &&
     requires(L& learner, const L& fixed, std::span<const float> observation, std::uint32_t legal,
              random_sequence& random, const transition& step, archive& bytes) {
+  { fixed.observation_size() } -> std::convertible_to<std::size_t>;
+  { fixed.actions() } -> std::convertible_to<std::size_t>;
   { learner.act(observation, legal, random) }
   noexcept->std::same_as<std::uint32_t>;
   { fixed.greedy(observation, legal) }

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -40,6 +41,7 @@ struct pretrain_stats {
   std::uint64_t rejected_updates = 0;  ///< the gradient was not finite
   double first_error = 0;              ///< mean squared error of the first pass, each before its update
   double last_error = 0;               ///< of the last pass
+  bool stopped = false;                ///< before its end: throw the network away
 };
 
 /// Regression of Q(s, a) on the returns of a trace, by squared error, for the actions that were taken: what teaches a
@@ -50,15 +52,17 @@ struct pretrain_stats {
 ///     auto taught = rl::pretrain(net, optimiser, log, {.passes = 3}, rl::sequence_for(seed, purpose::pretraining));
 ///     agent.adopt(net);
 ///
+/// stop() is asked before each batch; one that says true ends the regression with what is no result of it.
 /// Errors  invalid_option: a trace without returns or of another width, a batch or a number of passes of 0.
 /// Cost    a forward and a backward pass for each step and pass. Allocates an order of the steps and one batch.
 /// Tests   tests/rl/pretrain_test.cpp: OneUpdateByHand, LearnsTheReturns, SkipsWhatIsNotFinite, SameSeedSameBits,
-///         WrongTracesAreRefused, DuelingNetworksLearnToo
+///         WrongTracesAreRefused, DuelingNetworksLearnToo, StopsBetweenBatches
 /// Source  Zhu et al., ICLR 2020, §3.3 ("over all iterations"); passes, batches and their order are ours
 template <nn::TrainableNetwork Network, nn::Optimiser Opt>
 requires std::same_as<typename Network::scalar, float> && std::same_as<typename Opt::scalar, float>
 [[nodiscard]] result<pretrain_stats> pretrain(Network& net, Opt& optimiser, const trace& log,
-                                              const pretrain_options& options, random_sequence random) {
+                                              const pretrain_options& options, random_sequence random,
+                                              const std::function<bool()>& stop = {}) {
   const auto refusal = [](std::string what) { return error{errc::invalid_option, "pretrain: " + std::move(what)}; };
   const std::size_t width = net.inputs(), outputs = net.outputs(), actions = outputs - (options.dueling ? 1 : 0);
   if (options.batch == 0 || options.passes == 0) return refusal("batch and passes: expected at least 1");
@@ -78,7 +82,8 @@ requires std::same_as<typename Network::scalar, float> && std::same_as<typename 
   chosen.reserve(options.batch);
   double squares = 0;
 
-  const auto learn = [&] {
+  const auto learn = [&] {  // false: asked to stop instead
+    if (stop && stop()) return false;
     const auto predicted = net.forward(std::span<const float>{rows}.first(chosen.size() * width), work);
     const float share = options.mean_loss ? 1.0F / static_cast<float>(chosen.size()) : 1.0F;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -109,6 +114,7 @@ requires std::same_as<typename Network::scalar, float> && std::same_as<typename 
     }
     stats.steps += chosen.size();
     chosen.clear();
+    return true;
   };
 
   for (std::uint32_t pass = 0; pass < options.passes; ++pass) {
@@ -126,9 +132,11 @@ requires std::same_as<typename Network::scalar, float> && std::same_as<typename 
       }
       std::copy(seen.begin(), seen.end(), rows.data() + chosen.size() * width);
       chosen.push_back(step);
-      if (chosen.size() == options.batch) learn();
+      if (chosen.size() == options.batch) stats.stopped = !learn();
+      if (stats.stopped) return stats;
     }
-    if (!chosen.empty()) learn();
+    if (!chosen.empty()) stats.stopped = !learn();
+    if (stats.stopped) return stats;
     const std::uint64_t learned = stats.steps - before;
     stats.last_error = learned > 0 ? squares / static_cast<double>(learned) : 0.0;
     if (pass == 0) stats.first_error = stats.last_error;

@@ -2,10 +2,12 @@
 #define RUBATO_RL_TRAINING_HPP
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -33,6 +35,14 @@ struct training_budget {
   std::uint64_t steps = (std::numeric_limits<std::uint64_t>::max)();     ///< since the beginning; cuts an episode short
 };
 
+/// How far a training is.
+struct training_progress {
+  std::uint64_t episodes = 0;
+  std::uint64_t steps = 0;
+
+  friend bool operator==(const training_progress&, const training_progress&) = default;
+};
+
 /// How a training episode went.
 struct episode_report {
   std::uint64_t episode = 0;  ///< 0 is the first
@@ -47,28 +57,34 @@ struct episode_report {
   friend bool operator==(const episode_report&, const episode_report&) = default;
 };
 
-/// Called between episodes. One that returns false ends run(), which can be continued.
+/// Called between episodes. A report that answers false ends run(), which can be continued; so does `stop` with true.
 struct training_callbacks {
   std::function<bool(const episode_report&)> episode{};
   std::function<bool(const evaluation&)> evaluated{};
+  std::function<bool()> stop{};  ///< asked before each episode, those of evaluations included: a signal has come, say
 };
 
 /// Lets a learner act in an environment, one episode after another.
 ///
 ///     rl::trainer training{task, agent, {.seed = 7, .evaluate_every = 5000, .checkpoint = "agent.training"}};
 ///     if (killed_before) training.resume();            // look at the result: it names what does not fit
-///     training.run({.steps = 100'000}, {.episode = report});
+///     if (training.steps() == 0) training.select();    // the network at the start competes, too
+///     training.run({.steps = 100'000}, {.episode = report, .stop = interrupted});
+///     training.select();                                // and so does the last one
 ///     const nn::dynamic_mlp& policy = training.best();  // of the best evaluation
 ///
 /// Everything random is keyed by (seed, purpose, step or episode), and a checkpoint holds everything else: a training
 /// that was killed at any moment and continued from its checkpoint ends with the same bits as one that was not, and its
-/// callbacks see the same reports from the checkpoint on.
+/// callbacks see the same reports from the checkpoint on. An evaluation that was stopped leaves no trace: the next
+/// run() begins by repeating it.
 ///
 /// The environment is a reference and must outlive the trainer; the learner is a copy.
 /// Thread  not thread-safe.
 /// Tests   tests/rl/training_test.cpp: SameSeedSameBits, ResumesBitForBit, KilledAndResumedBitForBit,
 ///         EvaluationDoesNotDisturb, BudgetsAreKept, KeepsTheBest, CallbackEndsTheRun, AnotherConfigurationIsRefused,
-///         DamagedCheckpointsAreRefused, UpdatesComeInTheOrderOfAlgorithm2
+///         DamagedCheckpointsAreRefused, UpdatesComeInTheOrderOfAlgorithm2, LearnersThatDoNotFitAreRefused,
+///         OlderCheckpointsReplaceEverything, NanIsTheWorstMean, SelectIsAnEvaluation, SelectIsDoneOncePerStep,
+///         SelectIsKept, StopEndsTheRun, StoppedEvaluationsAreRepeated, StoppedSelectLeavesNoTrace
 template <Environment Task, Learner Agent>
 class trainer {
  public:
@@ -78,42 +94,62 @@ class trainer {
       : task_{&task}, agent_{std::move(agent)}, options_{std::move(options)}, best_{agent_.policy()} {}
 
   /// Trains until the budget is spent or a callback says so.
-  /// Errors  io: the checkpoint cannot be written; invalid_option: the task's text is too long.
-  result<training_budget> run(const training_budget& budget, const training_callbacks& callbacks = {}) {
-    if (options_.task.size() > 240) return error{errc::invalid_option, "training: task: expected at most 240 bytes"};
+  /// Errors  io: the checkpoint cannot be written; invalid_option: the learner is for tasks of another size, the task's
+  ///         text is too long.
+  result<training_progress> run(const training_budget& budget, const training_callbacks& callbacks = {}) {
+    if (error wrong = problem(); wrong.code != errc::ok) return wrong;
     bool more = true;
-    bool written = true;
+    if (evaluation_is_due()) more = evaluate_now(callbacks.stop) && reported(callbacks);  // it was stopped before
     while (more && progress_.episodes < budget.episodes && progress_.steps < budget.steps) {
+      if (callbacks.stop && callbacks.stop()) break;
       const episode_report report = episode(budget.steps);
-      const bool evaluated = options_.evaluate_every > 0 && progress_.steps >= next_evaluation_;
-      if (evaluated) select();
-      written = false;
-      if (!options_.checkpoint.empty() && options_.checkpoint_every > 0 &&
-          progress_.episodes % options_.checkpoint_every == 0) {
-        if (auto done = save(); !done) return done.error();
-        written = true;
-      }
+      unsaved_ = true;
+      const bool due = evaluation_is_due();
+      const bool evaluated = due && evaluate_now(callbacks.stop);
+      if (options_.checkpoint_every > 0 && progress_.episodes % options_.checkpoint_every == 0)
+        if (error wrong = keep(); wrong.code != errc::ok) return wrong;
       if (callbacks.episode) more = callbacks.episode(report);
-      if (evaluated && callbacks.evaluated) more = callbacks.evaluated(evaluations_.back()) && more;
+      if (due) more = evaluated && reported(callbacks) && more;
     }
-    if (!written && !options_.checkpoint.empty())
-      if (auto done = save(); !done) return done.error();
+    if (error wrong = keep(); wrong.code != errc::ok) return wrong;
     return progress_;
+  }
+
+  /// Evaluates now and keeps the best, as run() does every so many steps, unless that was done at this step already.
+  /// Answers whether it was finished: false if callbacks.stop said true, and nothing has changed then. What
+  /// callbacks.evaluated answers does not matter.
+  ///
+  /// Evaluations are part of the state: a training that selects at other steps is another training. Before the first
+  /// episode and after the last are good places.
+  /// Errors  as run()
+  result<bool> select(const training_callbacks& callbacks = {}) {
+    if (error wrong = problem(); wrong.code != errc::ok) return wrong;
+    if (!evaluations_.empty() && evaluations_.back().steps == progress_.steps) return true;
+    if (!evaluate_now(callbacks.stop)) return false;
+    if (error wrong = keep(); wrong.code != errc::ok) return wrong;
+    static_cast<void>(reported(callbacks));
+    return true;
   }
 
   /// Writes the checkpoint now; its size in bytes. run() does so by itself.
   [[nodiscard]] result<std::uint64_t> save() {
-    return detail::write_checkpoint(options_.checkpoint, configuration(), [this](archive& bytes) { state(bytes); });
+    auto done =
+        detail::write_checkpoint(options_.checkpoint, configuration(), [this](archive& bytes) { state(bytes); });
+    if (done) unsaved_ = false;
+    return done;
   }
 
   /// Goes on where the checkpoint was written. On an error nothing has changed.
   /// Errors  io, corrupt, wrong_kind: see detail::read_checkpoint; the message names the setting that differs.
-  [[nodiscard]] result<training_budget> resume() {
+  ///         invalid_option: as run()
+  [[nodiscard]] result<training_progress> resume() {
+    if (error wrong = problem(); wrong.code != errc::ok) return wrong;
     trainer loaded = *this;
-    error problem = detail::read_checkpoint(options_.checkpoint, configuration(),
-                                            [&loaded](archive& bytes) { loaded.state(bytes); });
-    if (problem.code != errc::ok) return problem;
+    error wrong = detail::read_checkpoint(options_.checkpoint, configuration(),
+                                          [&loaded](archive& bytes) { loaded.state(bytes); });
+    if (wrong.code != errc::ok) return wrong;
     *this = std::move(loaded);
+    unsaved_ = false;
     return progress_;
   }
 
@@ -184,24 +220,60 @@ class trainer {
     return report;
   }
 
-  void select() {
-    evaluation seen = evaluate(*task_, agent_, options_.seed, options_.evaluation_episodes, purpose::selection);
-    seen.steps = progress_.steps;
-    seen.episodes = progress_.episodes;
-    if (evaluations_.empty() || seen.mean > best_mean_) {
+  // Why there can be no training.
+  [[nodiscard]] error problem() const {
+    if (options_.task.size() > 240) return {errc::invalid_option, "training: task: expected at most 240 bytes"};
+    const std::size_t width = task_->observation_size(), actions = task_->actions();
+    const std::size_t expected = agent_.observation_size(), known = agent_.actions();
+    if (width == expected && actions == known) return {};
+    const auto size = [](std::size_t numbers, std::size_t choices) {
+      return "observations of " + std::to_string(numbers) + " and " + std::to_string(choices) + " actions";
+    };
+    return {errc::invalid_option,
+            "training: the task has " + size(width, actions) + ", the learner is for " + size(expected, known)};
+  }
+
+  [[nodiscard]] bool evaluation_is_due() const noexcept {
+    return options_.evaluate_every > 0 && progress_.steps >= next_evaluation_;
+  }
+
+  // Whether it was finished.
+  [[nodiscard]] bool evaluate_now(const std::function<bool()>& stop) {
+    std::optional<evaluation> seen =
+        evaluate(*task_, agent_, options_.seed, options_.evaluation_episodes, purpose::selection, stop);
+    if (!seen) return false;
+    seen->steps = progress_.steps;
+    seen->episodes = progress_.episodes;
+    const bool better = seen->mean > best_mean_ || (std::isnan(best_mean_) && !std::isnan(seen->mean));
+    if (evaluations_.empty() || better) {
       best_ = agent_.policy();
-      best_mean_ = seen.mean;
+      best_mean_ = seen->mean;
     }
-    evaluations_.push_back(seen);
-    next_evaluation_ = (progress_.steps / options_.evaluate_every + 1) * options_.evaluate_every;
+    evaluations_.push_back(*seen);
+    if (options_.evaluate_every > 0)
+      next_evaluation_ = (progress_.steps / options_.evaluate_every + 1) * options_.evaluate_every;
+    unsaved_ = true;
+    return true;
+  }
+  // Of the latest evaluation: whether to go on.
+  [[nodiscard]] bool reported(const training_callbacks& callbacks) const {
+    return !callbacks.evaluated || callbacks.evaluated(evaluations_.back());
+  }
+
+  // Writes the checkpoint if there is one and it is not up to date.
+  [[nodiscard]] error keep() {
+    if (!unsaved_ || options_.checkpoint.empty()) return {};
+    auto done = save();
+    return done ? error{} : done.error();
   }
 
   void state(archive& bytes) {
     bytes(progress_.episodes, progress_.steps, iterations_, next_evaluation_, best_mean_);
     std::uint64_t count = evaluations_.size();
     bytes(count);
+    if (!bytes.saving()) evaluations_.clear();
     for (std::uint64_t i = 0; i < count && bytes.ok(); ++i) {
-      if (!bytes.saving()) evaluations_.resize(static_cast<std::size_t>(i + 1));
+      if (!bytes.saving()) evaluations_.emplace_back();
       evaluation& e = evaluations_[static_cast<std::size_t>(i)];
       bytes(e.steps, e.episodes, e.mean, e.least, e.most, e.mean_elapsed);
     }
@@ -212,12 +284,13 @@ class trainer {
   Task* task_;
   Agent agent_;
   training_options options_;
-  training_budget progress_{.episodes = 0, .steps = 0};  // so far
-  std::uint64_t iterations_ = 0;                         // calls of update()
+  training_progress progress_;
+  std::uint64_t iterations_ = 0;  // calls of update()
   std::uint64_t next_evaluation_ = options_.evaluate_every;
   std::vector<evaluation> evaluations_;
   network best_;
   double best_mean_ = 0;
+  bool unsaved_ = false;  // the checkpoint is not up to date
   std::vector<float> observation_;
 };
 

@@ -112,6 +112,7 @@ class session {
     scenario_task<Encoder> task{asked_.scenario, bench, start->scale(), time_unit_};
     rl::dqn_options learning = asked_.agent.learning;
     learning.time_unit = time_unit_;
+    learning.undecided_action = static_cast<std::uint32_t>(group_action::submitter);  // as the policy itself, see greedy()
     rl::trainer training{task, value_or_refuse(rl::dqn<>::make(start->network(), learning)),
                          rl::training_options{.seed = asked_.seed,
                                               .task = task_text(),
@@ -223,7 +224,7 @@ class session {
       note("experts: " + std::to_string(seen.steps.size()) + " pushes; in " + std::to_string(seen.approximated) +
            " of them the action is only near to what the expert did");
       if (agent.experts_scale) scale_observations(seen.steps, scale);
-      regress(net, seen.steps);
+      if (!regress(net, seen.steps)) return std::nullopt;
     }
     return policy{net, {}, {}, scale};
   }
@@ -235,7 +236,8 @@ class session {
       scale.apply(std::span{seen.observations}.subspan(i * Encoder::dim).template first<Encoder::dim>());
   }
 
-  void regress(nn::dynamic_mlp& net, rl::trace& seen) const {
+  // False if it was interrupted.
+  [[nodiscard]] bool regress(nn::dynamic_mlp& net, rl::trace& seen) const {
     const training_agent& agent = asked_.agent;
     rl::return_options returns = agent.returns;
     returns.time_unit = time_unit_;
@@ -244,36 +246,42 @@ class session {
     const random_sequence order = rl::sequence_for(asked_.seed, rl::purpose::pretraining, 1);
     const double rate = agent.learning.learning_rate;
     const auto by = [&](auto optimiser) {
-      return value_or_refuse(rl::pretrain(net, optimiser, seen, agent.regression, order));
+      return value_or_refuse(rl::pretrain(net, optimiser, seen, agent.regression, order, [this] { return how_.stop.load(); }));
     };
     const rl::pretrain_stats done = agent.adaptive_regression
                                         ? by(nn::adam{parameters, {.learning_rate = rate}})
                                         : by(nn::sgd{parameters, {.learning_rate = rate}});
+    if (done.stopped) return false;
     note("learned from experts: " + std::to_string(done.updates) +
          " updates, " + std::to_string(done.rejected_updates) + " refused (not finite); mean squared error of the last pass " +
          std::to_string(done.last_error));
+    return true;
   }
 
   template <class Trainer>
   training_report learn(Trainer& training, const policy& start) {
     support::progress shown{how_.progress, "training", asked_.episodes, how_.display};
     shown.skip(training.episodes());
-    const auto done = training.run(
-        {.episodes = asked_.episodes},
-        {.episode =
-             [&](const rl::episode_report&) {
-               shown.advance();
-               return !how_.stop;
-             },
-         .evaluated =
-             [&](const rl::evaluation& e) {
-               shown.print("after " + std::to_string(e.episodes) + " episodes: mean time " +
-                           std::to_string(e.mean_elapsed) + " of " + std::to_string(asked_.evaluation_episodes));
-               return !how_.stop;
-             }});
-    value_or_refuse(done);
+    const rl::training_callbacks callbacks{
+        .episode = [&](const rl::episode_report&) { return shown.advance(), true; },
+        .evaluated =
+            [&](const rl::evaluation& e) {
+              shown.print("after " + std::to_string(e.episodes) + " episodes: mean time from the first push on " +
+                          std::to_string(e.mean_elapsed) + ", of " + std::to_string(asked_.evaluation_episodes));
+              return true;
+            },
+        .stop = [this] { return how_.stop.load(); }};
+    // Where evaluations choose, the policy at the start and the last one compete too.
+    const auto select = [&] {
+      return asked_.agent.evaluate_every == 0 || value_or_refuse(training.select(callbacks));
+    };
+    bool whole = training.episodes() > 0 || select();
+    if (whole) {
+      value_or_refuse(training.run({.episodes = asked_.episodes}, callbacks));
+      whole = training.episodes() >= asked_.episodes && select();
+    }
     shown.finish();
-    training_report report{.interrupted = training.episodes() < asked_.episodes,
+    training_report report{.interrupted = !whole,
                            .episodes = training.episodes(),
                            .pushes = training.steps(),
                            .counters = training.agent().counters(),

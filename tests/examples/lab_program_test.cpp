@@ -85,7 +85,7 @@ TEST(LabProgram, TerminationIsAnInterruptAndExits143) {
 TEST(LabProgram, KilledTrainingResumesToTheSameBytes) {
   const lab_program lab;
   const std::string train =
-      "train --scenario quick.json --set objective.max_time=200 --agent dqn-paper-scaled --expert-runs 4 --episodes 80 ";
+      "train --scenario quick.json --set objective.max_time=200 --agent dqn-paper-scaled --expert-runs 4 --episodes 300 ";
   ASSERT_EQ(lab.run(train + "--quiet --threads 1 --test-seeds 0 --out whole").status, 0);
   ASSERT_NE(lab.content("whole"), "");
   // Kills it as soon as the file is there or newer than it was.

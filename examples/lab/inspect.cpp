@@ -101,7 +101,7 @@ template <class T>
   };
   std::vector<group> groups;
   std::map<std::pair<std::string, std::string>, std::size_t> histories;  // a card may list tens of thousands
-  for (const card_feature& each : card.features) {
+  for (const feature& each : card.features) {
     const auto place = place_in_history(each.name);
     const std::string name = place ? each.name.substr(0, each.name.find_last_of('@')) : each.name;
     const bool known = place && !histories.try_emplace({name, each.unit}, groups.size()).second;

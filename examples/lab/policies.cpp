@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <rubato/io/json_reader.hpp>
+#include <rubato/io/utf8.hpp>
 #include <rubato/learned/loader.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
@@ -70,7 +70,7 @@ any_policy made_from(const policy_file& file) {
 // Names end up in result files, which are UTF-8 and have a run in a line.
 [[nodiscard]] std::string path_in(arguments given) {
   if (given.empty() || given[0].empty()) refuse("", "the path of a policy file");
-  if (!is_plain(given[0])) refuse(given[0], "a path of UTF-8 without control characters");
+  if (!is_plain(given[0])) refuse(given[0], "a path of UTF-8 without control or hidden characters");
   return std::string{given[0]};
 }
 

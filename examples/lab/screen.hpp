@@ -8,7 +8,7 @@
 namespace rubato::lab {
 
 /// Text of keys and values for a terminal. Whoever wrote the values, it stays short: what is too long is cut, and says
-/// so. Values are UTF-8 without control characters.
+/// so. Values are UTF-8 without control or hidden characters.
 /// Tests   tests/examples/inspect_test.cpp: ALongFileIsOneScreen
 class screen {
  public:

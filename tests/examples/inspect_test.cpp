@@ -71,7 +71,7 @@ TEST(Inspect, SaysWhatAFileIs) {
 
 TEST(Inspect, HistoriesAreOneWord) {
   const temporary_directory folder;
-  const auto features = [&](const std::vector<rubato::card_feature>& list) {
+  const auto features = [&](const std::vector<rubato::feature>& list) {
     policy_bytes content;
     content.card = {.kind = "x", .features = list, .actions = {"go"}};
     const auto size = static_cast<std::uint32_t>(list.size());

@@ -109,7 +109,7 @@ TEST(PolicyFile, RefusesNamesThatResultsCannotHave) {
   const policy_folder folder;
   for (const std::string name : {"a\nb", "a\x1b[2J", "a\xFF"}) {
     folder.put(name, policy_bytes::of());
-    EXPECT_NE(said_about("file:" + folder.at(name)).find("expected a path of UTF-8 without control characters"),
+    EXPECT_NE(said_about("file:" + folder.at(name)).find("expected a path of UTF-8 without control or hidden characters"),
               std::string::npos)
         << said_about("file:" + folder.at(name));
   }

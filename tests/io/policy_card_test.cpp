@@ -17,7 +17,7 @@
 
 namespace {
 
-using rubato::card_feature;
+using rubato::feature;
 using rubato::errc;
 using rubato::parse_policy_card;
 using rubato::policy_card;
@@ -142,7 +142,7 @@ TEST(PolicyCard, OtherTypes) {
       EXPECT_NE(card_refusal(changed([&](auto& j) { j[member.key()] = nlohmann::json::parse(other); })), "accepted")
           << member.key() << ' ' << other;
   EXPECT_NE(card_refusal(changed([](auto& j) { j["layers"][1] = std::uint64_t{1} << 32; })), "accepted");
-  EXPECT_NE(card_refusal(changed([](auto& j) { j["kind"] = "a\x1b[2J"; })).find("found a control character, expected none"),
+  EXPECT_NE(card_refusal(changed([](auto& j) { j["kind"] = "a\x1b[2J"; })).find("found a control or hidden character, expected none"),
             std::string::npos);
   EXPECT_NE(card_refusal(json_of(learned()) + '\n'), "accepted");
 }
@@ -154,8 +154,8 @@ TEST(PolicyCard, FeatureHash) {
   static constexpr std::array<compiled_in, 2> known{{{"loss", ""}, {"staleness", "steps"}}};
   static_assert(rubato::feature_hash(known) == 0x65a057f8a120d529);
   EXPECT_EQ(rubato::feature_hash(learned().features), 0x779f54806ac71049U) << "as Python computed it";
-  EXPECT_NE(rubato::feature_hash(std::vector<card_feature>{{"ab", ""}}),
-            rubato::feature_hash(std::vector<card_feature>{{"a", "b"}}));
+  EXPECT_NE(rubato::feature_hash(std::vector<feature>{{"ab", ""}}),
+            rubato::feature_hash(std::vector<feature>{{"a", "b"}}));
   EXPECT_NE(card_refusal(changed([](auto& j) {
               j["features_hash"] = "779f54806ac71048";
             })).find("found features_hash \"779f54806ac71048\", expected \"779f54806ac71049\""),
@@ -216,8 +216,13 @@ TEST(PolicyCard, RefusesWhatMakesNoSense) {
             "policy card: found 0 actions, expected at least 1 and at most 2, the size of the output layer");
   EXPECT_EQ(refused([](auto& c) { c.activation = ""; }),
             "policy card: found no activation, expected one, because there are layers");
+  EXPECT_EQ(refused([](auto& c) { c = rule_based(), c.activation = "tanh"; }),
+            "policy card: found the activation \"tanh\", expected none, because there are no layers");
+  EXPECT_EQ(refused([](auto& c) { c.licence = "MIT \xE2\x80\xAE"; }),
+            "policy card: byte 543, \"licence\": found a control or hidden character, expected none")
+      << "what turns the rest of a line round";
   EXPECT_EQ(refused([](auto& c) { c.reward = "a\nb"; }),
-            "policy card: byte 278, \"reward\": found a control character, expected none");
+            "policy card: byte 278, \"reward\": found a control or hidden character, expected none");
   EXPECT_EQ(refused([](auto& c) { c.reward = "\xFF"; }), "policy card: found text that is not UTF-8, expected UTF-8");
   EXPECT_NE(refused([](auto& c) { c.evaluation[0].low = std::nan(""); }).find("\"low\": found null, expected a number"),
             std::string::npos);

@@ -239,10 +239,10 @@ TEST(SafetensorsHostile, ControlCharactersInNames) {
                                                                                     {"\\u007f", "\\x7f"},
                                                                                     {"\\u0085", "\\xc2\\x85"}}) {
     EXPECT_EQ(refusal(container("{\"" + name + "\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", "1234")),
-              "file: byte 9, \"" + shown + "\": found a control character in the name, expected none");
+              "file: byte 9, \"" + shown + "\": found a control or hidden character in the name, expected none");
     EXPECT_EQ(refusal(container("{\"__metadata__\":{\"" + name + "\":\"\"}}")),
               "file: byte 25, \"__metadata__\".\"" + shown + "\": found the key \"" + shown +
-                  "\", expected at most 256 bytes, no control characters");
+                  "\", expected at most 256 bytes, no control or hidden characters");
   }
 }
 

@@ -205,6 +205,24 @@ TEST(SafetensorsWriter, SwapsBigEndianValues) {
   EXPECT_EQ(values<float>(*file, "w"), (std::vector{1.0F, 2.0F}));
 }
 
+// Many tensors over the same values, so that the test needs no memory of that size.
+TEST(SafetensorsWriter, RefusesMoreThanIsRead) {
+  const std::vector<float> values(std::size_t{1} << 18);  // 1 MiB
+  safetensors_writer writer;
+  for (int i = 0; i < 1024; ++i) writer.add("w" + std::to_string(10'000 + i), {values.size()}, values);
+  std::uint64_t bytes = 0;
+  auto sink = [&](std::string_view text) noexcept { bytes += text.size(); };
+  ASSERT_TRUE(writer.write(sink));
+  EXPECT_GT(bytes, rubato::safetensors_limits{}.data);
+  bytes = 0;
+  const float one = 1;
+  const auto done = writer.add("z", {}, std::span{&one, 1}).write(sink);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, errc::invalid_option);
+  EXPECT_EQ(done.error().message, "safetensors: found tensor \"z\" of 4 bytes, expected at most 0 more bytes of data");
+  EXPECT_EQ(bytes, 0U);
+}
+
 TEST(SafetensorsWriter, RefusesToWrite) {
   const std::vector<float> one{1};
   const std::vector<float> none;
@@ -220,7 +238,7 @@ TEST(SafetensorsWriter, RefusesToWrite) {
   const auto add = [](std::string name, std::vector<std::uint64_t> shape, const std::vector<float>& of) {
     return std::move(safetensors_writer{}.add(std::move(name), std::move(shape), of));
   };
-  const std::string plain = ", expected a name of at most 256 bytes of UTF-8 without control characters";
+  const std::string plain = ", expected a name of at most 256 bytes of UTF-8 without control or hidden characters";
   EXPECT_EQ(refused(add("w", {2}, one)),
             "safetensors: found 1 values of tensor \"w\", expected as many as fill its shape [2]");
   EXPECT_EQ(refused(add("w", {UINT64_MAX / 2, 4}, one).add("v", {}, one)),

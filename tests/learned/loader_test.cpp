@@ -285,14 +285,30 @@ TEST(Loader, RefusesToSave) {
   EXPECT_EQ(f.bytes(), "");
 }
 
+template <class Encoder>
+void expect_found(const std::string& path) {
+  nn::dynamic_mlp network = *nn::dynamic_mlp::make({Encoder::dim, 4, 3});
+  random_sequence random{Encoder::dim};
+  for (float& w : network.parameters()) w = static_cast<float>(random.normal());
+  const q_policy policy{network, {}, Encoder{}};
+  ASSERT_TRUE(save_q_policy(path, policy, about()));
+  const auto found = load_policy(path, {.max_idle = 7});
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->kind(), Encoder::kind);
+  EXPECT_EQ(found->describe().json, (q_policy{network, {.max_idle = 7}, Encoder{}}.describe().json));
+  EXPECT_TRUE(load_q_policy<Encoder>(path));
+  const auto refused = [](const auto& policy) { return !policy && policy.error().code == errc::wrong_kind ? 1 : 0; };
+  EXPECT_EQ(refused(load_q_policy<rlp_state>(path)) + refused(load_q_policy<rlp_normalised_state>(path)) +
+                refused(load_q_policy<cluster_state>(path)),
+            2)
+      << "who asks for one encoder gets no other";
+}
+
 TEST(Loader, FindsTheEncoder) {
   const file f;
-  ASSERT_TRUE(save_q_policy(f.path, q_policy{random_network(1), {}, rlp_normalised_state{}}, about()));
-  const auto policy = load_policy(f.path);
-  ASSERT_TRUE(policy) << policy.error().message;
-  EXPECT_EQ(policy->kind(), "rlp_normalised");
-  EXPECT_EQ(load_q_policy(f.path).error().code, errc::wrong_kind) << "the one for raw features was asked for";
-  EXPECT_TRUE(load_q_policy<rlp_normalised_state>(f.path));
+  expect_found<rlp_state>(f.path);
+  expect_found<rlp_normalised_state>(f.path);
+  expect_found<cluster_state>(f.path);
 }
 
 // What load_q_policy says, too.
@@ -323,23 +339,6 @@ TEST(Loader, RefusesAnUnknownKind) {
   ASSERT_FALSE(policy);
   EXPECT_EQ(policy.error().code, errc::wrong_kind);
   EXPECT_NE(policy.error().message.find("\"ppo\""), std::string::npos);
-}
-
-TEST(Loader, ActivationsAsText) {
-  using nn::activation_kind;
-  for (const nn::activation f : {nn::activation{activation_kind::identity}, nn::activation{activation_kind::relu},
-                                 nn::activation{activation_kind::tanh}, nn::activation{activation_kind::leaky_relu, 0.1},
-                                 nn::activation{activation_kind::leaky_relu, 1e-7}}) {
-    const auto back = detail::activation_named(detail::text_of(f));
-    ASSERT_TRUE(back.has_value());
-    EXPECT_EQ(back->kind, f.kind);
-    if (f.kind != activation_kind::leaky_relu) continue;
-    EXPECT_EQ(back->slope, f.slope);
-  }
-  EXPECT_EQ(detail::text_of({activation_kind::leaky_relu, 0.01}), "leaky_relu(0.01)");
-  for (const char* bad : {"", "swish", "leaky_relu", "leaky_relu()", "leaky_relu(0.1", "leaky_relu(x)",
-                          "leaky_relu(0.1 )", "leaky_relu(-1)", "leaky_relu(nan)", "leaky_relu(1e400)"})
-    EXPECT_FALSE(detail::activation_named(bad).has_value()) << bad;
 }
 
 }  // namespace

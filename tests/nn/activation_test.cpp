@@ -2,7 +2,7 @@
 
 #include <cmath>
 #include <limits>
-#include <rubato/nn/activation.hpp>
+#include <rubato/nn/activation_text.hpp>
 
 namespace rubato::nn {
 namespace {
@@ -33,6 +33,20 @@ TEST(Activation, NamesAndProblems) {
   for (const double slope : {-0.1, std::nan(""), std::numeric_limits<double>::infinity()})
     EXPECT_STREQ(problem(activation{activation_kind::leaky_relu, slope}), "slope: expected a finite number >= 0");
   EXPECT_NE(problem(activation{static_cast<activation_kind>(4)}), nullptr);
+}
+
+TEST(Activation, AsText) {
+  for (const activation f : {activation{activation_kind::identity}, activation{activation_kind::relu},
+                             activation{activation_kind::tanh}, activation{activation_kind::leaky_relu, 0.1},
+                             activation{activation_kind::leaky_relu, 1e-7}}) {
+    const auto back = activation_named(to_text(f));
+    ASSERT_TRUE(back.has_value());
+    EXPECT_EQ(*back, (f.kind == activation_kind::leaky_relu ? f : activation{f.kind}));
+  }
+  EXPECT_EQ(to_text({activation_kind::leaky_relu, 0.01}), "leaky_relu(0.01)");
+  for (const char* bad : {"", "swish", "leaky_relu", "leaky_relu()", "leaky_relu(0.1", "leaky_relu(x)",
+                          "leaky_relu(0.1 )", "leaky_relu(-1)", "leaky_relu(nan)", "leaky_relu(1e400)"})
+    EXPECT_FALSE(activation_named(bad).has_value()) << bad;
 }
 
 TEST(Activation, DerivativeMatchesFiniteDifferences) {

@@ -25,8 +25,8 @@ template <class Bytes>
 /// As 16 digits: "00000000000000ff".
 /// Tests   tests/core/fnv1a_test.cpp: SixteenDigits
 [[nodiscard]] inline std::string hexadecimal(std::uint64_t number) {
-  std::string text(16, '0');
-  for (auto digit = text.rbegin(); digit != text.rend(); ++digit, number >>= 4) *digit = "0123456789abcdef"[number & 15];
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[(number >> shift) & 15];
   return text;
 }
 

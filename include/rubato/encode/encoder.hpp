@@ -6,24 +6,15 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "../core/archive.hpp"
 #include "../core/cluster_view.hpp"
 #include "../core/event.hpp"
+#include "../core/feature.hpp"
 
 namespace rubato::inline RUBATO_ABI {
-
-/// One number that an encoder makes, as a policy card lists it. Name and unit are the contract: a number that is
-/// computed in another way gets another name or unit.
-struct feature {
-  std::string name{};  ///< "loss@0"; unique within an encoder
-  std::string unit{};  ///< "nats"; empty: a plain number
-
-  friend bool operator==(const feature&, const feature&) = default;
-};
 
 /// Turns what a policy may know into the inputs of a network.
 ///

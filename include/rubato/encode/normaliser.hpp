@@ -99,7 +99,10 @@ class normaliser {
   void all(archive& bytes) {
     bool apart = false;  // else each number was finite in each observation
     for (const std::uint64_t n : counts_) apart = apart || n != count_;
-    auto bits = static_cast<std::uint8_t>((frozen_ ? is_frozen : 0) | (given_ ? is_given : 0) | (apart ? has_counts : 0));
+    auto bits = std::uint8_t{0};
+    bits |= frozen_ ? is_frozen : 0;
+    bits |= given_ ? is_given : 0;
+    bits |= apart ? has_counts : 0;
     bytes(count_, bits);
     for (std::size_t i = 0; i < Dim; ++i) {
       bytes(mean_[i], squares_[i], scale_[i]);

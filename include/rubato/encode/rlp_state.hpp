@@ -21,7 +21,7 @@ enum class rlp_scale : std::uint8_t {
   normalised  ///< all of the order of 1
 };
 
-/// The state of Zhu et al.: of each of the latest `History` pushes, newest first, four numbers; zeros for those that
+/// The state of Zhu et al.: of each of the latest ten pushes, newest first, four numbers; zeros for those that
 /// were not yet.
 ///
 /// | @i            | raw                        | normalised                             | unit when normalised     |
@@ -40,18 +40,18 @@ enum class rlp_scale : std::uint8_t {
 ///     encoder.observe(step);                   // at every commit
 ///     encoder.encode(view, what, numbers);
 ///
-/// Cost    observe moves 4 x History floats, encode copies them; no allocation, ever. Not thread-safe.
+/// Cost    observe moves 40 floats, encode copies them; no allocation, ever. Not thread-safe.
 /// Tests   tests/encode/rlp_state_test.cpp: NumbersByHand, FirstPushHasNoChange, FreezesAtANonFiniteLoss,
 ///         NormalisedByHand, StaysFinite, FeaturesInOrder
 /// Source  Zhu et al., "Learning Efficient Parameter Server Synchronization Policies for Distributed SGD", ICLR 2020,
 ///         section 3.2
-template <rlp_scale Scale, std::size_t History = 10>
+template <rlp_scale Scale>
 class basic_rlp_state {
-  static_assert(History > 0, "rlp_state: a history of at least one push");
+  static constexpr std::size_t history = 10;  // pushes
   static constexpr std::size_t width = 4;
 
  public:
-  static constexpr std::size_t dim = width * History;
+  static constexpr std::size_t dim = width * history;
   static constexpr std::string_view kind = Scale == rlp_scale::raw ? "rlp" : "rlp_normalised";
 
   void observe(const feedback& step) noexcept {

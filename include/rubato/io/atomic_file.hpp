@@ -11,11 +11,11 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "../core/result.hpp"
 #include "byte_sink.hpp"
+#include "errno_text.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -45,7 +45,7 @@ class atomic_file {
       std::string temporary = path + '.' + std::to_string(::getpid()) + '.' + std::to_string(attempt) + ".tmp";
       const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
       if (descriptor < 0 && errno == EEXIST) continue;  // of another atomic_file of this process, or left behind
-      if (descriptor < 0) return failure("cannot create " + path + ": " + reason_of(errno));
+      if (descriptor < 0) return failure("cannot create " + path + ": " + errno_text(errno));
       if (replaces) static_cast<void>(::fchmod(descriptor, old.st_mode & 07777));
       return atomic_file{std::move(path), std::move(temporary), descriptor};
     }
@@ -88,7 +88,7 @@ class atomic_file {
     if (error_ != 0) {
       if (!temporary_.empty()) ::unlink(temporary_.c_str());
       temporary_.clear();
-      return failure("cannot write " + path_ + ": " + reason_of(error_));
+      return failure("cannot write " + path_ + ": " + errno_text(error_));
     }
     temporary_.clear();
     sync_folder();
@@ -107,7 +107,6 @@ class atomic_file {
   }
 
   [[nodiscard]] static error failure(std::string message) { return {errc::io, std::move(message)}; }
-  [[nodiscard]] static std::string reason_of(int code) { return std::generic_category().message(code); }
 
   // What a symbolic link points to: renaming onto the link itself would replace it.
   [[nodiscard]] static std::string target_of(std::string path) {

@@ -13,65 +13,9 @@
 #include <vector>
 
 #include "../core/result.hpp"
+#include "utf8.hpp"
 
 namespace rubato::inline RUBATO_ABI {
-
-/// Length of the UTF-8 character at the front of `text` (RFC 3629, section 4); 0 if there is none.
-[[nodiscard]] constexpr std::size_t utf8_length(std::string_view text) noexcept {
-  const auto byte = [&](std::size_t i) -> unsigned {
-    return i < text.size() ? static_cast<std::uint8_t>(text[i]) : 0U;
-  };
-  const auto within = [&](std::size_t i, unsigned low, unsigned high) { return byte(i) >= low && byte(i) <= high; };
-  const auto follows = [&](std::size_t i) { return within(i, 0x80, 0xBF); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return text.empty() ? 0 : 1;
-  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
-  const bool second = within(1,
-                             first == 0xE0   ? 0xA0
-                             : first == 0xF0 ? 0x90
-                                             : 0x80,  // no overlong forms,
-                             first == 0xED   ? 0x9F
-                             : first == 0xF4 ? 0x8F
-                                             : 0xBF);  // no surrogates, at most U+10FFFF
-  if (first >= 0xE0 && first <= 0xEF) return second && follows(2) ? 3 : 0;
-  if (first >= 0xF0 && first <= 0xF4) return second && follows(2) && follows(3) ? 4 : 0;
-  return 0;
-}
-
-/// Like utf8_length, but 0 for a control character too: C0, DEL and C1.
-[[nodiscard]] constexpr std::size_t plain_length(std::string_view text) noexcept {
-  const std::size_t length = utf8_length(text);
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
-  if (length == 1 && (byte(0) < 0x20 || byte(0) == 0x7F)) return 0;
-  if (length == 2 && byte(0) == 0xC2 && byte(1) < 0xA0) return 0;
-  return length;
-}
-
-/// Whether `text` is UTF-8 throughout, without control characters: fit for names, and for terminals.
-[[nodiscard]] constexpr bool is_plain(std::string_view text) noexcept {
-  while (const std::size_t length = plain_length(text)) text.remove_prefix(length);
-  return text.empty();
-}
-
-/// `text` in double quotes, for messages: at most 64 bytes of it, and what is not plain as \xNN.
-[[nodiscard]] inline std::string in_quotes(std::string_view text) {
-  constexpr std::string_view hex = "0123456789abcdef";
-  constexpr std::size_t most = 64;
-  std::string out = "\"";
-  std::size_t i = 0;
-  while (i < text.size()) {
-    const std::size_t length = plain_length(text.substr(i));
-    if (i + length > most || i == most) break;
-    const auto byte = static_cast<std::uint8_t>(text[i]);
-    if (length == 0) {
-      out += {'\\', 'x', hex[byte / 16U], hex[byte % 16U]};
-    } else {
-      out += text.substr(i, length);
-    }
-    i += length == 0 ? 1 : length;
-  }
-  return out + (i < text.size() ? "...\"" : "\"");
-}
 
 struct json_reader_options {
   std::string_view source = "JSON";  ///< what messages begin with; must outlive the reader
@@ -97,8 +41,7 @@ struct json_reader_options {
 /// Errors  corrupt, unless refuse() was told otherwise.
 /// Cost    O(n log k) for k keys of an object; the keys of open objects are kept. Does not recurse. Not thread-safe.
 /// Tests   tests/io/json_reader_test.cpp: Reads, Grammar, Depth, DuplicateKeys, InvalidUtf8, Escapes, Integers,
-/// Numbers,
-///         MessagesSayWhere, FirstProblemStays
+///         Numbers, MessagesSayWhere, FirstProblemStays, AgreesWithAnotherParser
 class json_reader {
  public:
   explicit json_reader(std::string_view text, json_reader_options o = {}) noexcept : text_{text}, options_{o} {}
@@ -150,13 +93,14 @@ class json_reader {
     return true;
   }
 
-  /// Reads any number that a double can hold.
+  /// Reads any number that a double can hold; not one that would become infinite, or 0 without being it.
   bool number(double& value) {
     const std::string_view digits = number_token();
     double read = 0.0;
     const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), read);
-    if (!is_number(digits) || status != std::errc{} || end != digits.data() + digits.size())
-      return refuse_here("a number");
+    if (!is_number(digits)) return refuse_here("a number");
+    if (status != std::errc{} || end != digits.data() + digits.size())
+      return refuse_here("a number that a double can hold");
     position_ += digits.size();
     value = read;
     return true;
@@ -236,7 +180,7 @@ class json_reader {
           return std::string{digits.substr(0, 32)} + (digits.size() > 32 ? "..." : "");
         if (const std::string_view word = run_of("abcdefghijklmnopqrstuvwxyz"); !word.empty())
           return std::string{word.substr(0, 32)};
-        const std::size_t length = plain_length(text_.substr(position_));
+        const std::size_t length = utf8_length(text_.substr(position_));
         return in_quotes(text_.substr(position_, length == 0 ? 1 : length));
     }
   }

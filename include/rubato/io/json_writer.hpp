@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "byte_sink.hpp"
+#include "utf8.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -121,7 +122,7 @@ class json_writer {
     while (!text.empty()) {
       std::size_t plain = 0;  // bytes that go out as they are
       std::size_t length = 0;
-      while (plain < text.size() && (length = plain_length(text.substr(plain))) > 0) plain += length;
+      while (plain < text.size() && (length = unescaped_length(text.substr(plain))) > 0) plain += length;
       if (plain > 0) sink_(text.substr(0, plain));
       text.remove_prefix(plain);
       if (text.empty()) break;
@@ -142,26 +143,11 @@ class json_writer {
     sink_(std::string_view{code.data(), code.size()});
   }
 
-  // Length of the character at the front if it needs no escape; 0 if it does, or is not UTF-8 (RFC 3629, section 4).
-  [[nodiscard]] static std::size_t plain_length(std::string_view text) noexcept {
-    const auto byte = [&](std::size_t i) -> unsigned {
-      return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
-    };
-    const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
-    const unsigned first = byte(0);
-    if (first < 0x80) return first >= 0x20 && first != '"' && first != '\\' ? 1 : 0;
-    if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
-    if (first >= 0xE0 && first <= 0xEF) {
-      const bool overlong = first == 0xE0 && byte(1) < 0xA0;
-      const bool surrogate = first == 0xED && byte(1) >= 0xA0;
-      return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
-    }
-    if (first >= 0xF0 && first <= 0xF4) {
-      const bool overlong = first == 0xF0 && byte(1) < 0x90;
-      const bool too_large = first == 0xF4 && byte(1) >= 0x90;
-      return follows(1) && follows(2) && follows(3) && !overlong && !too_large ? 4 : 0;
-    }
-    return 0;
+  // Length of the character at the front if it needs no escape; 0 if it does, or is not UTF-8.
+  [[nodiscard]] static std::size_t unescaped_length(std::string_view text) noexcept {
+    const std::size_t length = utf8_length(text);
+    if (length != 1) return length;
+    return static_cast<unsigned char>(text[0]) < 0x20 || text[0] == '"' || text[0] == '\\' ? 0 : 1;
   }
 
   Sink& sink_;

@@ -16,22 +16,16 @@
 #include <utility>
 #include <vector>
 
+#include "../core/feature.hpp"
 #include "../core/fnv1a.hpp"
 #include "../core/result.hpp"
 #include "json_reader.hpp"
 #include "json_writer.hpp"
 #include "safetensors.hpp"
 #include "tensor.hpp"
+#include "utf8.hpp"
 
 namespace rubato::inline RUBATO_ABI {
-
-/// One input of a policy's network.
-struct card_feature {
-  std::string name{};  ///< "staleness@0"; features of one card have different names
-  std::string unit{};  ///< "steps"; empty: a plain number
-
-  friend bool operator==(const card_feature&, const card_feature&) = default;
-};
 
 /// How a policy did against one other: the ratio of times to target, theirs to ours, interquartile mean over seeds.
 struct card_evaluation {
@@ -49,7 +43,7 @@ struct card_evaluation {
 ///
 /// It lies as one line of JSON under "rubato" in the metadata of a safetensors file, in the order of the members here
 /// and with a hash of the features. A learned policy has `layers`, a rule-based one `rule`; of neither, or both, nobody
-/// could make a policy. All text is UTF-8 without control characters, line ends among them.
+/// could make a policy. All text is plain: UTF-8 without control or hidden characters, line ends among them.
 ///
 /// Nothing here depends on when or where a policy was made, so that the same training gives the same bytes.
 /// Tests   tests/io/policy_card_test.cpp: RoundTrip, GoldenJson, ReadsWhatPythonWrote, RefusesUnknownKeys,
@@ -62,7 +56,7 @@ struct policy_card {
   std::string rubato{};                   ///< version of rubato that wrote it, such as "0.1.0"
   std::string kind{};                     ///< as the policy's `kind`: "rlp", "ssp"
   std::string rule{};                     ///< a rule with its parameters, as in "ssp:3"; empty if learned
-  std::vector<card_feature> features{};   ///< in the order of the network's inputs
+  std::vector<feature> features{};        ///< in the order of the network's inputs
   std::string loss_source{};              ///< which loss the features are made of
   std::vector<std::string> actions{};     ///< in the order of the outputs; outputs after them mean no action
   std::string decision_period{};          ///< when it decides: "push"
@@ -115,13 +109,13 @@ class card_json {
 
   template <class Item>
   static constexpr bool is =
-      std::same_as<std::remove_const_t<Item>, card_feature> ||
+      std::same_as<std::remove_const_t<Item>, feature> ||
       std::same_as<std::remove_const_t<Item>, card_evaluation> || std::same_as<std::remove_const_t<Item>, policy_card>;
 
   template <class Visit>
   static void members(auto& item, std::string& hash, Visit&& visit) {
     using item_type = std::remove_cvref_t<decltype(item)>;
-    if constexpr (std::same_as<item_type, card_feature>) {
+    if constexpr (std::same_as<item_type, feature>) {
       visit("name", item.name);
       visit("unit", item.unit);
     } else if constexpr (std::same_as<item_type, card_evaluation>) {
@@ -172,7 +166,7 @@ class card_json {
   }
 
   static bool get(json_reader& json, std::string& text) {
-    return json.string(text) && (is_plain(text) || json.refuse("a control character", "none"));
+    return json.string(text) && (is_plain(text) || json.refuse("a control or hidden character", "none"));
   }
   static bool get(json_reader& json, double& value) { return json.number(value); }
   static bool get(json_reader& json, std::uint64_t& value) { return json.integer(value, unbounded); }
@@ -308,9 +302,11 @@ class card_tensors {
     return refused(card.rule.empty() ? "neither rule nor layers" : "both rule and layers", "one of them");
   const std::vector<std::string_view> actions(card.actions.begin(), card.actions.end());
   std::vector<std::string_view> features;
-  for (const card_feature& feature : card.features) features.emplace_back(feature.name);
+  for (const feature& each : card.features) features.emplace_back(each.name);
   if (const std::string bad = bad_name("feature", features); !bad.empty()) return refused(bad, "different names");
   if (const std::string bad = bad_name("action", actions); !bad.empty()) return refused(bad, "different names");
+  if (depth == 0 && !card.activation.empty())
+    return refused("the activation " + in_quotes(card.activation), "none, because there are no layers");
   if (depth == 0) return {};
 
   if (depth == 1 || depth > policy_card::max_layers)
@@ -387,8 +383,8 @@ class card_tensors {
 template <class Features, class Actions>
 [[nodiscard]] error check_known(const policy_card& card, const Features& known, const Actions& actions,
                                 std::string_view source = "policy card") {
-  const auto words = [](const auto& feature) {
-    return in_quotes(feature.name) + (feature.unit.empty() ? "" : " in " + in_quotes(feature.unit));
+  const auto words = [](const auto& each) {
+    return in_quotes(each.name) + (each.unit.empty() ? "" : " in " + in_quotes(each.unit));
   };
   const auto compare = [&](std::string_view what, const auto& found, const auto& expected, auto&& text) {
     auto f = std::begin(found);

@@ -14,14 +14,15 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "../core/result.hpp"
+#include "errno_text.hpp"
 #include "json_reader.hpp"
 #include "tensor.hpp"
+#include "utf8.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -42,7 +43,8 @@ struct safetensors_limits {
 /// only spaces after it; keys given twice; other members of a tensor than dtype, shape and data_offsets; numbers that
 /// are not integers of 0 to 2^53; sizes that overflow or disagree; gaps, overlaps and bytes that belong to no tensor;
 /// metadata that is not text. So is what the format allows but rubato has no use for: types other than F32, F64, I64
-/// and U64, control characters in names, and whatever exceeds the limits. Values are not looked at: NaN passes.
+/// and U64, names that are not plain (see is_plain), and whatever exceeds the limits. Values are not looked at: NaN
+/// passes.
 ///
 /// Errors  corrupt, or io if the file cannot be read; the message gives source, byte or tensor, found and expected.
 /// Cost    one copy of the data; its address is a multiple of 16. Not copyable; views stay valid when moved.
@@ -73,7 +75,7 @@ class safetensors {
   [[nodiscard]] static result<safetensors> load(const std::string& path, safetensors_limits limits = {}) {
     const input file{path};
     struct stat about {};
-    if (file.descriptor < 0 || ::fstat(file.descriptor, &about) != 0) return unreadable(path, reason_of(errno));
+    if (file.descriptor < 0 || ::fstat(file.descriptor, &about) != 0) return unreadable(path, errno_text(errno));
     if (!S_ISREG(about.st_mode))
       return unreadable(path, std::string{"found a "} + (S_ISDIR(about.st_mode) ? "directory" : "device or pipe") +
                                   ", expected a regular file");
@@ -114,7 +116,7 @@ class safetensors {
       while (!target.empty()) {
         const auto count = ::read(descriptor, target.data(), target.size());
         if (count < 0 && errno == EINTR) continue;
-        if (count < 0) return unreadable(path, reason_of(errno));
+        if (count < 0) return unreadable(path, errno_text(errno));
         if (count == 0) return unreadable(path, "it became shorter while it was read");
         target = target.subspan(static_cast<std::size_t>(count));
       }
@@ -136,7 +138,6 @@ class safetensors {
   [[nodiscard]] static error unreadable(const std::string& path, const std::string& why) {
     return {errc::io, "cannot read " + path + ": " + why};
   }
-  [[nodiscard]] static std::string reason_of(int code) { return std::generic_category().message(code); }
   [[nodiscard]] error corrupt(const std::string& what) const { return {errc::corrupt, source_ + ": " + what}; }
 
   // `next(at, target)` fills target with the bytes from `at` on; it is called in order and without gaps.
@@ -190,7 +191,7 @@ class safetensors {
       if (key.size() > max_name)
         json.refuse("a name of " + std::to_string(key.size()) + " bytes", "at most " + std::to_string(max_name));
       else if (!is_plain(key))
-        json.refuse("a control character in the name", "none");
+        json.refuse("a control or hidden character in the name", "none");
       else if (key == "__metadata__")
         read_metadata(json);
       else if (entries.size() == max_tensors)
@@ -205,7 +206,7 @@ class safetensors {
     json.object([&](std::string_view key) {
       if (key.size() > max_name || !is_plain(key))
         json.refuse("the key " + in_quotes(key),
-                    "at most " + std::to_string(max_name) + " bytes, no control characters");
+                    "at most " + std::to_string(max_name) + " bytes, no control or hidden characters");
       metadata_entry pair{.key = std::string{key}, .value = {}};
       if (json.string(pair.value)) metadata_.push_back(std::move(pair));
     });

@@ -16,10 +16,10 @@
 #include "../core/result.hpp"
 #include "atomic_file.hpp"
 #include "byte_sink.hpp"
-#include "json_reader.hpp"
 #include "json_writer.hpp"
 #include "safetensors.hpp"
 #include "tensor.hpp"
+#include "utf8.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -35,11 +35,11 @@ namespace rubato::inline RUBATO_ABI {
 ///
 /// Values are not copied: they must stay where they are until they have been written.
 /// Errors  invalid_option before a byte is written: a name or key that is repeated, too long or not plain UTF-8, values
-///         that do not fill the shape, a rank or header beyond the reader's limits. save() also io, and leaves the old
-///         file.
+///         that do not fill the shape, a rank, header or sum of data beyond the reader's limits (safetensors_limits).
+///         save() also io, and leaves the old file.
 /// Cost    the header is made in memory; data goes to the sink in one call per tensor. Not thread-safe.
 /// Tests   tests/io/safetensors_test.cpp: SameBytesAsPython, RoundTrip, SameContentSameBytes, RefusesToWrite,
-///         SavesOrLeavesTheOldFile, SwapsBigEndianValues
+///         RefusesMoreThanIsRead, SavesOrLeavesTheOldFile, SwapsBigEndianValues
 class safetensors_writer {
  public:
   /// Adds a text; texts are written in the order they were added. Values may be any UTF-8.
@@ -127,6 +127,7 @@ class safetensors_writer {
     }
     if (error e = check_names(std::move(keys), "metadata "); e.code != errc::ok) return e;
     if (error e = check_names(std::move(names), "tensor "); e.code != errc::ok) return e;
+    std::uint64_t left = safetensors_limits{}.data;
     for (const entry* e : sorted) {
       const auto& [name, type, shape, bytes] = e->what;
       if (shape.size() > safetensors::max_rank)
@@ -138,6 +139,10 @@ class safetensors_writer {
       if (const auto size = bytes_of(type, shape); !size || *size != bytes.size())
         return refused(std::to_string(e->what.size()) + " values of tensor " + in_quotes(name),
                        "as many as fill its shape " + to_text(shape));
+      if (bytes.size() > left)
+        return refused("tensor " + in_quotes(name) + " of " + std::to_string(bytes.size()) + " bytes",
+                       "at most " + std::to_string(left) + " more bytes of data");
+      left -= bytes.size();
     }
     return {};
   }
@@ -148,7 +153,8 @@ class safetensors_writer {
       return refused(what + in_quotes(*twice) + " twice", "each name once");
     for (const std::string_view name : names)
       if (name.size() > safetensors::max_name || !is_plain(name))
-        return refused(what + in_quotes(name), "a name of at most 256 bytes of UTF-8 without control characters");
+        return refused(what + in_quotes(name),
+                       "a name of at most 256 bytes of UTF-8 without control or hidden characters");
     return {};
   }
 

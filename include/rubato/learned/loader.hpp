@@ -3,15 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -22,6 +19,8 @@
 #include "../io/policy_card.hpp"
 #include "../io/safetensors.hpp"
 #include "../io/safetensors_writer.hpp"
+#include "../io/utf8.hpp"
+#include "../nn/activation_text.hpp"
 #include "../nn/dynamic_mlp.hpp"
 #include "../sync/any_policy.hpp"
 #include "q_policy.hpp"
@@ -30,28 +29,13 @@ namespace rubato::inline RUBATO_ABI {
 
 namespace detail {
 
-/// The activation that text_of() gives this text; nothing if there is none.
-[[nodiscard]] inline std::optional<nn::activation> activation_named(std::string_view text) {
-  using nn::activation_kind;
-  for (const auto kind : {activation_kind::identity, activation_kind::relu, activation_kind::tanh})
-    if (nn::name(kind) == text) return nn::activation{.kind = kind};
-  constexpr std::string_view leaky = "leaky_relu(";
-  if (!text.starts_with(leaky) || !text.ends_with(')')) return std::nullopt;
-  text.remove_prefix(leaky.size());
-  text.remove_suffix(1);
-  nn::activation f{.kind = activation_kind::leaky_relu};
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), f.slope);
-  if (read.ec != std::errc{} || read.ptr != text.data() + text.size() || nn::problem(f) != nullptr) return std::nullopt;
-  return f;
-}
-
 inline std::string layer_tensor(std::size_t layer, std::string_view part) {
   return std::string{"policy/layer"}.append(std::to_string(layer)).append("/").append(part);
 }
 
 /// A network of a file whose card has been read, and so checked against the tensors.
 [[nodiscard]] inline result<nn::dynamic_mlp> read_network(const policy_card& card, const safetensors& file) {
-  const auto f = activation_named(card.activation);
+  const auto f = nn::activation_named(card.activation);
   if (!f)
     return error{errc::wrong_kind, file.source() + ": policy card: found activation " + in_quotes(card.activation) +
                                        ", expected identity, relu, tanh or leaky_relu(SLOPE)"};
@@ -118,7 +102,7 @@ template <StateEncoder Encoder>
 ///         for options. Nothing is loaded then.
 /// Cost    reads the file whole. Allocates.
 /// Tests   tests/learned/loader_test.cpp: RoundTripIsBitExact, TransposesWeights, RestoresTheNormaliser,
-///         ReadsWhatPythonWrote, SaysWhatDisagrees, RefusesNaN, RefusesAMissingFile, ActivationsAsText
+///         ReadsWhatPythonWrote, SaysWhatDisagrees, RefusesNaN, RefusesAMissingFile, SavesWhatItLoaded
 template <StateEncoder Encoder = rlp_state>
 [[nodiscard]] result<q_policy<Encoder, nn::dynamic_mlp>> load_q_policy(const std::string& path,
                                                                        const q_policy_options& options = {}) {
@@ -167,14 +151,13 @@ template <StateEncoder Encoder, class Network>
                  std::to_string(RUBATO_VERSION_PATCH);
   about.kind = std::string{Encoder::kind};
   about.rule.clear();
-  about.features.clear();
-  for (const feature& each : policy.encoder().features()) about.features.push_back({each.name, each.unit});
+  about.features = policy.encoder().features();
   about.actions.assign(group_action_names.begin(), group_action_names.end());
   about.decision_period = "push";
   about.layers.assign(1, static_cast<std::uint32_t>(policy.network().inputs()));
   for (const nn::layer_shape& layer : policy.network().layers())
     about.layers.push_back(static_cast<std::uint32_t>(layer.outputs));
-  about.activation = detail::text_of(policy.network().options().hidden);
+  about.activation = nn::to_text(policy.network().options().hidden);
   return about;
 }
 

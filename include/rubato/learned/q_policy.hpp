@@ -18,7 +18,7 @@
 #include "../encode/action_set.hpp"
 #include "../encode/encoder.hpp"
 #include "../encode/normaliser.hpp"
-#include "../nn/activation.hpp"
+#include "../nn/activation_text.hpp"
 #include "../nn/concepts.hpp"
 #include "../sync/concepts.hpp"
 
@@ -26,8 +26,8 @@ namespace rubato::inline RUBATO_ABI {
 
 struct q_policy_options {
   /// How long somebody may wait, in steps of the worker that is furthest behind, or of the median worker if those are
-  /// longer; at the first push after that everybody starts. Infinite, as in the paper: what policies learn is to keep few
-  /// running. In production 20 is a start.
+  /// longer; at the first push after that everybody starts. Infinite, as in the paper: what policies learn is to keep
+  /// few running. In production 20 is a start.
   double max_idle = (std::numeric_limits<double>::infinity)();
 };
 
@@ -42,13 +42,6 @@ namespace detail {
 [[nodiscard]] inline std::string text_of(double number) {
   std::array<char, 32> digits;
   return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr};
-}
-
-/// What the hidden layers end with, as cards have it: "leaky_relu(0.01)", "tanh".
-[[nodiscard]] inline std::string text_of(const nn::activation& f) {
-  std::string text{nn::name(f.kind)};
-  if (f.kind != nn::activation_kind::leaky_relu) return text;
-  return text.append("(").append(text_of(f.slope)).append(")");
 }
 
 }  // namespace detail
@@ -162,8 +155,8 @@ class q_policy {
     if constexpr (requires { network_.layers(); network_.options(); }) {
       json.append(R"(,"layers":[)").append(std::to_string(Encoder::dim));
       for (const auto& layer : network_.layers()) json.append(",").append(std::to_string(layer.outputs));
-      json.append(R"(],"activation":")").append(detail::text_of(network_.options().hidden));
-      json.append(R"(","output":")").append(detail::text_of(network_.options().output)).append(R"(")");
+      json.append(R"(],"activation":")").append(nn::to_text(network_.options().hidden));
+      json.append(R"(","output":")").append(nn::to_text(network_.options().output)).append(R"(")");
     }
     if constexpr (requires { network_.parameters(); })
       json.append(R"(,"weights":")").append(fingerprint_of(network_.parameters())).append(R"(")");

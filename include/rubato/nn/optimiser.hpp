@@ -48,8 +48,8 @@ inline void saved_learning_rate(archive& bytes, double& rate) {
 
 }  // namespace detail
 
-/// What is wrong with the options of an optimiser over T, or nullptr: what is near 1 must not be 1 as a T, nor an epsilon
-/// near 0 be 0.
+/// What is wrong with the options of an optimiser over T, or nullptr: what is near 1 must not be 1 as a T, nor an
+/// epsilon near 0 be 0.
 template <std::floating_point T = float>
 [[nodiscard]] constexpr const char* problem(const sgd_options& options) noexcept {
   if (!detail::is_learning_rate(options.learning_rate)) return "learning_rate: expected a number >= 0";

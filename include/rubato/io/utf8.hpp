@@ -1,0 +1,89 @@
+#ifndef RUBATO_IO_UTF8_HPP
+#define RUBATO_IO_UTF8_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "../config.hpp"
+
+namespace rubato::inline RUBATO_ABI {
+
+/// Length of the UTF-8 character at the front of `text` (RFC 3629, section 4); 0 if there is none.
+/// Tests   tests/io/utf8_test.cpp: Lengths
+[[nodiscard]] constexpr std::size_t utf8_length(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t i) -> unsigned {
+    return i < text.size() ? static_cast<std::uint8_t>(text[i]) : 0U;
+  };
+  const auto within = [&](std::size_t i, unsigned low, unsigned high) { return byte(i) >= low && byte(i) <= high; };
+  const auto follows = [&](std::size_t i) { return within(i, 0x80, 0xBF); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return text.empty() ? 0 : 1;
+  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
+  const bool second = within(1,
+                             first == 0xE0   ? 0xA0
+                             : first == 0xF0 ? 0x90
+                                             : 0x80,  // no overlong forms,
+                             first == 0xED   ? 0x9F
+                             : first == 0xF4 ? 0x8F
+                                             : 0xBF);  // no surrogates, at most U+10FFFF
+  if (first >= 0xE0 && first <= 0xEF) return second && follows(2) ? 3 : 0;
+  if (first >= 0xF0 && first <= 0xF4) return second && follows(2) && follows(3) ? 4 : 0;
+  return 0;
+}
+
+/// Like utf8_length, but 0 for what is no letter to a reader: control characters (C0, DEL and C1), line and paragraph
+/// separators, and characters that are invisible or change the direction of writing.
+/// Tests   tests/io/utf8_test.cpp: PlainCharacters
+[[nodiscard]] constexpr std::size_t plain_length(std::string_view text) noexcept {
+  const std::size_t length = utf8_length(text);
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<std::uint8_t>(text[i])); };
+  const auto rest = [&](std::size_t i) { return byte(i) & 0x3FU; };
+  if (length == 1) return byte(0) < 0x20 || byte(0) == 0x7F ? 0 : 1;
+  if (length == 2) {
+    const std::uint32_t code = (byte(0) & 0x1FU) << 6 | rest(1);
+    return code < 0xA0 || code == 0xAD || code == 0x61C ? 0 : 2;  // C1, soft hyphen, Arabic letter mark
+  }
+  if (length == 3) {
+    const std::uint32_t code = (byte(0) & 0x0FU) << 12 | rest(1) << 6 | rest(2);
+    const bool hidden = (code >= 0x200B && code <= 0x200F) ||  // of no width; marks of direction
+                        (code >= 0x2028 && code <= 0x202E) ||  // separators, embeddings, overrides
+                        (code >= 0x2060 && code <= 0x206F) ||  // invisible operators, isolates
+                        code == 0x180E || code == 0xFEFF;      // vowel separator, byte order mark
+    return hidden ? 0 : 3;
+  }
+  if (length == 4 && byte(0) == 0xF3 && byte(1) == 0xA0 && (byte(2) & 0xFEU) == 0x80) return 0;  // tags, U+E0000 on
+  return length;
+}
+
+/// Whether `text` is UTF-8 throughout, of plain characters only: fit for names, and for terminals.
+[[nodiscard]] constexpr bool is_plain(std::string_view text) noexcept {
+  while (const std::size_t length = plain_length(text)) text.remove_prefix(length);
+  return text.empty();
+}
+
+/// `text` in double quotes, for messages: at most 64 bytes of it, and what is not plain as \xNN.
+/// Tests   tests/io/utf8_test.cpp: QuotesEscapeAndShorten
+[[nodiscard]] inline std::string in_quotes(std::string_view text) {
+  constexpr std::string_view hex = "0123456789abcdef";
+  constexpr std::size_t most = 64;
+  std::string out = "\"";
+  std::size_t i = 0;
+  while (i < text.size()) {
+    const std::size_t length = plain_length(text.substr(i));
+    if (i + length > most || i == most) break;
+    const auto byte = static_cast<std::uint8_t>(text[i]);
+    if (length == 0) {
+      out += {'\\', 'x', hex[byte / 16U], hex[byte % 16U]};
+    } else {
+      out += text.substr(i, length);
+    }
+    i += length == 0 ? 1 : length;
+  }
+  return out + (i < text.size() ? "...\"" : "\"");
+}
+
+}  // namespace rubato::inline RUBATO_ABI
+
+#endif

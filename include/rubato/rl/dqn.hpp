@@ -25,6 +25,7 @@
 #include "n_step.hpp"
 #include "prioritised_replay.hpp"
 #include "replay.hpp"
+#include "setting.hpp"
 
 namespace rubato::inline RUBATO_ABI::rl {
 

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace rubato::rl {
 namespace {
@@ -34,7 +37,9 @@ TEST(DqnOptions, PaperIsThePaper) {
   EXPECT_EQ(o.learning_rate, 0.01);
   EXPECT_EQ(o.optimiser, optimiser_kind::sgd);
   EXPECT_EQ(o.loss, td_loss::squared);
+  EXPECT_EQ(o.sample, sampling::distinct);
   EXPECT_EQ(o.target, td_target::online_max);
+  EXPECT_FALSE(o.masks_targets);
   EXPECT_TRUE(o.acts_with_target);
   EXPECT_TRUE(o.updates_at_reset);
   EXPECT_FALSE(o.mean_loss);
@@ -91,6 +96,36 @@ TEST(DqnOptions, ConfigurationNamesAll) {
   EXPECT_EQ(names.size(), 31u);
   EXPECT_EQ(configuration(dqn_options::paper())[4], "gamma=0.8");
   EXPECT_NE(configuration(dqn_options::paper()), configuration(dqn_options::robust()));
+}
+
+TEST(DqnOptions, EnumeratorsHaveNames) {
+  EXPECT_EQ(name(td_target::online_max), "online_max");
+  EXPECT_EQ(name(td_target::target_max), "target_max");
+  EXPECT_EQ(name(td_target::double_q), "double_q");
+  EXPECT_EQ(name(discounting::per_step), "per_step");
+  EXPECT_EQ(name(discounting::by_elapsed), "by_elapsed");
+  EXPECT_EQ(name(sampling::uniform), "uniform");
+  EXPECT_EQ(name(sampling::distinct), "distinct");
+  EXPECT_EQ(name(sampling::prioritised), "prioritised");
+  EXPECT_EQ(name(td_loss::squared), "squared");
+  EXPECT_EQ(name(td_loss::huber), "huber");
+  EXPECT_EQ(name(optimiser_kind::sgd), "sgd");
+  EXPECT_EQ(name(optimiser_kind::adam), "adam");
+  EXPECT_EQ(name(static_cast<td_target>(3)), "invalid");
+}
+
+// What people read when a checkpoint is refused.
+TEST(DqnOptions, SettingsAreReadable) {
+  const std::vector<std::string> lines = configuration(dqn_options::paper());
+  const auto has = [&](const std::string& line) { return std::ranges::find(lines, line) != lines.end(); };
+  EXPECT_TRUE(has("target=online_max"));
+  EXPECT_TRUE(has("discount=per_step"));
+  EXPECT_TRUE(has("sample=distinct"));
+  EXPECT_TRUE(has("loss=squared"));
+  EXPECT_TRUE(has("optimiser=sgd"));
+  EXPECT_TRUE(has("gamma=0.8"));
+  EXPECT_TRUE(has("masks_targets=0"));
+  EXPECT_TRUE(has("undecided_action=0"));
 }
 
 }  // namespace

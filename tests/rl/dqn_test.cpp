@@ -51,23 +51,96 @@ struct row {
   }
 };
 
-// Twice (s = 2, a = 0, r = -1, s' = 1): y = 2, target -1 + 0.8 max(1, -0.5) = -0.2, each row's slope 2 * 2.2, the sum's
-// 8.8: the weight moves by 0.01 * 8.8 * 2, the bias by 0.01 * 8.8.
+// (s = 2, a = 0, r = -1, s' = 1):  y = 2,    target -1 + 0.8 max(1, -0.5) = -0.2,  slope 2 * 2.2 = 4.4
+// (s = 1, a = 1, r = -2, s' = -1): y = -0.5, target -2 + 0.8 max(-1, 1.5) = -0.8,  slope 2 * 0.3 = 0.6
+// The sum's gradient is (4.4 * 2, 0.6 * 1) by the weights and (4.4, 0.6) by the biases, of which 0.01. Both rows are in
+// every batch; drawn with replacement, one of them would be missing half of the time.
 TEST(Dqn, PaperUpdateByHand) {
-  auto agent = *dqn<>::make(two_lines(), small(dqn_options::paper(), 2));
-  const row step{{2}, {1}, 0, -1, 7};  // elapsed time does not matter
-  agent.record(step);
-  agent.record(step);
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    auto agent = *dqn<>::make(two_lines(), small(dqn_options::paper(), 2));
+    agent.record(row{{2}, {1}, 0, -1, 7});  // elapsed time does not matter
+    agent.record(row{{1}, {-1}, 1, -2});
+    random_sequence random{seed};
+    const update_stats stats = agent.update(random);
+    EXPECT_TRUE(stats.learned);
+    EXPECT_NEAR(stats.loss, 2.2 * 2.2 + 0.3 * 0.3, 1e-5);
+    EXPECT_NEAR(stats.gradient_norm, std::sqrt(8.8 * 8.8 + 4.4 * 4.4 + 2 * 0.6 * 0.6), 1e-4);
+    EXPECT_NEAR(agent.online().parameters()[0], 1 - 0.088, 1e-6);
+    EXPECT_NEAR(agent.online().parameters()[1], -1 - 0.006, 1e-6);
+    EXPECT_NEAR(agent.online().parameters()[2], -0.044, 1e-6);
+    EXPECT_NEAR(agent.online().parameters()[3], 0.5 - 0.006, 1e-6);
+    EXPECT_EQ(parameters(agent.target()), parameters(two_lines())) << "copied in the fifth iteration";
+  }
+}
+
+// Of two rows with errors of -3 and 1 and weights 1 each, the first update makes priorities of 3 and 1. So the second
+// draws the first row from [0, 2), and from [2, 4) either. Where it has both, the first has weight (2 * 3/4)^-1 over
+// (2 * 1/4)^-1 = 1/3: slopes 1/2 * 1/3 * 2 * 3 = 1 and 1/2 * 2 * -1 = -1.
+TEST(Dqn, PrioritisedUpdateByHand) {
+  dqn_options options = small(dqn_options::paper(), 2);
+  options.sample = sampling::prioritised;
+  options.priority = {.alpha = 1, .beta = 1, .final_beta = 1, .beta_updates = 1, .smallest = 1e-9};
+  options.mean_loss = true;
+  int both = 0;
+  constexpr int seeds = 40;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    auto agent = *dqn<>::make(two_lines(), options);
+    agent.record(row{{2}, {1}, 0, -1, 1, true});
+    agent.record(row{{1}, {1}, 1, 0.5F, 1, true});
+    random_sequence random{seed};
+    EXPECT_NEAR(agent.update(random).loss, (9 + 1) / 2.0, 1e-5);
+    agent.adopt(two_lines());
+    const update_stats stats = agent.update(random);
+    if (stats.loss > 5) {  // the first row twice: equal weights
+      EXPECT_NEAR(stats.loss, 9, 1e-5);
+      EXPECT_NEAR(agent.online().parameters()[0], 1 - 0.01 * 6 * 2, 1e-6);
+      continue;
+    }
+    ++both;
+    EXPECT_NEAR(stats.loss, (9 / 3.0 + 1) / 2, 1e-5);
+    EXPECT_NEAR(stats.gradient_norm, std::sqrt(7.0), 1e-5);
+    EXPECT_NEAR(agent.online().parameters()[0], 1 - 0.02, 1e-6);
+    EXPECT_NEAR(agent.online().parameters()[1], -1 + 0.01, 1e-6);
+    EXPECT_NEAR(agent.online().parameters()[2], -0.01, 1e-6);
+    EXPECT_NEAR(agent.online().parameters()[3], 0.5 + 0.01, 1e-6);
+  }
+  EXPECT_NEAR(both, seeds / 2, 10);
+}
+
+// The first row of PaperUpdateByHand, learned in every third iteration; the target network counts them all.
+TEST(Dqn, UpdateEveryByHand) {
+  dqn_options options = small(dqn_options::paper(), 1);
+  options.update_every = 3;
+  options.target_period = 4;
+  auto agent = *dqn<>::make(two_lines(), options);
+  agent.record(row{{2}, {1}, 0, -1});
   random_sequence random{1};
-  const update_stats stats = agent.update(random);
-  EXPECT_TRUE(stats.learned);
-  EXPECT_NEAR(stats.loss, 2 * 2.2 * 2.2, 1e-5);
-  EXPECT_NEAR(stats.gradient_norm, 8.8 * std::sqrt(5.0), 1e-4);
-  EXPECT_NEAR(agent.online().parameters()[0], 1 - 0.176, 1e-6);
-  EXPECT_EQ(agent.online().parameters()[1], -1);
-  EXPECT_NEAR(agent.online().parameters()[2], -0.088, 1e-6);
-  EXPECT_EQ(agent.online().parameters()[3], 0.5F);
-  EXPECT_EQ(parameters(agent.target()), parameters(two_lines())) << "copied in the fifth iteration";
+  for (int i = 1; i <= 2; ++i) EXPECT_FALSE(agent.update(random).learned);
+  EXPECT_EQ(parameters(agent.online()), parameters(two_lines()));
+  EXPECT_TRUE(agent.update(random).learned);
+  EXPECT_NEAR(agent.online().parameters()[0], 1 - 0.088, 1e-6);
+  EXPECT_NEAR(agent.online().parameters()[2], -0.044, 1e-6);
+  EXPECT_EQ(parameters(agent.target()), parameters(two_lines()));
+  EXPECT_FALSE(agent.update(random).learned);
+  EXPECT_EQ(parameters(agent.target()), parameters(agent.online()));
+  EXPECT_FALSE(agent.update(random).learned);
+  EXPECT_TRUE(agent.update(random).learned);
+  EXPECT_EQ(agent.counters().iterations, 6u);
+  EXPECT_EQ(agent.counters().updates, 2u);
+}
+
+// V(s) = s, A_0(s) = s, A_1(s) = 0: Q_0(s) = 1.5 s, Q_1(s) = 0.5 s. At s = 2, y = 3, target -1 + 0.8 * 1.5 = 0.2, slope
+// 5.6, which is V's; A_0 has half of it, and A_1 minus that.
+TEST(Dqn, DuelingUpdateByHand) {
+  dqn_options options = small(dqn_options::paper(), 1);
+  options.dueling = true;
+  auto agent = *dqn<>::make(linear(1, 3, {1, 1, 0, 0, 0, 0}), options);
+  agent.record(row{{2}, {1}, 0, -1});
+  random_sequence random{1};
+  EXPECT_NEAR(agent.update(random).loss, 2.8 * 2.8, 1e-5);
+  const std::array<double, 6> expected{1 - 0.112, 1 - 0.056, 0.056, -0.056, -0.028, 0.028};
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(agent.online().parameters()[i], expected.at(i), 1e-6) << i;
 }
 
 // gamma 0.5 over 2 time units: target -1 + 0.25 * 1 = -0.75, error 2.75, beyond Huber's delta: slope 1, loss 2.25.

@@ -28,7 +28,7 @@ namespace rubato::inline RUBATO_ABI::rl {
 namespace detail {
 
 inline constexpr std::string_view checkpoint_kind = "rubato.training";
-inline constexpr std::uint32_t checkpoint_version = 1;
+inline constexpr std::uint32_t checkpoint_version = 2;
 
 /// Writes what `state(archive&)` saves under this configuration, whole or not at all.
 template <class State>

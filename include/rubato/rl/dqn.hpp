@@ -25,6 +25,7 @@
 #include "n_step.hpp"
 #include "prioritised_replay.hpp"
 #include "replay.hpp"
+#include "setting.hpp"
 
 namespace rubato::inline RUBATO_ABI::rl {
 
@@ -65,11 +66,11 @@ struct dqn_counters {
 /// Cost    act(): one evaluation. update(): up to three batches forward and one back. Replay, networks and workspace
 ///         are allocated at construction; act(), greedy(), record() and update() allocate nothing.
 /// Thread  not thread-safe; greedy() is, among const calls.
-/// Tests   tests/rl/dqn_test.cpp: PaperUpdateByHand, RobustUpdateByHand, TargetKinds, PaperActsWithTheTargetNetwork,
-///         TargetIsCopiedEveryFifthIteration, NothingIsLearnedBeforeTheReplayHasABatch, NonFiniteTransitionsAreCounted,
-///         NonFiniteGradientsAreCounted, EpsilonIsTheShareOfRandomActions, IllegalActionsAreNeverTaken,
-///         UndecidedActionIsTakenWhereNoValueIsANumber, StateRoundTrip, StaticNetworksWork, BadOptionsAreRefused;
-///         tests/rl/no_allocation_test.cpp
+/// Tests   tests/rl/dqn_test.cpp: PaperUpdateByHand, PrioritisedUpdateByHand, UpdateEveryByHand, DuelingUpdateByHand,
+///         RobustUpdateByHand, TargetKinds, PaperActsWithTheTargetNetwork, TargetIsCopiedEveryFifthIteration,
+///         NothingIsLearnedBeforeTheReplayHasABatch, NonFiniteTransitionsAreCounted, NonFiniteGradientsAreCounted,
+///         EpsilonIsTheShareOfRandomActions, IllegalActionsAreNeverTaken, StateRoundTrip, StaticNetworksWork,
+///         UndecidedActionIsTakenWhereNoValueIsANumber, BadOptionsAreRefused; tests/rl/no_allocation_test.cpp
 /// Source  Mnih et al., "Human-level control through deep reinforcement learning", Nature 2015; van Hasselt et al.,
 ///         "Deep Reinforcement Learning with Double Q-learning", AAAI 2016; Hessel et al., "Rainbow", AAAI 2018
 template <nn::TrainableNetwork Network = nn::dynamic_mlp>

@@ -2,9 +2,7 @@
 #define RUBATO_RL_DQN_OPTIONS_HPP
 
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,6 +11,7 @@
 
 #include "environment.hpp"
 #include "prioritised_replay.hpp"
+#include "setting.hpp"
 
 namespace rubato::inline RUBATO_ABI::rl {
 
@@ -31,6 +30,35 @@ enum class discounting : std::uint8_t {
 enum class sampling : std::uint8_t { uniform, distinct, prioritised };
 enum class td_loss : std::uint8_t { squared, huber };
 enum class optimiser_kind : std::uint8_t { sgd, adam };
+
+namespace detail {
+
+template <std::size_t Count, class Enum>
+[[nodiscard]] constexpr std::string_view name_among(const std::array<std::string_view, Count>& names,
+                                                    Enum value) noexcept {
+  const auto index = static_cast<std::size_t>(value);
+  return index < Count ? names[index] : "invalid";
+}
+
+}  // namespace detail
+
+/// The enumerator as a word, such as "double_q".
+/// Tests   tests/rl/dqn_options_test.cpp: EnumeratorsHaveNames
+[[nodiscard]] constexpr std::string_view name(td_target value) noexcept {
+  return detail::name_among(std::array<std::string_view, 3>{"online_max", "target_max", "double_q"}, value);
+}
+[[nodiscard]] constexpr std::string_view name(discounting value) noexcept {
+  return detail::name_among(std::array<std::string_view, 2>{"per_step", "by_elapsed"}, value);
+}
+[[nodiscard]] constexpr std::string_view name(sampling value) noexcept {
+  return detail::name_among(std::array<std::string_view, 3>{"uniform", "distinct", "prioritised"}, value);
+}
+[[nodiscard]] constexpr std::string_view name(td_loss value) noexcept {
+  return detail::name_among(std::array<std::string_view, 2>{"squared", "huber"}, value);
+}
+[[nodiscard]] constexpr std::string_view name(optimiser_kind value) noexcept {
+  return detail::name_among(std::array<std::string_view, 2>{"sgd", "adam"}, value);
+}
 
 /// A probability that moves linearly from `first` to `last` within `steps` steps, and stays there.
 /// Tests   tests/rl/dqn_options_test.cpp: ScheduleByHand
@@ -79,10 +107,11 @@ struct dqn_options {
   std::uint32_t undecided_action = 0;  ///< greedy, where no value is a number: this one if legal, else the first legal
   bool dueling = false;  ///< the network has one output more than there are actions: V, A_0, A_1, ...
 
-  /// RLP's Algorithm 2 to the letter: replay of 50, batches of 32 different transitions, nothing learned before the
-  /// 32nd; both sides of the TD error from the online network, behaviour and result from the target network, which is
-  /// copied every 5 iterations; gamma 0.8 for each iteration, epsilon 0.1 throughout; plain SGD of 0.01 on the sum of
-  /// squared errors, unclipped; y = r at the end. An iteration is an observation, the first one of an episode included.
+  /// RLP's Algorithm 2, with what it leaves open decided: replay of 50, batches of 32 different transitions, nothing
+  /// learned before the 32nd; both sides of the TD error from the online network, behaviour and result from the target
+  /// network, which is copied every 5 iterations; gamma 0.8 for each iteration, epsilon 0.1 throughout; plain SGD of
+  /// 0.01 on the sum of squared errors, unclipped; y = r at the end. An iteration is an observation, the first and the
+  /// last of an episode included. No gradient flows through the target, although both sides use the same network.
   /// Source  Zhu et al., "Learning Efficient Parameter Server Synchronization Policies for Distributed SGD", ICLR 2020,
   ///         algorithm 2 and §4; what it leaves open: docs/rl.md
   [[nodiscard]] static dqn_options paper() {
@@ -136,30 +165,8 @@ struct dqn_options {
   return nullptr;
 }
 
-namespace detail {
-
-// "name=value", the number so that it reads back as the same.
-template <class T>
-requires std::is_arithmetic_v<T>
-[[nodiscard]] std::string setting(std::string_view name, T value) {
-  std::array<char, 40> text{};
-  std::to_chars_result end{};
-  if constexpr (std::same_as<T, bool>)
-    end = std::to_chars(text.data(), text.data() + text.size(), value ? 1 : 0);
-  else
-    end = std::to_chars(text.data(), text.data() + text.size(), value);
-  std::string line{name};
-  line += '=';
-  line.append(text.data(), end.ptr);
-  return line;
-}
-template <class T>
-requires std::is_enum_v<T>
-[[nodiscard]] std::string setting(std::string_view name, T value) { return setting(name, static_cast<int>(value)); }
-
-}  // namespace detail
-
-/// Every option as "name=value".
+/// Every option as "name=value", enumerators by their names.
+/// Tests   tests/rl/dqn_options_test.cpp: ConfigurationNamesAll, SettingsAreReadable
 [[nodiscard]] inline std::vector<std::string> configuration(const dqn_options& o) {
   using detail::setting;
   return {setting("target", o.target),

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "checkpoint.hpp"
-#include "dqn_options.hpp"
 #include "evaluation.hpp"
 #include "learner.hpp"
+#include "setting.hpp"
 
 namespace rubato::inline RUBATO_ABI::rl {
 

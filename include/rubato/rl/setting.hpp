@@ -1,0 +1,42 @@
+#ifndef RUBATO_RL_SETTING_HPP
+#define RUBATO_RL_SETTING_HPP
+
+#include <array>
+#include <charconv>
+#include <concepts>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "../config.hpp"
+
+namespace rubato::inline RUBATO_ABI::rl::detail {
+
+// One line of a configuration, "name=value": a number so that it reads back as the same, an enumerator by its name().
+// Tests   tests/rl/dqn_options_test.cpp: SettingsAreReadable
+template <class T>
+requires std::is_arithmetic_v<T>
+[[nodiscard]] std::string setting(std::string_view name, T value) {
+  std::array<char, 40> text{};
+  std::to_chars_result end{};
+  if constexpr (std::same_as<T, bool>)
+    end = std::to_chars(text.data(), text.data() + text.size(), value ? 1 : 0);
+  else
+    end = std::to_chars(text.data(), text.data() + text.size(), value);
+  std::string line{name};
+  line += '=';
+  line.append(text.data(), end.ptr);
+  return line;
+}
+template <class T>
+requires std::is_enum_v<T>
+[[nodiscard]] std::string setting(std::string_view what, T value) {
+  std::string line{what};
+  line += '=';
+  line += name(value);
+  return line;
+}
+
+}  // namespace rubato::inline RUBATO_ABI::rl::detail
+
+#endif

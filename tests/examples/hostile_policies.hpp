@@ -158,8 +158,8 @@ inline std::string rule_based(const std::string& kind, const std::string& rule, 
       {"metadata_is_an_object", container(R"({"__metadata__":{"rubato":{}}})"),
        "byte N, \"__metadata__\".\"rubato\": found an object, expected a string"},
       {"metadata_key_with_line_end", container(R"({"__metadata__":{"a\nb":""}})"),
-       "byte N, \"__metadata__\".\"a\\x0ab\": found the key \"a\\x0ab\", expected at most 256 bytes, no control "
-       "characters"},
+       "byte N, \"__metadata__\".\"a\\x0ab\": found the key \"a\\x0ab\", expected at most 256 bytes, no control or "
+       "hidden characters"},
       {"type_f16", one("[4]", "0", "8", "\"F16\""),
        "byte N, \"w\".\"dtype\": found the unsupported type \"F16\", expected F32, F64, I64 or U64"},
       {"type_unknown", one("[2]", "0", "8", "\"f32\""),

@@ -201,7 +201,7 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
            {"train --agent dqn-paper --scenario quick.json --out b --evaluation-episodes 3", "--evaluation-episodes: "},
            {"train --agent dqn --scenario quick.json --out b --expert-runs 0", "--expert-runs: found 0, expected at least 1"},
            {"train --agent dqn-paper --scenario quick.json --out b --expert-runs 0 --episodes 0", "--episodes 0: found"},
-           {"train --agent dqn --scenario quick.json --out b --licence 'a\nb'", "found a control character"},
+           {"train --agent dqn --scenario quick.json --out b --licence 'a\nb'", "found a control or hidden character"},
            {"scenarios nope", "found \"nope\""}}) {
     const outcome got = lab.run(arguments + " 2>&1 >/dev/null");
     EXPECT_EQ(got.status, 2) << arguments;

@@ -245,16 +245,16 @@ std::string beginnings(std::string_view text) {
 
 // Reads whatever stands there.
 nlohmann::json whole(json_reader& json, std::string_view& kinds) {
-  const char kind = kinds.empty() ? '0' : kinds.front();
+  const char opening = kinds.empty() ? '0' : kinds.front();
   kinds.remove_prefix(kinds.empty() ? 0 : 1);
   nlohmann::json read;
-  if (kind == '{') {
+  if (opening == '{') {
     read = nlohmann::json::object();
     json.object([&](std::string_view key) { read[std::string{key}] = whole(json, kinds); });
-  } else if (kind == '[') {
+  } else if (opening == '[') {
     read = nlohmann::json::array();
     json.array([&] { read.push_back(whole(json, kinds)); });
-  } else if (kind == '"') {
+  } else if (opening == '"') {
     std::string text;
     json.string(text);
     read = text;
@@ -295,10 +295,10 @@ nlohmann::json strictly(const std::string& text, std::string_view kinds) {
   std::vector<std::vector<std::string>> keys(1);
   bool twice = false;
   const auto watch = [&](int, nlohmann::json::parse_event_t event, nlohmann::json& value) {
-    using kind = nlohmann::json::parse_event_t;
-    if (event == kind::object_start) keys.emplace_back();
-    if (event == kind::object_end) keys.pop_back();
-    if (event != kind::key) return true;
+    using parsed = nlohmann::json::parse_event_t;
+    if (event == parsed::object_start) keys.emplace_back();
+    if (event == parsed::object_end) keys.pop_back();
+    if (event != parsed::key) return true;
     twice = twice || std::ranges::find(keys.back(), value.get<std::string>()) != keys.back().end();
     keys.back().push_back(value.get<std::string>());
     return true;

@@ -219,7 +219,7 @@ TEST(PolicyCard, RefusesWhatMakesNoSense) {
   EXPECT_EQ(refused([](auto& c) { c = rule_based(), c.activation = "tanh"; }),
             "policy card: found the activation \"tanh\", expected none, because there are no layers");
   EXPECT_EQ(refused([](auto& c) { c.licence = "MIT \xE2\x80\xAE"; }),
-            "policy card: byte 543, \"licence\": found a control or hidden character, expected none")
+            "policy card: byte 504, \"licence\": found a control or hidden character, expected none")
       << "what turns the rest of a line round";
   EXPECT_EQ(refused([](auto& c) { c.reward = "a\nb"; }),
             "policy card: byte 278, \"reward\": found a control or hidden character, expected none");

@@ -297,7 +297,7 @@ void expect_found(const std::string& path) {
   EXPECT_EQ(found->kind(), Encoder::kind);
   EXPECT_EQ(found->describe().json, (q_policy{network, {.max_idle = 7}, Encoder{}}.describe().json));
   EXPECT_TRUE(load_q_policy<Encoder>(path));
-  const auto refused = [](const auto& policy) { return !policy && policy.error().code == errc::wrong_kind ? 1 : 0; };
+  const auto refused = [](const auto& loaded) { return !loaded && loaded.error().code == errc::wrong_kind ? 1 : 0; };
   EXPECT_EQ(refused(load_q_policy<rlp_state>(path)) + refused(load_q_policy<rlp_normalised_state>(path)) +
                 refused(load_q_policy<cluster_state>(path)),
             2)

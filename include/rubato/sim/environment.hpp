@@ -89,8 +89,8 @@ struct environment_outcome {
 /// An episode is a run: with the actions of a q_policy it is simulate() with that policy, bit for bit, up to the
 /// gradients that are under way when the run ends (nobody is asked at the last push). An illegal action is replaced,
 /// see canonical(). The rewards, and the time before the first decision, add up to minus the time of the run; one that
-/// diverges, stalls or runs out of time counts as max_time, so the last reward is that of the whole rest, and such an end
-/// is one like any other. A run that ends before its first push still takes one step, whatever the action, which is
+/// diverges, stalls or runs out of time counts as max_time, so the last reward is that of the whole rest, and such an
+/// end is one like any other. A run that ends before its first push still takes one step, whatever the action, which is
 /// rewarded with all of its time. There is no guard, since there is nothing for it to do: run.guard is not used.
 ///
 /// Pre      problem(machines) and problem(run) are empty; `goal` outlives the environment; step() after reset(), and

@@ -70,12 +70,16 @@ void add_train_options(CLI::App& command, train_arguments& given) {
   for (const training_agent& each : training_agents())
     agents += "\n" + std::string{each.name} + ": " + std::string{each.meaning};
   command.add_option("--agent", given.agent, "How to learn:" + agents)->required();
-  command.add_option("--state", given.state, "What the policy sees: rlp, rlp_normalised or cluster; default: the agent's");
+  command.add_option("--state", given.state,
+                     "What the policy sees: rlp, rlp_normalised or cluster; default: the agent's");
   command.add_option("--episodes", given.episodes, "Runs to learn from by acting")
       ->check(whole(0, 1'000'000'000))
       ->capture_default_str();
-  command.add_option("--seed", given.seed, "Seed of everything")->check(whole(0, first_tuning_seed))->capture_default_str();
-  command.add_option("--expert-runs", given.expert_runs, "Runs of each expert to learn from first; default: the agent's")
+  command.add_option("--seed", given.seed, "Seed of everything")
+      ->check(whole(0, first_tuning_seed))
+      ->capture_default_str();
+  command.add_option("--expert-runs", given.expert_runs,
+                     "Runs of each expert to learn from first; default: the agent's")
       ->check(whole(0, 2'000));
   command.add_option("--initial", given.initial, "Policy file to begin with, in place of experts");
   command.add_option("--evaluate-every", given.evaluate_every,

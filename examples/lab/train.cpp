@@ -112,7 +112,8 @@ class session {
     scenario_task<Encoder> task{asked_.scenario, bench, start->scale(), time_unit_};
     rl::dqn_options learning = asked_.agent.learning;
     learning.time_unit = time_unit_;
-    learning.undecided_action = static_cast<std::uint32_t>(group_action::submitter);  // as the policy itself, see greedy()
+    // As the policy itself, see greedy().
+    learning.undecided_action = static_cast<std::uint32_t>(group_action::submitter);
     rl::trainer training{task, value_or_refuse(rl::dqn<>::make(start->network(), learning)),
                          rl::training_options{.seed = asked_.seed,
                                               .task = task_text(),
@@ -214,7 +215,8 @@ class session {
 
   [[nodiscard]] std::optional<policy> taught_by_experts() {
     const training_agent& agent = asked_.agent;
-    auto net = value_or_refuse(nn::dynamic_mlp::make({Encoder::dim, hidden_widths[0], hidden_widths[1], group_actions}));
+    auto net =
+        value_or_refuse(nn::dynamic_mlp::make({Encoder::dim, hidden_widths[0], hidden_widths[1], group_actions}));
     random_sequence draws = rl::sequence_for(asked_.seed, rl::purpose::weights);
     nn::initialise(net, {}, draws);
     normaliser<Encoder::dim> scale;
@@ -245,15 +247,16 @@ class session {
     const std::size_t parameters = net.parameters().size();
     const random_sequence order = rl::sequence_for(asked_.seed, rl::purpose::pretraining, 1);
     const double rate = agent.learning.learning_rate;
+    const auto stop = [this] { return how_.stop.load(); };
     const auto by = [&](auto optimiser) {
-      return value_or_refuse(rl::pretrain(net, optimiser, seen, agent.regression, order, [this] { return how_.stop.load(); }));
+      return value_or_refuse(rl::pretrain(net, optimiser, seen, agent.regression, order, stop));
     };
     const rl::pretrain_stats done = agent.adaptive_regression
                                         ? by(nn::adam{parameters, {.learning_rate = rate}})
                                         : by(nn::sgd{parameters, {.learning_rate = rate}});
     if (done.stopped) return false;
-    note("learned from experts: " + std::to_string(done.updates) +
-         " updates, " + std::to_string(done.rejected_updates) + " refused (not finite); mean squared error of the last pass " +
+    note("learned from experts: " + std::to_string(done.updates) + " updates, " +
+         std::to_string(done.rejected_updates) + " refused (not finite); mean squared error of the last pass " +
          std::to_string(done.last_error));
     return true;
   }

@@ -48,9 +48,11 @@ using support::user_error;
   if (given.evaluation_episodes && !evaluates)
     refuse("--evaluation-episodes: found it without evaluations, expected --evaluate-every above 0");
   if (asked.agent.expert_runs == 0 && asked.initial.empty()) {
-    if (asked.episodes == 0) refuse("--episodes 0: found neither experts nor --initial, expected something to learn from");
+    if (asked.episodes == 0)
+      refuse("--episodes 0: found neither experts nor --initial, expected something to learn from");
     if (asked.agent.experts_scale)
-      refuse("--expert-runs: found 0, expected at least 1: " + given.agent + " scales what it sees by their statistics");
+      refuse("--expert-runs: found 0, expected at least 1: " + given.agent +
+             " scales what it sees by their statistics");
   }
   return asked;
 }
@@ -118,8 +120,8 @@ int run_train(const train_arguments& given) {
     std::cout << "time of " << line.baseline << " / its time: " << line.ratio << "  [" << line.low << ", " << line.high
               << "]\n";
   const rl::dqn_counters& did = report.counters;
-  std::cout << report.episodes << " episodes, " << report.pushes << " pushes, " << did.updates << " updates; refused as not finite: "
-            << did.rejected_transitions << " transitions, " << did.rejected_updates << " updates\n"
+  std::cout << report.episodes << " episodes, " << report.pushes << " pushes, " << did.updates
+            << " updates; refused as not finite: " << did.rejected_transitions << " transitions, " << did.rejected_updates << " updates\n"
             << "written: " << given.out << "\nsee it:  rubato-lab inspect " << given.out
             << "\ntry it:  rubato-lab compare --scenario " << given.scenario;
   for (const std::string& each : given.settings) std::cout << " --set " << each;

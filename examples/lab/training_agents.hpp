@@ -25,7 +25,8 @@ struct training_agent {
   bool adaptive_regression;        ///< by Adam; else by plain SGD. With the learning rate of `learning`
 };
 
-/// All agents. A new one is an entry in training_agents.cpp.
+/// All agents. A new one is an entry in training_agents.cpp; a dueling network would have to be folded, too, before it
+/// is saved (rl/dueling.hpp), which no agent needs yet.
 [[nodiscard]] std::span<const training_agent> training_agents();
 
 /// Errors  user_error that names those that there are

@@ -319,8 +319,8 @@ TEST(PolicyCard, ValuesMustBeFinite) {
 TEST(PolicyCard, VariancesMustBePositive) {
   for (const auto& [bad, text] :
        {std::pair{0.0, "0"}, {-0.0, "-0"}, {-1e-9, "-1e-09"}, {std::nan(""), "nan"}, {HUGE_VAL, "inf"}})
-    EXPECT_EQ(refused([&](auto& f) { f.var[1] = bad; }), "file: tensor \"obs_norm/var\": found " + std::string{text} +
-                                                             " at 1, expected a finite variance above 0");
+    EXPECT_EQ(refused([variance = bad](auto& f) { f.var[1] = variance; }),
+              "file: tensor \"obs_norm/var\": found " + std::string{text} + " at 1, expected a finite variance above 0");
   EXPECT_EQ(refused([&](auto& f) { f.var[1] = std::numeric_limits<double>::denorm_min(); }), "accepted");
 }
 

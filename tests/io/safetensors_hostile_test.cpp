@@ -345,7 +345,8 @@ TEST(SafetensorsHostile, Mutations) {
   const std::vector<std::string> seeds{golden("types"), golden("policy"), golden("none"), golden("half"), with("[2]")};
   rubato::random_sequence random{11};
   std::uint32_t accepted = 0, cards = 0;
-  for (std::uint32_t i = 0; i < rubato::test::scaled(20'000); ++i) {
+  const std::uint32_t tried = rubato::test::scaled(20'000);
+  for (std::uint32_t i = 0; i < tried; ++i) {
     std::string bytes = seeds[random.below(seeds.size())];
     const std::size_t data =
         bytes.size() - 8 - static_cast<std::uint8_t>(bytes[0]) - 256U * static_cast<std::uint8_t>(bytes[1]);
@@ -372,8 +373,8 @@ TEST(SafetensorsHostile, Mutations) {
       ASSERT_TRUE(same->type == t.type && same->shape == t.shape && std::ranges::equal(same->bytes, t.bytes));
     }
   }
-  EXPECT_GT(accepted, 200U) << "or else it only tests the first checks";
-  EXPECT_GT(cards, 20U);
+  EXPECT_GT(accepted, tried / 100) << "or else it only tests the first checks";
+  EXPECT_GT(cards, tried / 1000);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "appraisal.hpp"
 
 #include "compare.hpp"
+#include "expert_runs.hpp"
 #include "summary.hpp"
 #include "support/statistics.hpp"
 

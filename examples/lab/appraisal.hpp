@@ -7,7 +7,8 @@
 #include <rubato/sync/any_policy.hpp>
 #include <vector>
 
-#include "expert_runs.hpp"
+#include "run_context.hpp"
+#include "support/scenario.hpp"
 
 namespace rubato::lab {
 

@@ -1,10 +1,8 @@
 #ifndef RUBATO_EXAMPLES_LAB_EXPERT_RUNS_HPP
 #define RUBATO_EXAMPLES_LAB_EXPERT_RUNS_HPP
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <ostream>
 #include <rubato/encode/encoder.hpp>
 #include <rubato/rl/evaluation.hpp>
 #include <rubato/rl/trace.hpp>
@@ -14,23 +12,13 @@
 #include <vector>
 
 #include "policies.hpp"
+#include "run_context.hpp"
 #include "support/parallel.hpp"
-#include "support/progress.hpp"
-#include "workbench.hpp"
 
 namespace rubato::lab {
 
 /// Those whom a learner watches first. Source: Zhu et al. (ICLR 2020), section 4.
 inline constexpr std::string_view experts = "bsp:sum,asp,ssp:2:rlp,ssp:5:rlp,ssp:8:rlp";
-
-/// How runs are made, and who hears of it.
-struct run_context {
-  const training_data& data;
-  unsigned threads = 1;
-  const std::atomic<bool>& stop;
-  std::ostream& progress;
-  support::progress_options display{};
-};
 
 /// What experts did, as far as the actions of a learned policy can say it.
 struct expert_log {

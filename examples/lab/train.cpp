@@ -12,14 +12,17 @@
 #include <rubato/nn/initialiser.hpp>
 #include <rubato/rl/training.hpp>
 #include <rubato/sim/kernels/kernels.hpp>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
 
 #include "appraisal.hpp"
+#include "expert_runs.hpp"
 #include "library_version.hpp"
 #include "scenario_task.hpp"
 #include "support/file_lock.hpp"
+#include "support/shell_word.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
@@ -40,21 +43,36 @@ auto value_or_refuse(Result&& result) {
   return std::filesystem::exists(file, error);
 }
 
-// As a shell takes it for one word.
-[[nodiscard]] std::string quoted(const std::string& word) {
-  const auto plain = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-           std::string_view{"_-+./:=,@%"}.find(c) != std::string_view::npos;
-  };
-  if (!word.empty() && std::ranges::all_of(word, plain)) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string{"'\\''"} : std::string{c};
-  return text + "'";
-}
-
 [[nodiscard]] std::string content_of(const std::string& file) {
   std::ifstream stream{file, std::ios::binary};
-  return {std::istreambuf_iterator<char>{stream}, {}};
+  std::string content{std::istreambuf_iterator<char>{stream}, {}};
+  if (!stream) throw user_error{file + ": cannot be read"};
+  return content;
+}
+
+[[nodiscard]] std::string as_csv(std::span<const rl::evaluation> evaluations) {
+  std::string text = "episodes,pushes,mean_reward,least_reward,most_reward,mean_time\n";
+  for (const rl::evaluation& e : evaluations) {
+    text += std::to_string(e.episodes) + ',' + std::to_string(e.steps);
+    for (const double number : {e.mean, e.least, e.most, e.mean_elapsed}) text += ',' + std::to_string(number);
+    text += '\n';
+  }
+  return text;
+}
+
+// NAME.PID.N.tmp, what a program that was killed was about to write, see atomic_file.
+[[nodiscard]] bool is_leftover(std::string_view file, std::string_view name) {
+  constexpr std::string_view digits = "0123456789", end = ".tmp";
+  if (!file.starts_with(name) || !file.ends_with(end) || file.size() < name.size() + end.size()) return false;
+  file.remove_prefix(name.size());
+  file.remove_suffix(end.size());
+  for (int number = 0; number < 2; ++number) {
+    if (file.size() < 2 || file[0] != '.') return false;
+    const std::size_t rest = std::min(file.find_first_not_of(digits, 1), file.size());
+    if (rest == 1) return false;
+    file.remove_prefix(rest);
+  }
+  return file.empty();
 }
 
 // The mean time of a step when all workers run.
@@ -65,8 +83,7 @@ auto value_or_refuse(Result&& result) {
   return shared ? mean * machines.workers / machines.cores : mean;
 }
 
-[[nodiscard]] policy_card card_of_training(const training_request& asked, const training_data& data,
-                                           double time_unit) {
+[[nodiscard]] policy_card card_of_training(const training_request& asked, const training_data& data, double time_unit) {
   const bool probes = asked.scenario.run.loss == sim::loss_source::probe;
   policy_card about;
   about.loss_source = probes ? "probe" : "worker_ema";
@@ -87,9 +104,9 @@ class session {
  public:
   using policy = q_policy<Encoder, nn::dynamic_mlp>;
 
-  session(const training_request& asked, const std::filesystem::path& result, const run_context& how)
+  session(const training_request& asked, const training_files& files, const run_context& how)
       : asked_{asked},
-        files_{result},
+        files_{files},
         how_{how},
         time_unit_{asked.agent.time_in_steps ? step_time(asked.scenario.cluster) : 1.0} {}
 
@@ -97,13 +114,14 @@ class session {
     value_or_refuse(to_json(expected_card()));  // before hours are spent on what cannot be written
     const support::file_lock alone{files_.lock, "another training writes " + files_.result};
     value_or_refuse(atomic_file::create(files_.result));
+    if (!files_.curve.empty()) static_cast<void>(opened_curve());
     remove_leftovers();
     if (exists(files_.result)) {
       check_complete(resume);
       return {.complete = true};
     }
     if (!resume) refuse_to_overwrite();
-    const bool begun = resume && exists(files_.start);
+    const bool begun = resume && exists(files_.start) && exists(files_.training);
     if (resume && !begun) note("nothing to resume yet: beginning");
     const std::optional<policy> start = begun ? resumed_start() : new_start();
     if (!start) return {.interrupted = true};
@@ -120,7 +138,11 @@ class session {
                                               .evaluate_every = asked_.agent.evaluate_every,
                                               .evaluation_episodes = asked_.evaluation_episodes,
                                               .checkpoint = files_.training}};
-    if (resume && exists(files_.training)) value_or_refuse(training.resume());
+    // A checkpoint from the beginning: it tells version and instruction set, which the start does not.
+    if (begun)
+      value_or_refuse(training.resume());
+    else
+      value_or_refuse(training.save());
     if (training.episodes() > asked_.episodes)
       throw user_error{"--episodes: found " + std::to_string(asked_.episodes) + ", expected at least the " +
                        std::to_string(training.episodes()) + " that are done"};
@@ -139,12 +161,16 @@ class session {
   void check_complete(bool resume) const {
     if (!resume) throw user_error{"--out: found " + files_.result + ", expected a new file, or that you remove it"};
     check_card(files_.result, expected_card());
+    if (!files_.curve.empty() && !exists(files_.curve))
+      throw user_error{"--curve: found " + files_.result +
+                       " complete, expected no --curve: its evaluations went with its checkpoint"};
     remove_progress();
   }
 
   void check_card(const std::string& file, const policy_card& expected) const {
     const policy_card found = value_or_refuse(read_policy_card(value_or_refuse(safetensors::load(file))));
-    for (const auto member : {&policy_card::kind, &policy_card::trained_on, &policy_card::command})
+    for (const auto member :
+         {&policy_card::kind, &policy_card::rubato, &policy_card::trained_on, &policy_card::command})
       if (found.*member != expected.*member)
         throw user_error{"--resume: " + file + ": found \"" + found.*member + "\", expected \"" + expected.*member +
                          "\""};
@@ -155,18 +181,25 @@ class session {
     for (const std::string& file : {files_.start, files_.training}) std::filesystem::remove(file);
   }
 
-  // What a training that was killed was about to write: NAME.PID.N.tmp, see atomic_file.
+  [[nodiscard]] atomic_file opened_curve() const {
+    auto made = atomic_file::create(files_.curve);
+    if (!made) throw user_error{"--curve: " + made.error().message};
+    return *std::move(made);
+  }
+
+  void write_curve(std::span<const rl::evaluation> evaluations) const {
+    atomic_file curve = opened_curve();
+    curve(as_csv(evaluations));
+    if (const auto done = curve.commit(); !done) throw user_error{"--curve: " + done.error().message};
+  }
+
   void remove_leftovers() const {
     const std::filesystem::path folder = std::filesystem::path{files_.result}.parent_path();
     std::vector<std::filesystem::path> leftovers;
     for (const auto& entry : std::filesystem::directory_iterator{folder.empty() ? "." : folder})
-      for (const std::string& file : {files_.result, files_.start, files_.training}) {
-        const std::string name = entry.path().filename().string();
-        const std::string begin = std::filesystem::path{file}.filename().string() + ".";
-        if (!name.starts_with(begin) || !name.ends_with(".tmp")) continue;
-        const auto middle = std::string_view{name}.substr(begin.size(), name.size() - begin.size() - 4);
-        if (middle.find_first_not_of("0123456789.") == std::string_view::npos) leftovers.push_back(entry.path());
-      }
+      for (const std::string& file : {files_.result, files_.start, files_.training})
+        if (is_leftover(entry.path().filename().string(), std::filesystem::path{file}.filename().string()))
+          leftovers.push_back(entry.path());
     std::error_code ignored;
     for (const auto& each : leftovers) std::filesystem::remove(each, ignored);
   }
@@ -194,14 +227,13 @@ class session {
     return card_of_training(taught, how_.data, time_unit_);
   }
 
-  [[nodiscard]] policy load(const std::string& file) const {
-    return value_or_refuse(load_q_policy<Encoder>(file));
-  }
+  [[nodiscard]] policy load(const std::string& file) const { return value_or_refuse(load_q_policy<Encoder>(file)); }
 
   [[nodiscard]] std::optional<policy> resumed_start() const {
     const policy start = load(files_.start);
     policy_card expected = start_card();
     expected.kind = Encoder::kind;
+    expected.rubato = library_version();
     check_card(files_.start, expected);
     return start;
   }
@@ -251,9 +283,8 @@ class session {
     const auto by = [&](auto optimiser) {
       return value_or_refuse(rl::pretrain(net, optimiser, seen, agent.regression, order, stop));
     };
-    const rl::pretrain_stats done = agent.adaptive_regression
-                                        ? by(nn::adam{parameters, {.learning_rate = rate}})
-                                        : by(nn::sgd{parameters, {.learning_rate = rate}});
+    const rl::pretrain_stats done = agent.adaptive_regression ? by(nn::adam{parameters, {.learning_rate = rate}})
+                                                              : by(nn::sgd{parameters, {.learning_rate = rate}});
     if (done.stopped) return false;
     note("learned from experts: " + std::to_string(done.updates) + " updates, " +
          std::to_string(done.rejected_updates) + " refused (not finite); mean squared error of the last pass " +
@@ -275,9 +306,7 @@ class session {
             },
         .stop = [this] { return how_.stop.load(); }};
     // Where evaluations choose, the policy at the start and the last one compete too.
-    const auto select = [&] {
-      return asked_.agent.evaluate_every == 0 || value_or_refuse(training.select(callbacks));
-    };
+    const auto select = [&] { return asked_.agent.evaluate_every == 0 || value_or_refuse(training.select(callbacks)); };
     bool whole = training.episodes() > 0 || select();
     if (whole) {
       value_or_refuse(training.run({.episodes = asked_.episodes}, callbacks));
@@ -304,6 +333,7 @@ class session {
     report.appraisal = *std::move(appraisal);
     policy_card about = card_of_training(asked_, how_.data, time_unit_);
     about.evaluation = report.appraisal;
+    if (!files_.curve.empty()) write_curve(report.evaluations);  // before the checkpoint goes, which has them too
     value_or_refuse(save_q_policy(files_.result, learned, about));
     remove_progress();
   }
@@ -316,36 +346,35 @@ class session {
 
 }  // namespace
 
-training_files::training_files(const std::filesystem::path& result_file)
+training_files::training_files(const std::filesystem::path& result_file, std::string curve_file)
     : start{result_file.string() + ".start"},
       training{result_file.string() + ".training"},
       lock{result_file.string() + ".lock"},
-      result{result_file.string()} {}
+      result{result_file.string()},
+      curve{std::move(curve_file)} {}
 
 std::string command_of(const training_request& asked) {
   const training_agent& agent = asked.agent;
-  std::string text = "rubato-lab train --scenario " + quoted(asked.scenario_argument);
-  for (const std::string& each : asked.settings) text += " --set " + quoted(each);
-  text += " --agent " +
-          std::string{agent.name} + " --state " + asked.state + " --episodes " +
-                     std::to_string(asked.episodes) + " --seed " + std::to_string(asked.seed);
+  std::string text = "rubato-lab train --scenario " + support::shell_word(asked.scenario_argument);
+  for (const std::string& each : asked.settings) text += " --set " + support::shell_word(each);
+  text += " --agent " + std::string{agent.name} + " --state " + asked.state + " --episodes " +
+          std::to_string(asked.episodes) + " --seed " + std::to_string(asked.seed);
   if (asked.initial.empty())
     text += " --expert-runs " + std::to_string(agent.expert_runs);
   else
-    text += " --initial " + quoted(asked.initial);
+    text += " --initial " + support::shell_word(asked.initial);
   if (asked.episodes > 0 && agent.evaluate_every > 0)
     text += " --evaluate-every " + std::to_string(agent.evaluate_every) + " --evaluation-episodes " +
             std::to_string(asked.evaluation_episodes);
   if (asked.test_seeds > 0) text += " --test-seeds " + std::to_string(asked.test_seeds);
-  if (!asked.licence.empty()) text += " --licence " + quoted(asked.licence);
+  if (!asked.licence.empty()) text += " --licence " + support::shell_word(asked.licence);
   return text;
 }
 
-training_report train(const training_request& asked, const std::filesystem::path& result, bool resume,
-                      const run_context& how) {
-  if (asked.state == rlp_state::kind) return session<rlp_state>{asked, result, how}.run(resume);
-  if (asked.state == rlp_normalised_state::kind) return session<rlp_normalised_state>{asked, result, how}.run(resume);
-  if (asked.state == cluster_state::kind) return session<cluster_state>{asked, result, how}.run(resume);
+training_report train(const training_request& asked, const training_files& files, bool resume, const run_context& how) {
+  if (asked.state == rlp_state::kind) return session<rlp_state>{asked, files, how}.run(resume);
+  if (asked.state == rlp_normalised_state::kind) return session<rlp_normalised_state>{asked, files, how}.run(resume);
+  if (asked.state == cluster_state::kind) return session<cluster_state>{asked, files, how}.run(resume);
   throw user_error{"--state: found \"" + asked.state + "\", expected rlp, rlp_normalised or cluster"};
 }
 

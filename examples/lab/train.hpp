@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "expert_runs.hpp"
+#include "run_context.hpp"
 #include "support/scenario.hpp"
 #include "training_agents.hpp"
 
@@ -41,28 +41,32 @@ struct training_report {
   std::vector<card_evaluation> appraisal{};   ///< of the result, against experts
 };
 
-/// The files of a training whose result is to be `result`. The others go when it is there.
+/// The files of a training whose result is to be `result`. Start, checkpoint and lock go when it is there.
 struct training_files {
-  explicit training_files(const std::filesystem::path& result_file);
+  training_files(const std::filesystem::path& result_file, std::string curve_file = "");
   std::string start;     ///< RESULT.start: the policy that learning begins with; a policy file
   std::string training;  ///< RESULT.training: the checkpoint
   std::string lock;      ///< RESULT.lock: held by the training that writes them
   std::string result;
+  std::string curve;  ///< all evaluations, as CSV; empty: none
 };
 
 /// Watches experts, learns from them, learns by acting, and writes the policy; see docs/lab.md. The file depends on the
 /// request and the data alone: not on threads, nor on how often the training was killed and resumed.
 ///
 /// With `resume`, goes on where the files of an earlier call end, or from the beginning if there are none, and does
-/// nothing if the result is there; without, it refuses to touch any of them.
+/// nothing if the result is there; without, it refuses to touch any of them. With more episodes it goes on to what a
+/// training of so many in one go comes to.
 ///
 /// Errors  user_error: files that are there, are damaged, or belong to another training, another version or another
-///         instruction set; a training that still writes them; a state or an initial policy that does not fit
+///         instruction set; a training that still writes them; a state or an initial policy that does not fit; a curve
+///         that is asked for when the result is there and the curve is not
 /// Tests   tests/examples/train_test.cpp: SameBytesForAnyThreads, InterruptedAndResumedSameBytes, EveryStateAndAgent,
-///         LongerIsAContinuation, BeginsWithAPolicy, RefusesToLoseATraining, RefusesAnotherTraining, OneAtATime,
+///         LongerIsAContinuation,
+///         ResumedWithMoreEpisodes, CurveIsThereBeforeTheResult, LeavesOtherFilesAlone, BeginsWithAPolicy, RefusesToLoseATraining, RefusesAnotherTraining, OneAtATime,
 ///         CompleteIsComplete, CardSaysHowItWasMade, CardSaysHowGoodItIs, KeepsTheBest;
 ///         tests/examples/lab_program_test.cpp: KilledTrainingResumesToTheSameBytes
-training_report train(const training_request&, const std::filesystem::path& result, bool resume, const run_context&);
+training_report train(const training_request&, const training_files&, bool resume, const run_context&);
 
 /// The command that makes the same policy again, given --out, the same files and the same data.
 [[nodiscard]] std::string command_of(const training_request&);

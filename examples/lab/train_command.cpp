@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
-#include <optional>
-#include <rubato/io/atomic_file.hpp>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -12,12 +10,14 @@
 #include "interrupt.hpp"
 #include "shipped.hpp"
 #include "support/scenario_files.hpp"
+#include "support/shell_word.hpp"
 #include "support/user_error.hpp"
 #include "train.hpp"
 
 namespace rubato::lab {
 namespace {
 
+using support::shell_word;
 using support::user_error;
 
 [[nodiscard]] training_request request_of(const train_arguments& given) {
@@ -57,52 +57,40 @@ using support::user_error;
   return asked;
 }
 
-[[nodiscard]] std::string curve_of(const training_report& report) {
-  std::string text = "episodes,pushes,mean_reward,least_reward,most_reward,mean_time\n";
-  for (const rl::evaluation& e : report.evaluations) {
-    text += std::to_string(e.episodes) + ',' + std::to_string(e.steps);
-    for (const double number : {e.mean, e.least, e.most, e.mean_elapsed}) text += ',' + std::to_string(number);
-    text += '\n';
-  }
-  return text;
-}
-
 [[nodiscard]] std::filesystem::path place_of(const std::string& file) {
   std::error_code error;
   return std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
 }
 
-// Not over the policy, nor over what a resumption needs.
-void check_curve(const train_arguments& given) {
-  if (given.curve.empty()) return;
+// Where to write: no curve over the policy, nor over what a resumption needs.
+[[nodiscard]] training_files files_of(const train_arguments& given) {
+  if (given.out.empty()) throw user_error{"--out: found \"\", expected the name of a file"};
+  training_files files{given.out, given.curve};
+  if (given.curve.empty()) return files;
   if (given.curve == "-") throw user_error{"--curve: found \"-\", expected the name of a file"};
-  const training_files files{given.out};
+  const auto refuse = [&](const std::string& option) {
+    throw user_error{"--curve: found \"" + given.curve + "\", which " + option + " needs, expected a file of its own"};
+  };
   for (const std::string& other : {files.result, files.start, files.training, files.lock})
-    if (place_of(given.curve) == place_of(other))
-      throw user_error{"--curve: found \"" + given.curve + "\", which --out needs, expected a file of its own"};
-}
-
-[[nodiscard]] atomic_file opened(const std::string& file) {
-  auto made = atomic_file::create(file);
-  if (!made) throw user_error{"--curve: " + made.error().message};
-  return *std::move(made);
+    if (place_of(given.curve) == place_of(other)) refuse("--out");
+  if (!given.initial.empty() && place_of(given.curve) == place_of(given.initial)) refuse("--initial");
+  return files;
 }
 
 }  // namespace
 
 int run_train(const train_arguments& given) {
+  const training_files files = files_of(given);
   const training_request asked = request_of(given);
   const training_data data =
       load_data(asked.scenario, given.data.empty() ? shipped("examples/data") : std::filesystem::path{given.data});
-  const run_context how{.data = data,
-                        .threads = given.threads > 0 ? given.threads : std::max(1U, std::thread::hardware_concurrency()),
-                        .stop = catch_interrupt(),
-                        .progress = std::cerr,
-                        .display = {.quiet = given.quiet}};
-  check_curve(given);
-  std::optional<atomic_file> curve;
-  if (!given.curve.empty()) curve = opened(given.curve);
-  const training_report report = train(asked, given.out, given.resume, how);
+  const run_context how{
+      .data = data,
+      .threads = given.threads > 0 ? given.threads : std::max(1U, std::thread::hardware_concurrency()),
+      .stop = catch_interrupt(),
+      .progress = std::cerr,
+      .display = {.quiet = given.quiet}};
+  const training_report report = train(asked, files, given.resume, how);
   if (report.complete) {
     std::cout << given.out << " is complete already\n";
     return 0;
@@ -112,20 +100,17 @@ int run_train(const train_arguments& given) {
               << " episodes; the same command with --resume goes on\n";
     return interrupted_status();
   }
-  if (curve) {
-    (*curve)(curve_of(report));
-    if (const auto done = curve->commit(); !done) throw user_error{"--curve: " + done.error().message};
-  }
   for (const card_evaluation& line : report.appraisal)
     std::cout << "time of " << line.baseline << " / its time: " << line.ratio << "  [" << line.low << ", " << line.high
               << "]\n";
   const rl::dqn_counters& did = report.counters;
   std::cout << report.episodes << " episodes, " << report.pushes << " pushes, " << did.updates
-            << " updates; refused as not finite: " << did.rejected_transitions << " transitions, " << did.rejected_updates << " updates\n"
-            << "written: " << given.out << "\nsee it:  rubato-lab inspect " << given.out
-            << "\ntry it:  rubato-lab compare --scenario " << given.scenario;
-  for (const std::string& each : given.settings) std::cout << " --set " << each;
-  std::cout << " --policies bsp:sum,asp,ssp:3,file:" << given.out << std::endl;
+            << " updates; refused as not finite: " << did.rejected_transitions << " transitions, "
+            << did.rejected_updates << " updates\n"
+            << "written: " << given.out << "\nsee it:  rubato-lab inspect " << shell_word(given.out)
+            << "\ntry it:  rubato-lab compare --scenario " << shell_word(given.scenario);
+  for (const std::string& each : given.settings) std::cout << " --set " << shell_word(each);
+  std::cout << " --policies " << shell_word("bsp:sum,asp,ssp:3,file:" + given.out) << std::endl;
   return 0;
 }
 

@@ -16,7 +16,8 @@ namespace {
 
 const training_agent all_agents[] = {
     {.name = "dqn-paper",
-     .meaning = "Algorithm 2 of Zhu et al. (ICLR 2020) to the letter, after a regression on the time that experts had left",
+     .meaning =
+         "Algorithm 2 of Zhu et al. (ICLR 2020) to the letter, after a regression on the time that experts had left",
      .state = "rlp",
      .expert_runs = 100,
      .evaluate_every = 0,
@@ -27,7 +28,8 @@ const training_agent all_agents[] = {
      .regression = {},
      .adaptive_regression = false},
     {.name = "dqn-paper-scaled",
-     .meaning = "dqn-paper with what it needs to stay finite: features on one scale, time in steps, gradients of norm 10 at most",
+     .meaning = "dqn-paper with what it needs to stay finite: features on one scale, time in steps, gradients of norm "
+                "10 at most",
      .state = "rlp_normalised",
      .expert_runs = 100,
      .evaluate_every = 0,

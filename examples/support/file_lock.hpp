@@ -5,11 +5,12 @@
 
 namespace rubato::support {
 
-/// A file that only one program at a time holds: it is locked as long as the object lives, and goes with it. One that a
-/// killed program has left behind is locked by nobody.
+/// An empty file that only one program at a time holds: it is locked as long as the object lives, and goes with it. One
+/// that a killed program has left behind is locked by nobody. A file with content is no lock, and left alone.
 ///
-/// Errors  user_error: another program holds it, or it cannot be created
-/// Tests   tests/examples/file_lock_test.cpp: OnlyOneHoldsIt, GoesWithTheObject, LeftBehindIsFree
+/// Errors  user_error: another program holds it, it has content, or it cannot be created
+/// Tests   tests/examples/file_lock_test.cpp: OnlyOneHoldsIt, GoesWithTheObject, LeftBehindIsFree, OtherFilesStay,
+///         ManyTakeTurns
 class file_lock {
  public:
   /// `held` is what the message says of a file that another program holds.
@@ -20,7 +21,7 @@ class file_lock {
 
  private:
   std::string path_;
-  int descriptor_;
+  int descriptor_ = -1;
 };
 
 }  // namespace rubato::support

@@ -196,6 +196,8 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
            {"train --agent dqn --scenario quick.json --out b --curve ./b", "--curve: found \"./b\", which --out needs"},
            {"train --agent dqn --scenario quick.json --out b --curve b.start", "--curve: found \"b.start\""},
            {"train --agent dqn --scenario quick.json --out b --curve -", "--curve: found \"-\""},
+           {"train --agent dqn --out b --initial i --curve ./i", "--curve: found \"./i\", which --initial needs"},
+           {"train --agent dqn --scenario quick.json --out ''", "--out: found \"\", expected the name of a file"},
            {"train --agent dqn --scenario quick.json --out b --curve no/where", "--curve: "},
            {"train --agent dqn-paper --scenario quick.json --out b --curve c", "--curve: found no evaluations to write"},
            {"train --agent dqn-paper --scenario quick.json --out b --evaluation-episodes 3", "--evaluation-episodes: "},

@@ -21,7 +21,12 @@ const std::string shipped_policy = shipped("examples/lab/policies/rlp-paper.safe
 // What experts have taught it: its training up to the first episode.
 const std::string taught_policy = shipped("tests/examples/golden/rlp-paper.start.safetensors").string();
 
-policy_card card_in(const std::string& file) { return *read_policy_card(*safetensors::load(file)); }
+policy_card card_in(const std::string& file) {
+  const auto tensors = safetensors::load(file);
+  const auto card = tensors ? read_policy_card(*tensors) : tensors.error();
+  EXPECT_TRUE(card) << card.error().message;
+  return card ? *card : policy_card{};
+}
 
 training_request first_episodes() {
   training_request asked{
@@ -44,7 +49,7 @@ std::string description_after(const training_request& asked) {
   const std::atomic<bool> stop = false;
   std::ostringstream nowhere;
   const std::string file = (folder.path() / "policy").string();
-  train(asked, file, false, {.data = data, .threads = 1, .stop = stop, .progress = nowhere, .display = {.quiet = true}});
+  train(asked, {file}, false, {.data = data, .threads = 1, .stop = stop, .progress = nowhere, .display = {.quiet = true}});
   const auto learned = load_q_policy<rlp_normalised_state>(file);
   return learned ? learned->describe().json : learned.error().message;
 }

@@ -10,6 +10,8 @@
 #include <set>
 #include <sstream>
 
+#include "../../examples/lab/expert_runs.hpp"
+#include "../../examples/lab/library_version.hpp"
 #include "../../examples/lab/summary.hpp"
 #include "../../examples/support/file_lock.hpp"
 #include "../../examples/support/user_error.hpp"
@@ -144,6 +146,61 @@ TEST(Train, LongerIsAContinuation) {
       << "to watch experts, and to begin with what they taught, is the same";
 }
 
+// What is chosen at the end of the shorter one does not count in the longer one.
+TEST(Train, ResumedWithMoreEpisodes) {
+  training_bench bench;
+  training_request shorter = brief("dqn", 3), longer = brief("dqn", 6);
+  for (training_request* each : {&shorter, &longer}) each->agent.evaluate_every = 1'000'000;
+  const auto whole = bench.train(longer, "whole").evaluations;
+  shorter.test_seeds = longer.test_seeds = 1;
+  bench.now = [&] { return bench.stop = bench.shown.str().find("after 3 episodes") != std::string::npos, 0.0; };
+  ASSERT_TRUE(bench.train(shorter, "parts").interrupted);
+  bench.now = [] { return 0.0; };
+  bench.stop = false;
+  const auto parts = bench.train(longer, "parts", true).evaluations;
+  EXPECT_EQ(weights_in(bench.at("whole")), weights_in(bench.at("parts")));
+  EXPECT_EQ(parts, whole);
+}
+
+TEST(Train, CurveIsThereBeforeTheResult) {
+  training_bench bench;
+  const training_request asked = brief("dqn");
+  std::filesystem::create_directory(bench.at("curves"));
+  const auto with_curve = [&](bool resume) {
+    const run_context how{.data = bench.data,
+                          .stop = bench.stop,
+                          .progress = bench.shown,
+                          .display = {.terminal = false, .line_interval = 0, .now = bench.now}};
+    return lab::train(asked, {bench.at("a"), bench.at("curves/a.csv").string()}, resume, how);
+  };
+  bench.now = [&] { return std::filesystem::remove(bench.at("curves")), 0.0; };
+  EXPECT_NE(message_of<user_error>([&] { return with_curve(false).episodes; }).find("--curve: "), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(bench.at("a")));
+  bench.now = [] { return 0.0; };
+  std::filesystem::create_directory(bench.at("curves"));
+  const training_report report = with_curve(true);
+  const std::string curve = bytes_of(bench.at("curves/a.csv"));
+  EXPECT_EQ(static_cast<std::size_t>(std::count(curve.begin(), curve.end(), '\n')), 1 + report.evaluations.size());
+  EXPECT_TRUE(with_curve(true).complete);
+  EXPECT_EQ(bytes_of(bench.at("curves/a.csv")), curve);
+  std::filesystem::remove(bench.at("curves/a.csv"));
+  EXPECT_NE(message_of<user_error>([&] { return with_curve(true).episodes; }).find("complete, expected no --curve"),
+            std::string::npos);
+}
+
+TEST(Train, LeavesOtherFilesAlone) {
+  training_bench bench;
+  for (const char* name : {"a.2.7.0.tmp", "a.2024.tmp", "a.x.0.tmp", "a.7.0.tmp.old", "b.7.0.tmp"})
+    bench.folder.write(name, "somebody's");
+  bench.folder.write("a.7.0.tmp", "left behind");
+  bench.train(brief("dqn-paper"), "a");
+  EXPECT_FALSE(std::filesystem::exists(bench.at("a.7.0.tmp")));
+  EXPECT_EQ(bench.files(), 6U);
+  bench.folder.write("p.lock", "a package manager's");
+  EXPECT_NE(bench.refusal(brief("dqn-paper"), "p", false).find("p.lock: found a file of 19 bytes"), std::string::npos);
+  EXPECT_EQ(bytes_of(bench.at("p.lock")), "a package manager's");
+}
+
 TEST(Train, RefusesToLoseATraining) {
   training_bench bench;
   bench.now = [&] { return bench.stop = bench.shown.str().find("training 2/5") != std::string::npos, 0.0; };
@@ -254,6 +311,14 @@ TEST(Train, CompleteIsComplete) {
   EXPECT_EQ(bytes_of(bench.at("a")), bytes);
   EXPECT_EQ(bench.files(), 1U);
   EXPECT_NE(bench.refusal(brief("dqn-paper", 6), "a", true).find("expected \"rubato-lab train"), std::string::npos);
+
+  const std::string version = library_version();
+  std::string older = bytes;
+  const std::size_t at = older.find(version);
+  ASSERT_NE(at, std::string::npos);
+  older.replace(at, version.size(), std::string(version.size(), '9'));
+  bench.folder.write("a", older);
+  EXPECT_NE(bench.refusal(asked, "a", true).find("expected \"" + version + "\""), std::string::npos);
 }
 
 TEST(Train, BeginsWithAPolicy) {
@@ -277,7 +342,7 @@ TEST(Train, BeginsWithAPolicy) {
   EXPECT_NE(bench.refusal(asked, "b", true).find("; after "), std::string::npos) << "the name is the same, the policy not";
   asked.state = "rlp";
   EXPECT_NE(bench.refusal(asked, "other", false).find("expected \"rlp\""), std::string::npos);
-  asked.initial = bench.at("nowhere").string();
+  asked.initial = bench.at("nowhere").string();  // also where it is known by its fingerprint only
   EXPECT_NE(bench.refusal(asked, "other", false).find("nowhere"), std::string::npos);
   EXPECT_NE(bench.refusal(brief("dqn"), "no/where", false).find("no/where"), std::string::npos);
 }

@@ -361,21 +361,38 @@ TEST_F(Training, SelectIsDoneOncePerStep) {
   EXPECT_EQ(t.evaluations().size(), 2u);
 }
 
-// Selections are written, so that what is resumed after one has it.
+// Selections are part of the state; what is saved has those before.
 TEST_F(Training, SelectIsKept) {
   training whole{task, plain_agent(), options("whole")}, first{task, plain_agent(), options("part")};
-  for (training* t : {&whole, &first}) ASSERT_TRUE(t->select());
+  for (training* t : {&whole, &first}) ASSERT_TRUE(t->select() && t->save());
   training second{task, plain_agent(), options("part")};
   ASSERT_TRUE(second.resume());
   EXPECT_EQ(second.evaluations().size(), 1u);
   for (training* t : {&whole, &second}) {
     ASSERT_TRUE(t->run({.episodes = 10}));
     ASSERT_TRUE(t->select());
+    ASSERT_TRUE(t->save());
   }
   EXPECT_EQ(content(at("part")), content(at("whole")));
   training third{task, plain_agent(), options("part")};
   ASSERT_TRUE(third.resume());
   EXPECT_EQ(third.evaluations().back().steps, whole.steps());
+}
+
+// A training that is stopped early chooses among its networks; it goes on from its checkpoint as if it had not.
+TEST_F(Training, SelectWritesNothing) {
+  const auto seldom = [this](const char* file) {
+    training_options o = options(file);
+    o.evaluate_every = 1'000'000;
+    return o;
+  };
+  training whole{task, plain_agent(), seldom("whole")}, part{task, plain_agent(), seldom("part")};
+  ASSERT_TRUE(part.run({.episodes = 5}) && part.select());
+  training longer{task, plain_agent(), seldom("part")};
+  ASSERT_TRUE(longer.resume());
+  EXPECT_LT(longer.evaluations().size(), part.evaluations().size());
+  ASSERT_TRUE(longer.run({.episodes = 10}) && whole.run({.episodes = 10}));
+  EXPECT_EQ(content(at("part")), content(at("whole")));
 }
 
 TEST_F(Training, StopEndsTheRun) {

@@ -84,7 +84,8 @@ struct training_callbacks {
 ///         EvaluationDoesNotDisturb, BudgetsAreKept, KeepsTheBest, CallbackEndsTheRun, AnotherConfigurationIsRefused,
 ///         DamagedCheckpointsAreRefused, UpdatesComeInTheOrderOfAlgorithm2, LearnersThatDoNotFitAreRefused,
 ///         OlderCheckpointsReplaceEverything, NanIsTheWorstMean, SelectIsAnEvaluation, SelectIsDoneOncePerStep,
-///         SelectIsKept, StopEndsTheRun, StoppedEvaluationsAreRepeated, StoppedSelectLeavesNoTrace
+///         SelectIsKept, SelectWritesNothing, StopEndsTheRun, StoppedEvaluationsAreRepeated,
+///         StoppedSelectLeavesNoTrace
 template <Environment Task, Learner Agent>
 class trainer {
  public:
@@ -120,13 +121,13 @@ class trainer {
   /// callbacks.evaluated answers does not matter.
   ///
   /// Evaluations are part of the state: a training that selects at other steps is another training. Before the first
-  /// episode and after the last are good places.
+  /// episode and after the last are good places. It writes no checkpoint, so what a selection at the end has found is
+  /// not in the way of a longer training that begins with the checkpoint.
   /// Errors  as run()
   result<bool> select(const training_callbacks& callbacks = {}) {
     if (error wrong = problem(); wrong.code != errc::ok) return wrong;
     if (!evaluations_.empty() && evaluations_.back().steps == progress_.steps) return true;
     if (!evaluate_now(callbacks.stop)) return false;
-    if (error wrong = keep(); wrong.code != errc::ok) return wrong;
     static_cast<void>(reported(callbacks));
     return true;
   }

@@ -20,6 +20,8 @@ struct request {
 struct server {
   std::vector<request> answered;
   void respond(const request& ready) { answered.push_back(ready); }
+  void refuse(const request&) { ++refused; }
+  int refused = 0;
 };
 
 }  // namespace ps
@@ -73,6 +75,8 @@ class sync_server {
     void release(const ps::request& ready, rubato::worker_id, const rubato::grant&) { server.respond(ready); }
     void flush(std::uint64_t, float scale, std::uint32_t) { store.flush(scale); }
     void discard(std::uint64_t, std::uint32_t) { store.round = 0.0F; }
+    // It will never be released, say because its worker is unknown or has pushed again: whoever waits must hear of it.
+    void abandon(const ps::request& lost, rubato::worker_id, rubato::reason) { server.refuse(lost); }
   };
 
   parameter_store store_;

@@ -41,6 +41,8 @@ class output {
   void commit() {
     if (!file_) return;
     if (const auto done = file_->commit(); !done) throw user_error{option_ + ": " + done.error().message};
+    std::error_code ignored;
+    std::filesystem::remove(partial(), ignored);  // of an earlier call, which was interrupted
   }
 
   void write(const std::string& text) {
@@ -53,12 +55,13 @@ class output {
   [[nodiscard]] std::string write_partial(const std::string& text) {
     if (!file_) return {};
     file_.reset();
-    const std::string name = name_ + ".partial";
-    if (const auto done = write_file(name, text); !done) throw user_error{option_ + ": " + done.error().message};
-    return name;
+    if (const auto done = write_file(partial(), text); !done) throw user_error{option_ + ": " + done.error().message};
+    return partial();
   }
 
  private:
+  [[nodiscard]] std::string partial() const { return name_ + ".partial"; }
+
   std::string name_;
   std::string option_;
   std::optional<atomic_file> file_;

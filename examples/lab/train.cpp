@@ -98,6 +98,21 @@ auto value_or_refuse(Result&& result) {
   return about;
 }
 
+// The first option in which two commands differ, of each of them; empty if it has no more.
+[[nodiscard]] std::pair<std::string_view, std::string_view> first_difference(std::string_view a, std::string_view b) {
+  const auto next = [](std::string_view& rest) {
+    const std::size_t end = std::min(rest.find(" --"), rest.size());
+    const std::string_view option = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    return option;
+  };
+  while (!a.empty() || !b.empty()) {
+    const std::string_view of_a = next(a), of_b = next(b);
+    if (of_a != of_b) return {of_a, of_b};
+  }
+  return {};
+}
+
 // One training, of a known encoder.
 template <StateEncoder Encoder>
 class session {
@@ -112,8 +127,8 @@ class session {
 
   training_report run(bool resume) {
     value_or_refuse(to_json(expected_card()));  // before hours are spent on what cannot be written
+    if (const auto made = atomic_file::create(files_.result); !made) throw user_error{"--out: " + made.error().message};
     const support::file_lock alone{files_.lock, "another training writes " + files_.result};
-    value_or_refuse(atomic_file::create(files_.result));
     if (!files_.curve.empty()) static_cast<void>(opened_curve());
     remove_leftovers();
     if (exists(files_.result)) {
@@ -169,11 +184,14 @@ class session {
 
   void check_card(const std::string& file, const policy_card& expected) const {
     const policy_card found = value_or_refuse(read_policy_card(value_or_refuse(safetensors::load(file))));
-    for (const auto member :
-         {&policy_card::kind, &policy_card::rubato, &policy_card::trained_on, &policy_card::command})
-      if (found.*member != expected.*member)
-        throw user_error{"--resume: " + file + ": found \"" + found.*member + "\", expected \"" + expected.*member +
-                         "\""};
+    const auto refuse = [&](std::string_view was, std::string_view is) {
+      throw user_error{"--resume: " + file + ": found \"" + std::string{was} + "\", expected \"" + std::string{is} +
+                       "\""};
+    };
+    for (const auto member : {&policy_card::kind, &policy_card::rubato, &policy_card::trained_on})
+      if (found.*member != expected.*member) refuse(found.*member, expected.*member);
+    const auto [was, is] = first_difference(found.command, expected.command);
+    if (was != is) refuse(was, is);
   }
 
   // The checkpoint last: without the start it is nothing.
@@ -240,9 +258,15 @@ class session {
 
   // Nothing if it was interrupted.
   [[nodiscard]] std::optional<policy> new_start() {
-    std::optional<policy> start = asked_.initial.empty() ? taught_by_experts() : load(asked_.initial);
+    std::optional<policy> start = asked_.initial.empty() ? taught_by_experts() : initial_policy();
     if (start) value_or_refuse(save_q_policy(files_.start, *start, start_card()));
     return start;
+  }
+
+  [[nodiscard]] policy initial_policy() const {
+    auto loaded = load_q_policy<Encoder>(asked_.initial);
+    if (!loaded) throw user_error{"--initial: " + loaded.error().message};
+    return *std::move(loaded);
   }
 
   [[nodiscard]] std::optional<policy> taught_by_experts() {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "commands.hpp"
+#include "expert_runs.hpp"
 #include "interrupt.hpp"
 #include "shipped.hpp"
 #include "support/scenario_files.hpp"
@@ -77,6 +78,26 @@ using support::user_error;
   return files;
 }
 
+[[nodiscard]] const rl::evaluation& best_of(const training_report& report) {
+  return *std::ranges::max_element(report.evaluations, {}, &rl::evaluation::mean);
+}
+
+// What looks like success and is none.
+void warn(const training_request& asked, const training_report& report) {
+  const auto say = [](const std::string& what) { std::cerr << "rubato-lab: warning: " << what << '\n'; };
+  const rl::dqn_counters& did = report.counters;
+  if (asked.episodes > 0 && did.updates == 0)
+    say("no episode has taught it anything: " +
+        (did.rejected_updates > 0 ? "no update was finite"
+                                  : "it learns after " + std::to_string(asked.agent.learning.learn_after) + " pushes"));
+  else if (did.rejected_updates > 0)
+    say(std::to_string(did.rejected_updates) + " updates were not finite and left out");
+  else if (asked.episodes > 0 && !report.evaluations.empty() && best_of(report).episodes == 0)
+    say("none of the episodes made it better: it is the policy that learning began with");
+  if (asked.test_seeds > 0 && report.appraisal.size() < parse_policies(experts, false).size())
+    say("where ratios are missing, it or the expert missed the target in more than a tenth of the runs");
+}
+
 }  // namespace
 
 int run_train(const train_arguments& given) {
@@ -96,18 +117,26 @@ int run_train(const train_arguments& given) {
     return 0;
   }
   if (report.interrupted) {
-    std::cerr << "rubato-lab: interrupted after " << report.episodes << " of " << asked.episodes
-              << " episodes; the same command with --resume goes on\n";
+    std::cerr << "rubato-lab: interrupted ";
+    if (!std::filesystem::exists(files.start))
+      std::cerr << "while watching experts, of which nothing is kept; the same command begins again\n";
+    else
+      std::cerr << "after " << report.episodes << " of " << asked.episodes
+                << " episodes; the same command with --resume goes on\n";
     return interrupted_status();
   }
+  warn(asked, report);
   for (const card_evaluation& line : report.appraisal)
     std::cout << "time of " << line.baseline << " / its time: " << line.ratio << "  [" << line.low << ", " << line.high
               << "]\n";
   const rl::dqn_counters& did = report.counters;
   std::cout << report.episodes << " episodes, " << report.pushes << " pushes, " << did.updates
             << " updates; refused as not finite: " << did.rejected_transitions << " transitions, "
-            << did.rejected_updates << " updates\n"
-            << "written: " << given.out << "\nsee it:  rubato-lab inspect " << shell_word(given.out)
+            << did.rejected_updates << " updates\n";
+  if (!report.evaluations.empty())
+    std::cout << "kept: the policy after " << best_of(report).episodes << " episodes, the best of "
+              << report.evaluations.size() << " evaluations\n";
+  std::cout << "written: " << given.out << "\nsee it:  rubato-lab inspect " << shell_word(given.out)
             << "\ntry it:  rubato-lab compare --scenario " << shell_word(given.scenario);
   for (const std::string& each : given.settings) std::cout << " --set " << shell_word(each);
   std::cout << " --policies " << shell_word("bsp:sum,asp,ssp:3,file:" + given.out) << std::endl;

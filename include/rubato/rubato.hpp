@@ -5,6 +5,7 @@
 // Simulation has a header of its own: sim.hpp.
 #include "encode/action_set.hpp"
 #include "encode/cluster_state.hpp"
+#include "encode/loss_average.hpp"
 #include "encode/normaliser.hpp"
 #include "encode/rlp_state.hpp"
 #include "io/atomic_file.hpp"

@@ -81,6 +81,27 @@ TEST(LabProgram, TerminationIsAnInterruptAndExits143) {
   EXPECT_EQ(lab.content("said"), "rubato-lab: interrupted; --json -: nothing printed\n");
 }
 
+TEST(LabProgram, CompleteResultsReplacePartialOnes) {
+  const lab_program lab;
+  lab.folder.write("a.json.partial", "of an interrupted call");
+  EXPECT_EQ(lab.run("compare --scenario quick.json --policies asp --seeds 1 --no-cache --quiet --json a.json").status, 0);
+  EXPECT_TRUE(std::filesystem::exists(lab.folder.path() / "a.json"));
+  EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "a.json.partial"));
+}
+
+TEST(LabProgram, TrainingSaysWhatWasKeptAndWhatItIsWorth) {
+  const lab_program lab;
+  const outcome got = lab.run("train --scenario quick.json --agent dqn --expert-runs 1 --episodes 1 --quiet --out p 2>&1");
+  EXPECT_EQ(got.status, 0);
+  EXPECT_NE(got.text.find("warning: no episode has taught it anything: it learns after 1000 pushes\n"), std::string::npos)
+      << got.text;
+  EXPECT_NE(got.text.find("kept: the policy after 0 episodes, the best of 2 evaluations\n"), std::string::npos) << got.text;
+  const outcome missed = lab.run(
+      "train --scenario quick.json --set objective.max_time=1 --agent dqn --expert-runs 1 --episodes 0 --quiet --out q 2>&1");
+  EXPECT_NE(missed.text.find("warning: where ratios are missing, it or the expert missed the target"), std::string::npos)
+      << missed.text;
+}
+
 // Killed while it watches experts, after that, and five times while it learns.
 TEST(LabProgram, KilledTrainingResumesToTheSameBytes) {
   const lab_program lab;

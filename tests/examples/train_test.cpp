@@ -225,7 +225,8 @@ TEST(Train, RefusesAnotherTraining) {
     const std::string message = bench.refusal(other, "a", true);
     EXPECT_NE(message.find(part), std::string::npos) << message;
   };
-  refused([](auto& r) { r.seed = 2; }, "found \"rubato-lab train");
+  refused([](auto& r) { r.seed = 2; }, "a.start: found \"--seed 1\", expected \"--seed 2\"");
+  refused([](auto& r) { r.licence = "MIT"; }, "a.start: found \"\", expected \"--licence MIT\"");
   refused([](auto& r) { r.scenario.cluster.jitter = 0.2; }, "a.start: found \"quick ");
   refused([](auto& r) { r.state = "rlp"; }, "found kind \"cluster\", expected \"rlp\"");
   refused([](auto& r) { r.agent.expert_runs = 2; }, "--expert-runs 1");
@@ -310,7 +311,8 @@ TEST(Train, CompleteIsComplete) {
   EXPECT_TRUE(bench.train(asked, "a", true).complete);
   EXPECT_EQ(bytes_of(bench.at("a")), bytes);
   EXPECT_EQ(bench.files(), 1U);
-  EXPECT_NE(bench.refusal(brief("dqn-paper", 6), "a", true).find("expected \"rubato-lab train"), std::string::npos);
+  EXPECT_NE(bench.refusal(brief("dqn-paper", 6), "a", true).find("found \"--episodes 5\", expected \"--episodes 6\""),
+            std::string::npos);
 
   const std::string version = library_version();
   std::string older = bytes;

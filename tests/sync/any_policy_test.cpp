@@ -39,6 +39,17 @@ TEST(AnyPolicy, KindIsThatOfThePolicy) {
   EXPECT_EQ(any_policy{counting{}}.describe().json, R"({"kind":"counting"})");
 }
 
+TEST(AnyPolicy, ShowsThePolicyItHolds) {
+  any_policy held{counting{}};
+  ASSERT_NE(held.target<counting>(), nullptr);
+  EXPECT_EQ(held.target<ssp>(), nullptr);
+  bench<> b{held, 1};
+  b.push(0);
+  EXPECT_EQ(b.sync.policy().target<counting>()->asked, 2);
+  held = ssp{.staleness = 4};
+  EXPECT_EQ(held.target<ssp>()->staleness, 4u);
+}
+
 TEST(AnyPolicy, LacksNothingThatAPolicyLacks) {
   EXPECT_EQ(any_policy{counting{}}.clock_bound(), unbounded);
   EXPECT_EQ(any_policy{counting{}}.max_legal_wait(0), std::numeric_limits<double>::infinity());

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "../encode/loss_average.hpp"
 #include "objective.hpp"
 #include "options.hpp"
 
@@ -20,25 +21,20 @@ class loss_feature {
   [[nodiscard]] bool probes() const noexcept { return source_ == loss_source::probe; }
 
   /// The server has measured the loss of the present parameters.
-  void probed(double loss) noexcept { loss_ = loss; }
+  void probed(double loss) noexcept { probed_ = loss; }
 
   /// The loss to report with this gradient. What is not finite goes through as it is, so that the controller drops the
   /// gradient; a cancelled worker has measured nothing.
   [[nodiscard]] float with(const gradient& work, bool cancelled) noexcept {
     if (!std::isfinite(work.loss) || !std::isfinite(work.norm)) return std::isfinite(work.loss) ? work.norm : work.loss;
-    if (!probes() && !cancelled) {
-      loss_ = measured_ ? loss_ + newest * (work.loss - loss_) : work.loss;
-      measured_ = true;
-    }
-    return static_cast<float>(loss_);
+    if (probes()) return static_cast<float>(probed_);
+    return static_cast<float>(cancelled ? average_.value() : average_(work.loss));
   }
 
  private:
-  static constexpr double newest = 0.1;
-
   loss_source source_;
-  double loss_ = 0;
-  bool measured_ = false;
+  double probed_ = 0;
+  loss_average average_;
 };
 
 }  // namespace rubato::inline RUBATO_ABI::sim

@@ -15,7 +15,7 @@ namespace rubato::inline RUBATO_ABI {
 /// Cost    one virtual call per member. Construction and copying allocate, deciding and moving do not.
 /// Thread  as the policy.
 /// Tests   tests/sync/any_policy_test.cpp: DecidesAsThePolicyItHolds, CopiesAreIndependent, KindIsThatOfThePolicy,
-///         LacksNothingThatAPolicyLacks
+///         LacksNothingThatAPolicyLacks, ShowsThePolicyItHolds
 class any_policy {
  public:
   template <class P>
@@ -39,8 +39,16 @@ class any_policy {
   [[nodiscard]] double max_legal_wait(std::uint32_t worker) const noexcept { return held_->max_legal_wait(worker); }
   [[nodiscard]] description describe() const { return held_->describe(); }
   [[nodiscard]] std::string_view kind() const noexcept { return held_->kind(); }
+  /// The policy that it holds, if that is a P, to read what only P counts; else null.
+  template <class P>
+  [[nodiscard]] const P* target() const noexcept {
+    return held_->type() == &type_of<P> ? &static_cast<const model<P>&>(*held_).policy : nullptr;
+  }
 
  private:
+  template <class P>
+  static constexpr char type_of = 0;  // its address stands for P, also without run-time type information
+
   struct interface {
     virtual ~interface() = default;
     [[nodiscard]] virtual std::unique_ptr<interface> clone() const = 0;
@@ -55,6 +63,7 @@ class any_policy {
     [[nodiscard]] virtual double max_legal_wait(std::uint32_t) const noexcept = 0;
     [[nodiscard]] virtual description describe() const = 0;
     [[nodiscard]] virtual std::string_view kind() const noexcept = 0;
+    [[nodiscard]] virtual const void* type() const noexcept = 0;
   };
 
   template <class P>
@@ -95,6 +104,7 @@ class any_policy {
       return self;
     }
     std::string_view kind() const noexcept override { return kind_of(policy); }
+    const void* type() const noexcept override { return &type_of<P>; }
     P policy;
   };
 

@@ -32,7 +32,7 @@ UMBRELLA_MAY_INCLUDE = {
     "sim.hpp": EMBEDDING + ["rl", "sim"],
     "adapt.hpp": EMBEDDING + ["rl", "sim", "adapt", "adapt/train"],
 }
-BASE = {"version.hpp", "config.hpp", "fwd.hpp"}  # every folder may include these; they include only each other
+BASE = {"version.hpp", "config.hpp", "pinned.hpp", "fwd.hpp"}  # every folder may include these; they include only each other
 
 # The standard library has no dots in its names; what else a header may use, besides CUDA's own under cuda/.
 SYSTEM_HEADERS = {"immintrin.h", "cpuid.h", "arm_neon.h", "fcntl.h", "unistd.h", "sys/stat.h"}

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "../pinned.hpp"
 #include "encoder.hpp"
 #include "next_arrival.hpp"
 
@@ -186,7 +187,7 @@ class cluster_state {
   }
 
   static void average(double& value, double newest, double weight, bool first) noexcept {
-    value = first ? newest : value + weight * (newest - value);
+    value = first ? newest : pinned::plus_product(value, weight, newest - value);
   }
   [[nodiscard]] static double log_ratio(double a, double b) noexcept { return a > 0 && b > 0 ? std::log(a / b) : 0; }
 
@@ -197,20 +198,20 @@ class cluster_state {
     average(of.log, std::log(step_time), 0.2, first);
     of.known = true;
     speed_sum_ += of.log;
-    speed_squares_ += of.log * of.log;
+    speed_squares_ = pinned::plus_product(speed_squares_, of.log, of.log);
     ++speed_count_;
     average(stretch_, log_ratio(step_time, of.shortest), 0.1, pushes_ == 0);
   }
   void take_out(const speed& of) noexcept {
     --speed_count_;
     speed_sum_ = speed_count_ == 0 ? 0 : speed_sum_ - of.log;  // no rounding error outlives the last worker
-    speed_squares_ = speed_count_ == 0 ? 0 : speed_squares_ - of.log * of.log;
+    speed_squares_ = speed_count_ == 0 ? 0 : pinned::plus_product(speed_squares_, -of.log, of.log);
   }
   [[nodiscard]] double dispersion() const noexcept {
     if (speed_count_ < 2) return 0;
     const auto n = static_cast<double>(speed_count_);
     const double mean = speed_sum_ / n;
-    return std::sqrt((std::max)(speed_squares_ / n - mean * mean, 0.0));
+    return std::sqrt((std::max)(pinned::plus_product(speed_squares_ / n, -mean, mean), 0.0));
   }
 
   std::uint64_t pushes_ = 0;

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "../core/archive.hpp"
+#include "../pinned.hpp"
 #include "encoder.hpp"
 
 namespace rubato::inline RUBATO_ABI {
@@ -41,15 +42,7 @@ class normaliser {
     if (frozen_ || count_ == (std::numeric_limits<std::uint64_t>::max)()) return;
     if (given_) sum_up();
     ++count_;
-    for (std::size_t i = 0; i < Dim; ++i) {
-      const auto x = static_cast<double>(numbers[i]);
-      if (!std::isfinite(x)) continue;
-      const auto n = static_cast<double>(++counts_[i]);
-      const double off = x - mean_[i];
-      mean_[i] += off / n;
-      squares_[i] += off * (x - mean_[i]);
-      scale_[i] = scale_of(squares_[i] / n);
-    }
+    count_in(numbers.data(), mean_.data(), squares_.data(), scale_.data(), counts_.data());
   }
 
   void apply(std::span<float, Dim> numbers) const noexcept {
@@ -118,8 +111,23 @@ class normaliser {
     given_ = (bits & is_given) != 0;
   }
 
-  [[nodiscard]] static double scale_of(double variance) noexcept {
-    return variance > least_variance ? 1 / std::sqrt(variance) : 0.0;
+  // Pinned: statistics are part of what is learned, and must not depend on the flags of the unit that gathers them.
+  RUBATO_DETAIL_PINNED static void count_in(const float* numbers, double* mean, double* squares, double* scale,
+                                            std::uint64_t* counts) noexcept {
+    RUBATO_DETAIL_EXACT
+    for (std::size_t i = 0; i < Dim; ++i) {
+      const auto x = static_cast<double>(numbers[i]);
+      if (!(x - x == 0)) continue;  // not finite
+      const auto n = static_cast<double>(++counts[i]);
+      const double off = x - mean[i];
+      mean[i] += off / n;
+      squares[i] += off * (x - mean[i]);
+      scale[i] = scale_of(squares[i] / n);
+    }
+  }
+  [[nodiscard]] RUBATO_DETAIL_PINNED_INLINE static double scale_of(double variance) noexcept {
+    RUBATO_DETAIL_EXACT
+    return variance > least_variance ? 1 / pinned::square_root(variance) : 0.0;
   }
   // From variances that were given to the sums that observe() continues.
   void sum_up() noexcept {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "../pinned.hpp"
 #include "encoder.hpp"
 
 namespace rubato::inline RUBATO_ABI {
@@ -62,7 +63,7 @@ class basic_rlp_state {
       if (measured_ == 0) before = first_ = loss;
       change = loss - before;
       loss_ = loss;
-      if (measured_++ > 0) squares_ += change * change;
+      if (measured_++ > 0) squares_ = pinned::plus_product(squares_, change, change);
     }
     std::copy_backward(history_.begin(), history_.end() - width, history_.end());
     const auto n = static_cast<double>(pushes_);

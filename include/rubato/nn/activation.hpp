@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kernels/pinned.hpp"
+#include "../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI::nn {
 
@@ -56,7 +56,11 @@ template <activation_kind Kind, std::floating_point T>
   RUBATO_DETAIL_EXACT
   if constexpr (Kind == activation_kind::relu) return x < 0 ? T{0} : x;
   if constexpr (Kind == activation_kind::leaky_relu) return x < 0 ? slope * x : x;
-  if constexpr (Kind == activation_kind::tanh) return std::tanh(x);
+  if constexpr (Kind == activation_kind::tanh) {
+    RUBATO_DETAIL_ALONE(x);
+    if constexpr (std::same_as<T, float>) return __builtin_tanhf(x);
+    return std::tanh(x);
+  }
   return x;
 }
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "../core/rng.hpp"
-#include "kernels/pinned.hpp"
+#include "../pinned.hpp"
 #include "layer.hpp"
 
 namespace rubato::inline RUBATO_ABI::nn {
@@ -62,7 +62,7 @@ RUBATO_DETAIL_PINNED double normalise(std::size_t size, std::size_t stride, T* x
   double squares = 0;
   for (std::size_t j = 0; j < size; ++j)
     squares += static_cast<double>(x[j * stride]) * static_cast<double>(x[j * stride]);
-  const double length = __builtin_sqrt(squares);
+  const double length = pinned::square_root(squares);
   if (length >= shortest)
     for (std::size_t j = 0; j < size; ++j) x[j * stride] = static_cast<T>(static_cast<double>(x[j * stride]) / length);
   return length;

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <span>
 
-#include "kernels/pinned.hpp"
+#include "../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI::nn {
 
@@ -67,6 +67,19 @@ RUBATO_DETAIL_PINNED T huber_losses(std::size_t count, const T* prediction, cons
 }
 
 template <std::floating_point T>
+[[nodiscard]] RUBATO_DETAIL_PINNED_INLINE inline T exponential(T x) noexcept {
+  RUBATO_DETAIL_ALONE(x);
+  if constexpr (std::same_as<T, float>) return __builtin_expf(x);
+  return std::exp(x);
+}
+template <std::floating_point T>
+[[nodiscard]] RUBATO_DETAIL_PINNED_INLINE inline T logarithm(T x) noexcept {
+  RUBATO_DETAIL_ALONE(x);
+  if constexpr (std::same_as<T, float>) return __builtin_logf(x);
+  return std::log(x);
+}
+
+template <std::floating_point T>
 RUBATO_DETAIL_PINNED T softmax_cross_entropy(std::size_t classes, const T* logits, std::size_t label, T* gradient,
                                              T factor) noexcept {
   RUBATO_DETAIL_EXACT
@@ -75,12 +88,12 @@ RUBATO_DETAIL_PINNED T softmax_cross_entropy(std::size_t classes, const T* logit
   const T own = logits[label] - most;
   T sum = 0;
   for (std::size_t i = 0; i < classes; ++i) {
-    gradient[i] = std::exp(logits[i] - most);
+    gradient[i] = exponential(logits[i] - most);
     sum += gradient[i];
   }
   for (std::size_t i = 0; i < classes; ++i) gradient[i] = factor * (gradient[i] / sum);
   gradient[label] -= factor;
-  return factor * (std::log(sum) - own);
+  return factor * (logarithm(sum) - own);
 }
 
 }  // namespace detail

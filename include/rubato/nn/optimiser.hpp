@@ -7,6 +7,7 @@
 #include <span>
 
 #include "../core/archive.hpp"
+#include "../pinned.hpp"
 #include "aligned_vector.hpp"
 #include "concepts.hpp"
 #include "kernels/kernels.hpp"
@@ -143,16 +144,8 @@ class basic_adam {
   void step(std::span<T> parameters, std::span<const T> gradients) noexcept {
     RUBATO_ASSERT(parameters.size() == first_.size() && gradients.size() == first_.size(),
                   "adam: wrong number of parameters");
-    beta1_power_ *= options_.beta1;
-    beta2_power_ *= options_.beta2;
-    const kernels::adam_step<T> step{.first_decay = static_cast<T>(options_.beta1),
-                                     .first_gain = static_cast<T>(1 - options_.beta1),
-                                     .second_decay = static_cast<T>(options_.beta2),
-                                     .second_gain = static_cast<T>(1 - options_.beta2),
-                                     .rate = static_cast<T>(options_.learning_rate / (1 - beta1_power_)),
-                                     .root_scale = static_cast<T>(1 / std::sqrt(1 - beta2_power_)),
-                                     .epsilon = static_cast<T>(options_.epsilon),
-                                     .keep = keep(options_)};
+    kernels::adam_step<T> step;
+    prepare(options_, beta1_power_, beta2_power_, step);
     kernel_->adam(first_.size(), step, gradients.data(), first_.data(), second_.data(), parameters.data());
   }
 
@@ -172,9 +165,20 @@ class basic_adam {
   }
 
  private:
-  [[nodiscard]] RUBATO_DETAIL_PINNED static T keep(const adam_options& options) noexcept {
+  // The constants of the next step, for which both powers go up by one.
+  RUBATO_DETAIL_PINNED static void prepare(const adam_options& options, double& power1, double& power2,
+                                           kernels::adam_step<T>& step) noexcept {
     RUBATO_DETAIL_EXACT
-    return static_cast<T>(1 - options.learning_rate * options.weight_decay);
+    power1 *= options.beta1;
+    power2 *= options.beta2;
+    step.first_decay = static_cast<T>(options.beta1);
+    step.first_gain = static_cast<T>(1 - options.beta1);
+    step.second_decay = static_cast<T>(options.beta2);
+    step.second_gain = static_cast<T>(1 - options.beta2);
+    step.rate = static_cast<T>(options.learning_rate / (1 - power1));
+    step.root_scale = static_cast<T>(1 / pinned::square_root(1 - power2));
+    step.epsilon = static_cast<T>(options.epsilon);
+    step.keep = static_cast<T>(1 - options.learning_rate * options.weight_decay);
   }
 
   adam_options options_;

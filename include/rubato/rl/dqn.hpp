@@ -18,6 +18,7 @@
 #include "../nn/dynamic_mlp.hpp"
 #include "../nn/loss.hpp"
 #include "../nn/optimiser.hpp"
+#include "../pinned.hpp"
 #include "action_choice.hpp"
 #include "dqn_options.hpp"
 #include "dueling.hpp"
@@ -302,7 +303,7 @@ class dqn {
       const nn::loss_term<float> term = options_.loss == td_loss::squared ? nn::squared_error(value, targets_[i])
                                                                           : nn::huber(value, targets_[i], delta);
       const float weight = share * weights_[i];
-      loss += weight * term.value;
+      loss = pinned::plus_product(loss, weight, term.value);
       targets_[i] -= value;  // from here on, the error
       std::fill(values.begin(), values.end(), 0.0F);
       values[action] = weight * term.slope;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "../pinned.hpp"
 #include "environment.hpp"
 #include "prioritised_replay.hpp"
 #include "setting.hpp"
@@ -69,7 +70,7 @@ struct linear_schedule {
 
   [[nodiscard]] constexpr double at(std::uint64_t step) const noexcept {
     if (step >= steps) return last;
-    return first + static_cast<double>(step) / static_cast<double>(steps) * (last - first);
+    return pinned::plus_product(first, static_cast<double>(step) / static_cast<double>(steps), last - first);
   }
 };
 

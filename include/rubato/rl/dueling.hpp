@@ -7,7 +7,7 @@
 
 #include "../nn/activation.hpp"
 #include "../nn/concepts.hpp"
-#include "../nn/kernels/pinned.hpp"
+#include "../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI::rl {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "../core/archive.hpp"
-#include "../nn/kernels/pinned.hpp"
+#include "../pinned.hpp"
 #include "../nn/saved_values.hpp"
 #include "learner.hpp"
 #include "replay.hpp"

@@ -12,6 +12,7 @@
 #include "../core/archive.hpp"
 #include "../core/rng.hpp"
 #include "../nn/saved_values.hpp"
+#include "../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI::rl {
 
@@ -89,7 +90,7 @@ class priorities {
     const double exponent = -beta();
     double most = 0;
     for (std::size_t i = 0; i < slots.size(); ++i) {
-      const double sum = (static_cast<double>(i) + random.uniform()) * segment;
+      const double sum = pinned::plus_product(0.0, static_cast<double>(i) + random.uniform(), segment);
       slots[i] = static_cast<std::uint32_t>(tree_.find(sum));
       most = (std::max)(most, weight(stored, slots[i], exponent));
     }
@@ -110,7 +111,7 @@ class priorities {
   [[nodiscard]] double beta() const noexcept {
     if (updates_ >= options_.beta_updates) return options_.final_beta;
     const double share = static_cast<double>(updates_) / static_cast<double>(options_.beta_updates);
-    return options_.beta + share * (options_.final_beta - options_.beta);
+    return pinned::plus_product(options_.beta, share, options_.final_beta - options_.beta);
   }
   /// P(slot).
   [[nodiscard]] double probability(std::size_t slot) const noexcept { return tree_[slot] / tree_.total(); }

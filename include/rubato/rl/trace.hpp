@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "../nn/kernels/pinned.hpp"
+#include "../pinned.hpp"
 #include "n_step.hpp"
 
 namespace rubato::inline RUBATO_ABI::rl {

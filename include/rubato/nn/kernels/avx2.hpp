@@ -4,22 +4,16 @@
 #include <concepts>
 
 #include "kernel_set.hpp"
-#include "pinned.hpp"
+#include "../../pinned.hpp"
 
 #if defined(__x86_64__)
 
-// Compiled whatever the flags of the unit, called only where the processor has it. `no-avx` first: it takes away what
-// the unit's flags allow beyond, fused operations before all, which would change results. Nor may the intrinsics of
-// <immintrin.h> be used: they have the unit's flags, and must not be inlined into a function that has fewer.
-#define RUBATO_DETAIL_AVX2_INLINE RUBATO_DETAIL_PINNED_OPTIONS __attribute__((target("no-avx,avx2")))
+// Compiled whatever the flags of the unit, called only where the processor has it. The baseline first: it takes away
+// what the unit's flags allow beyond, fused operations before all, which would change results. Nor may the intrinsics
+// of <immintrin.h> be used: they have the unit's flags, and must not be inlined into a function that has fewer.
+#define RUBATO_DETAIL_AVX2_INLINE \
+  RUBATO_DETAIL_PINNED_OPTIONS __attribute__((target(RUBATO_DETAIL_BASELINE_TARGET ",avx2")))
 #define RUBATO_DETAIL_AVX2 RUBATO_DETAIL_AVX2_INLINE __attribute__((noinline))
-#if defined(__clang__) && __has_builtin(__builtin_elementwise_sqrt)
-#define RUBATO_DETAIL_ROOTS_OF_FLOATS __builtin_elementwise_sqrt
-#define RUBATO_DETAIL_ROOTS_OF_DOUBLES __builtin_elementwise_sqrt
-#else
-#define RUBATO_DETAIL_ROOTS_OF_FLOATS __builtin_ia32_sqrtps256
-#define RUBATO_DETAIL_ROOTS_OF_DOUBLES __builtin_ia32_sqrtpd256
-#endif
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::avx2 {
 
@@ -30,15 +24,24 @@ struct pack_of {
 template <std::floating_point T>
 using pack = typename pack_of<T>::type;
 
-RUBATO_DETAIL_AVX2_INLINE inline float square_root(float x) noexcept { return __builtin_sqrtf(x); }
-RUBATO_DETAIL_AVX2_INLINE inline double square_root(double x) noexcept { return __builtin_sqrt(x); }
+// By name, as in pinned.hpp.
+RUBATO_DETAIL_AVX2_INLINE inline float square_root(float x) noexcept {
+  __asm__("vsqrtss %0, %0, %0" : "+x"(x));
+  return x;
+}
+RUBATO_DETAIL_AVX2_INLINE inline double square_root(double x) noexcept {
+  __asm__("vsqrtsd %0, %0, %0" : "+x"(x));
+  return x;
+}
 RUBATO_DETAIL_AVX2_INLINE inline pack<float> square_root(const pack<float>& x) noexcept {
-  RUBATO_DETAIL_EXACT
-  return RUBATO_DETAIL_ROOTS_OF_FLOATS(x);
+  pack<float> y = x;
+  __asm__("vsqrtps %0, %0" : "+x"(y));
+  return y;
 }
 RUBATO_DETAIL_AVX2_INLINE inline pack<double> square_root(const pack<double>& x) noexcept {
-  RUBATO_DETAIL_EXACT
-  return RUBATO_DETAIL_ROOTS_OF_DOUBLES(x);
+  pack<double> y = x;
+  __asm__("vsqrtpd %0, %0" : "+x"(y));
+  return y;
 }
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::avx2
@@ -56,8 +59,6 @@ RUBATO_DETAIL_AVX2_INLINE inline pack<double> square_root(const pack<double>& x)
 #undef RUBATO_DETAIL_HELPER
 #undef RUBATO_DETAIL_AVX2
 #undef RUBATO_DETAIL_AVX2_INLINE
-#undef RUBATO_DETAIL_ROOTS_OF_FLOATS
-#undef RUBATO_DETAIL_ROOTS_OF_DOUBLES
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::avx2 {
 

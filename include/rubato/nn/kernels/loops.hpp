@@ -13,7 +13,7 @@
 #include <cstddef>
 
 #include "kernel_set.hpp"
-#include "pinned.hpp"
+#include "../../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "kernel_set.hpp"
-#include "pinned.hpp"
+#include "../../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::portable {
 
@@ -16,15 +16,24 @@ struct pack_of {
 template <std::floating_point T>
 using pack = typename pack_of<T>::type;
 
-// Not std::sqrt: a wrapper that is not inlined has the instructions of the unit's flags.
-RUBATO_DETAIL_PINNED_INLINE inline float square_root(float x) noexcept { return __builtin_sqrtf(x); }
-RUBATO_DETAIL_PINNED_INLINE inline double square_root(double x) noexcept { return __builtin_sqrt(x); }
+using pinned::square_root;
+#if defined(__x86_64__)
+RUBATO_DETAIL_PINNED_INLINE inline pack<float> square_root(pack<float> x) noexcept {
+  __asm__("sqrtps %0, %0" : "+x"(x));
+  return x;
+}
+RUBATO_DETAIL_PINNED_INLINE inline pack<double> square_root(pack<double> x) noexcept {
+  __asm__("sqrtpd %0, %0" : "+x"(x));
+  return x;
+}
+#else
 template <class Pack>
 RUBATO_DETAIL_PINNED_INLINE inline Pack square_root(const Pack& x) noexcept {
   Pack y = x;
   for (std::size_t i = 0; i < sizeof(x) / sizeof(x[0]); ++i) y[i] = square_root(x[i]);
   return y;
 }
+#endif
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::portable
 

@@ -1,0 +1,77 @@
+#ifndef RUBATO_PINNED_HPP
+#define RUBATO_PINNED_HPP
+
+#include "config.hpp"
+
+// Arithmetic that gives the same bits in every unit, whatever flags the unit is built with, and that runs on every
+// processor of the architecture, whichever unit's body the linker keeps:
+//
+//   RUBATO_DETAIL_PINNED         attributes of a function that is called from outside
+//   RUBATO_DETAIL_PINNED_INLINE  attributes of a helper that only pinned functions call
+//   RUBATO_DETAIL_EXACT          first statement of either: keeps clang to the written operations
+//   RUBATO_DETAIL_ALONE(x)       statement before the C library is called with the variable x
+//   RUBATO_DETAIL_BASELINE       attribute for the second half alone: no instruction that some processor lacks
+//
+// A sum of products must not become a fused multiply-add, which rounds once instead of twice. On x86-64 the target has
+// no such instruction (nor any other that was added after SSE2). Inlining would undo that, since the body then takes on
+// the flags of its caller, hence `noinline`; on other architectures contraction is switched off by name. -ffast-math is
+// switched off too, except for clang on other architectures, which cannot do that for one function. Nothing switches
+// off the C library's vector variants of tanh, exp and their like, which have other bits: GCC takes them in any loop of
+// a unit with -ffast-math. A number that has been through an assembler statement is not part of a vector.
+//
+// Pinned functions call nothing but each other and the C library: a wrapper of the standard library has the
+// instructions of the unit, where it is not inlined. Hence __builtin_expf, not std::exp.
+//
+// Tests   tests/flags/flags_test.cpp: PinnedArithmeticHasTheSameBits; tests/flags/baseline.py
+#if defined(__clang__)
+#define RUBATO_DETAIL_PINNED_OPTIONS
+#if defined(__x86_64__)
+#define RUBATO_DETAIL_EXACT _Pragma("float_control(precise, on)") _Pragma("clang fp contract(off)")
+#else
+#define RUBATO_DETAIL_EXACT _Pragma("clang fp contract(off)")
+#endif
+#else
+#define RUBATO_DETAIL_PINNED_OPTIONS __attribute__((optimize("no-fast-math", "fp-contract=off")))
+#define RUBATO_DETAIL_EXACT
+#endif
+#define RUBATO_DETAIL_ALONE(x) __asm__("" : "+m"(x))
+
+#if defined(__x86_64__)
+#define RUBATO_DETAIL_BASELINE_TARGET "no-sse3,no-avx,no-popcnt,no-lzcnt,no-bmi,no-bmi2,no-movbe"
+#define RUBATO_DETAIL_BASELINE __attribute__((target(RUBATO_DETAIL_BASELINE_TARGET)))
+#else
+#define RUBATO_DETAIL_BASELINE
+#endif
+
+#define RUBATO_DETAIL_PINNED_INLINE RUBATO_DETAIL_PINNED_OPTIONS RUBATO_DETAIL_BASELINE
+#define RUBATO_DETAIL_PINNED RUBATO_DETAIL_PINNED_INLINE __attribute__((noinline))
+
+namespace rubato::inline RUBATO_ABI::pinned {
+
+// The root of a number, for pinned functions. On x86-64 by name: of the builtin clang makes an estimate where the unit
+// has -ffast-math, RUBATO_DETAIL_EXACT or not. With one operand it is the same text in both dialects of assembler.
+#if defined(__x86_64__)
+RUBATO_DETAIL_PINNED_INLINE inline float square_root(float x) noexcept {
+  __asm__("sqrtss %0, %0" : "+x"(x));
+  return x;
+}
+RUBATO_DETAIL_PINNED_INLINE inline double square_root(double x) noexcept {
+  __asm__("sqrtsd %0, %0" : "+x"(x));
+  return x;
+}
+#else
+RUBATO_DETAIL_PINNED_INLINE inline float square_root(float x) noexcept { return __builtin_sqrtf(x); }
+RUBATO_DETAIL_PINNED_INLINE inline double square_root(double x) noexcept { return __builtin_sqrt(x); }
+#endif
+
+// sum + a * b, of which a compiler may make one fused operation elsewhere: for the few places where a number that is
+// kept for long depends on it.
+template <class T>
+[[nodiscard]] RUBATO_DETAIL_PINNED constexpr T plus_product(T sum, T a, T b) noexcept {
+  RUBATO_DETAIL_EXACT
+  return sum + a * b;
+}
+
+}  // namespace rubato::inline RUBATO_ABI::pinned
+
+#endif

@@ -1,0 +1,67 @@
+#include "unit.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+std::vector<flags_unit>& flags_units() {
+  static std::vector<flags_unit> units;
+  return units;
+}
+
+namespace {
+
+const flags_unit& plain() {
+  return *std::ranges::find_if(flags_units(), [](const flags_unit& unit) { return unit.flags == "-O2"; });
+}
+
+void expect_same(const flags_unit& unit, const std::vector<fingerprint>& got, const std::vector<fingerprint>& expected) {
+  ASSERT_EQ(got.size(), expected.size()) << unit.flags;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].what, expected[i].what) << unit.flags;
+    EXPECT_EQ(got[i].bits, expected[i].bits) << got[i].what << " by " << unit.flags;
+  }
+}
+
+// Once, since units without optimisation take their time. In the order of flags_units().
+const std::vector<std::vector<fingerprint>>& pinned() {
+  static const std::vector<std::vector<fingerprint>> all = [] {
+    std::vector<std::vector<fingerprint>> made;
+    for (const flags_unit& unit : flags_units()) made.push_back(unit.pinned());
+    return made;
+  }();
+  return all;
+}
+
+TEST(Flags, PinnedArithmeticHasTheSameBits) {
+  ASSERT_GE(flags_units().size(), 3U);
+  const std::vector<fingerprint> expected = plain().pinned();
+  EXPECT_GE(expected.size(), 40U);
+  for (std::size_t u = 0; u < pinned().size(); ++u) expect_same(flags_units()[u], pinned()[u], expected);
+}
+
+TEST(Flags, LearningHasTheSameBitsWithoutFastMath) {
+  const std::vector<fingerprint> expected = plain().learned();
+  for (const flags_unit& unit : flags_units())
+    if (!unit.fast_math) expect_same(unit, unit.learned(), expected);
+}
+
+// What one set of kernels computes, another does too.
+TEST(Flags, KernelSetsHaveTheSameBits) {
+  for (std::size_t u = 0; u < pinned().size(); ++u) {
+    const std::vector<fingerprint>& all = pinned()[u];
+    for (const fingerprint& each : all) {
+      const std::string set = "avx2: ";
+      if (!each.what.starts_with(set)) continue;
+      const std::string same = "portable: " + each.what.substr(set.size());
+      const auto other = std::ranges::find(all, same, &fingerprint::what);
+      ASSERT_NE(other, all.end()) << same;
+      EXPECT_EQ(each.bits, other->bits) << each.what << " by " << flags_units()[u].flags;
+    }
+  }
+}
+
+}  // namespace

@@ -31,9 +31,14 @@ std::string of(char32_t code) {
 }
 
 TEST(Utf8, PlainCharacters) {
+  // Unicode 15: Default_Ignorable_Code_Point, and controls, separators, blanks that are no spaces, annotations.
   const auto hidden = [](char32_t c) {
-    return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0xAD || c == 0x61C || c == 0x180E || (c >= 0x200B && c <= 0x200F) ||
-           (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF || (c >= 0xE0000 && c <= 0xE007F);
+    const auto in = [c](char32_t first, char32_t last) { return c >= first && c <= last; };
+    const bool ignorable = c == 0xAD || c == 0x34F || c == 0x61C || in(0x115F, 0x1160) || in(0x17B4, 0x17B5) ||
+                           in(0x180B, 0x180F) || in(0x200B, 0x200F) || in(0x202A, 0x202E) || in(0x2060, 0x206F) ||
+                           c == 0x3164 || in(0xFE00, 0xFE0F) || c == 0xFEFF || c == 0xFFA0 || in(0xFFF0, 0xFFF8) ||
+                           in(0x1BCA0, 0x1BCA3) || in(0x1D173, 0x1D17A) || in(0xE0000, 0xE0FFF);
+    return ignorable || c < 0x20 || in(0x7F, 0x9F) || in(0x2028, 0x2029) || c == 0x2800 || in(0xFFF9, 0xFFFB);
   };
   for (char32_t c = 0; c <= 0x10FFFF; ++c) {
     if (c >= 0xD800 && c < 0xE000) continue;

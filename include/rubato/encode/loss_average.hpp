@@ -7,8 +7,8 @@
 
 namespace rubato::inline RUBATO_ABI {
 
-/// The running average of the losses that workers report, over all workers: what a policy whose card has the loss source
-/// `worker_ema` expects in push_event::loss. A host that has no smoothed loss of its own keeps one of these.
+/// The running average of the losses that workers report, over all workers: what a policy whose card has the loss
+/// source `worker_ema` expects in push_event::loss. A host that has no smoothed loss of its own keeps one of these.
 ///
 ///     event.loss = static_cast<float>(average(measured));
 ///

@@ -27,8 +27,8 @@ namespace rubato::inline RUBATO_ABI {
 ///     if (auto done = file->commit(); !done) complain(done.error().message);
 ///
 /// Until commit() succeeds, a file that was there before keeps its content; destruction without it, or a failure,
-/// removes the temporary. A file that is replaced keeps its permissions, and a symbolic link keeps pointing where it
-/// does.
+/// removes the temporary. A file that is replaced keeps its permissions, and a symbolic link to a file keeps pointing
+/// where it does; one to nothing is replaced by the file.
 /// Errors  io, naming the file and the system's reason. Writes remember their first error for commit().
 /// Cost    one buffer of 64 KiB. POSIX systems. Not thread-safe.
 /// Tests   tests/io/atomic_file_test.cpp: NothingBeforeCommit, FailureLeavesTheOldFile, KeepsPermissions, FollowsLinks

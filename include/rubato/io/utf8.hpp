@@ -33,27 +33,34 @@ namespace rubato::inline RUBATO_ABI {
   return 0;
 }
 
+namespace detail {
+
+struct character_range {
+  std::uint32_t first, last;
+};
+
+// Characters beyond ASCII that are invisible, or change what others look like: C1 controls, the default ignorable ones
+// of Unicode (DerivedCoreProperties.txt) and what is drawn as nothing.
+inline constexpr character_range hidden_characters[] = {
+    {0x80, 0x9F},       {0xAD, 0xAD},       {0x34F, 0x34F},     {0x61C, 0x61C},     {0x115F, 0x1160},
+    {0x17B4, 0x17B5},   {0x180B, 0x180F},   {0x200B, 0x200F},   {0x2028, 0x202E},   {0x2060, 0x206F},
+    {0x2800, 0x2800},   {0x3164, 0x3164},   {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},
+    {0xFFF0, 0xFFFB},   {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF},
+};
+
+}  // namespace detail
+
 /// Like utf8_length, but 0 for what is no letter to a reader: control characters (C0, DEL and C1), line and paragraph
 /// separators, and characters that are invisible or change the direction of writing.
 /// Tests   tests/io/utf8_test.cpp: PlainCharacters
 [[nodiscard]] constexpr std::size_t plain_length(std::string_view text) noexcept {
   const std::size_t length = utf8_length(text);
   const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<std::uint8_t>(text[i])); };
-  const auto rest = [&](std::size_t i) { return byte(i) & 0x3FU; };
   if (length == 1) return byte(0) < 0x20 || byte(0) == 0x7F ? 0 : 1;
-  if (length == 2) {
-    const std::uint32_t code = (byte(0) & 0x1FU) << 6 | rest(1);
-    return code < 0xA0 || code == 0xAD || code == 0x61C ? 0 : 2;  // C1, soft hyphen, Arabic letter mark
-  }
-  if (length == 3) {
-    const std::uint32_t code = (byte(0) & 0x0FU) << 12 | rest(1) << 6 | rest(2);
-    const bool hidden = (code >= 0x200B && code <= 0x200F) ||  // of no width; marks of direction
-                        (code >= 0x2028 && code <= 0x202E) ||  // separators, embeddings, overrides
-                        (code >= 0x2060 && code <= 0x206F) ||  // invisible operators, isolates
-                        code == 0x180E || code == 0xFEFF;      // vowel separator, byte order mark
-    return hidden ? 0 : 3;
-  }
-  if (length == 4 && byte(0) == 0xF3 && byte(1) == 0xA0 && (byte(2) & 0xFEU) == 0x80) return 0;  // tags, U+E0000 on
+  std::uint32_t code = byte(0) & (length == 2 ? 0x1FU : length == 3 ? 0x0FU : 0x07U);
+  for (std::size_t i = 1; i < length; ++i) code = code << 6 | (byte(i) & 0x3FU);
+  for (const auto& [first, last] : detail::hidden_characters)
+    if (code >= first && code <= last) return 0;
   return length;
 }
 

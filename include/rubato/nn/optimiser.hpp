@@ -4,6 +4,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <limits>
 #include <span>
 
 #include "../core/archive.hpp"
@@ -99,7 +100,11 @@ class basic_sgd {
   }
 
   [[nodiscard]] double learning_rate() const noexcept { return options_.learning_rate; }
-  void set_learning_rate(double rate) noexcept { options_.learning_rate = rate; }
+  /// Precondition  `rate` is finite and >= 0.
+  void set_learning_rate(double rate) noexcept {
+    RUBATO_ASSERT(rate >= 0 && rate <= (std::numeric_limits<double>::max)(), "sgd: learning rate not finite or < 0");
+    options_.learning_rate = rate;
+  }
 
   /// Saves or loads learning rate and velocity, so that training goes on with the same bits. The bytes must come from
   /// an sgd of as many parameters, with momentum or without as this one.
@@ -150,7 +155,11 @@ class basic_adam {
   }
 
   [[nodiscard]] double learning_rate() const noexcept { return options_.learning_rate; }
-  void set_learning_rate(double rate) noexcept { options_.learning_rate = rate; }
+  /// Precondition  `rate` is finite and >= 0.
+  void set_learning_rate(double rate) noexcept {
+    RUBATO_ASSERT(rate >= 0 && rate <= (std::numeric_limits<double>::max)(), "adam: learning rate not finite or < 0");
+    options_.learning_rate = rate;
+  }
 
   /// Saves or loads learning rate, means and their corrections, so that training goes on with the same bits. The bytes
   /// must come from an adam of as many parameters; the other options are the constructor's.

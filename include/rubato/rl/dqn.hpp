@@ -164,6 +164,8 @@ class dqn {
     for (const auto& layer : online_.layers()) lines.push_back(detail::setting("layer", layer.outputs));
     lines.push_back(detail::setting("hidden", online_.options().hidden.kind));
     lines.push_back(detail::setting("hidden.slope", online_.options().hidden.slope));
+    lines.push_back(detail::setting("output", online_.options().output.kind));
+    lines.push_back(detail::setting("output.slope", online_.options().output.slope));
     return lines;
   }
 

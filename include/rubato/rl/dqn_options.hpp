@@ -98,7 +98,7 @@ struct dqn_options {
   sampling sample = sampling::uniform;
   priority_options priority{};      ///< prioritised
   std::uint32_t target_period = 1;  ///< calls of update() after which the target network moves ...
-  double target_rate = 0.002;       ///< ... by this share of the difference, in (0, 1]; 1: a copy
+  double target_rate = 0.002;       ///< ... by this share of the difference, from 1e-30 to 1; 1: a copy
   td_loss loss = td_loss::huber;
   double huber_delta = 1;
   bool mean_loss = true;          ///< the mean over the batch; otherwise the sum
@@ -158,8 +158,8 @@ struct dqn_options {
   if (!share(o.priority.beta) || !share(o.priority.final_beta)) return "priority.beta: expected numbers in [0, 1]";
   if (!(o.priority.smallest > 0 && o.priority.smallest <= 1e30)) return "priority.smallest: expected a number > 0";
   if (o.target_period < 1) return "target_period: expected at least 1";
-  if (!(o.target_rate > 0 && o.target_rate <= 1)) return "target_rate: expected a number in (0, 1]";
-  if (!(o.huber_delta > 0 && o.huber_delta <= 1e30)) return "huber_delta: expected a number > 0";
+  if (!(o.target_rate >= 1e-30 && o.target_rate <= 1)) return "target_rate: expected a number from 1e-30 to 1";
+  if (!(o.huber_delta >= 1e-30 && o.huber_delta <= 1e30)) return "huber_delta: expected a number from 1e-30 to 1e30";
   if (!(o.max_gradient_norm >= 0)) return "max_gradient_norm: expected a number >= 0";
   if (!(o.learning_rate >= 0 && o.learning_rate <= 1e30)) return "learning_rate: expected a number >= 0";
   if (o.undecided_action >= max_actions) return "undecided_action: expected 0 to 31";

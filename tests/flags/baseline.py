@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Whatever the flags of a unit, its pinned functions have only instructions that every x86-64 processor has.
+
+The linker keeps one body of a function that several units have: the one of a unit built for the newest processor may be
+what runs on the oldest. Compiles one unit for new processors and reads the disassembly.
+
+Usage: baseline.py SOURCE_DIR COMPILER          Exit: 0 fine, 1 not, 77 nothing to check on this machine.
+"""
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+# SSE3 to SSE4.2, BMI, MOVBE and the rest before AVX; everything of AVX and later begins with v.
+NEWER = re.compile(
+    r"v\w+|addsub\w+|h(add|sub)p[sd]|mov(ddup|shdup|sldup|be\w*|ntdqa)|lddqu|p(shufb|h(add|sub)\w+|abs\w+|sign\w+|alignr|"
+    r"mulhrsw|maddubsw|blend\w+|m(in|ax)(sb|sd|uw|ud)|mulld|muldq|extr[bdq]|insr[bdq]|movsx\w+|movzx\w+|test|ackusdw|"
+    r"cmpeqq|cmpgtq|cmp[ei]str\w)|blend\w+|round[ps][sd]|dpp[sd]|insertps|extractps|mpsadbw|crc32\w*|popcnt\w*|lzcnt\w*|"
+    r"tzcnt\w*|andn[lq]?|bextr\w*|bls\w+|bzhi\w*|pdep\w*|pext[lq]?|(sh[lr]|sar|ror)x\w*|mulx\w*"
+)
+PINNED = re.compile(r"nn::kernels::portable::|pinned::plus_product|nn::detail::(normalise|remove_component|squared_errors|"
+                    r"huber_losses|softmax_cross_entropy)\b|rl::detail::(follow|td_value)\b|basic_adam<\w+>::prepare|"
+                    r"normaliser<\d+ul>::count_in")
+UNIT = """
+#include "tests/flags/unit.cpp"
+std::vector<flags_unit>& flags_units() { static std::vector<flags_unit> units; return units; }
+"""
+
+
+def main():
+    source, compiler = sys.argv[1:]
+    if platform.machine() not in ("x86_64", "AMD64") or not shutil.which("objdump"):
+        return 77
+    failed = False
+    with tempfile.TemporaryDirectory() as folder:
+        unit, made = pathlib.Path(folder, "unit.cpp"), pathlib.Path(folder, "unit.o")
+        unit.write_text(UNIT)
+        subprocess.run(
+            [compiler, "-std=c++20", "-O2", "-march=icelake-server", "-w", f"-I{source}", f"-I{source}/include",
+             "-DRUBATO_FLAGS_UNIT=baseline", '-DRUBATO_FLAGS=""', "-c", str(unit), "-o", str(made)], check=True)
+        text = subprocess.run(["objdump", "-dC", "--no-show-raw-insn", str(made)], check=True, text=True,
+                              capture_output=True).stdout
+    function, checked = "", set()
+    for line in text.splitlines():
+        if label := re.match(r"^[0-9a-f]+ <(.*)>:$", line):
+            function = label[1]
+        elif (code := re.match(r"^\s+[0-9a-f]+:\s+(\S+)", line)) and PINNED.search(function):
+            checked.add(function)
+            if NEWER.fullmatch(code[1]):
+                print(f"error: {code[1]} in {function}", file=sys.stderr)
+                failed = True
+    if len(checked) < 30:
+        print(f"error: only {len(checked)} pinned functions found, at least 30 expected", file=sys.stderr)
+        failed = True
+    print(f"{len(checked)} pinned functions")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -330,6 +330,7 @@ class reference : public reference_state, public journal_reader {
     }
     if (d.verb == release_verb::submitter) d.worker = what.worker;
     const std::uint64_t contributed = open_round;
+    if (d.is_degraded) ++counts[index(reason::degraded)];
     if (d.wakes && !std::isnan(d.wake_at)) wake_at_ = d.wake_at;
     if (d.flushes) close(true, d.flush_scale);
     if (d.cancels) cancel_below(d, contributed);

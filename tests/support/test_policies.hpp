@@ -245,6 +245,7 @@ struct chaos {
     if (r.below(16) == 0) d = d.with_rebase(r.below(2) == 0 ? r.below(4) : unbounded);
     if (r.below(4) == 0) d = d.with_batch(static_cast<std::uint32_t>(r.below(64)));
     if (r.below(4) == 0) d = d.with_lr_scale(number(r));
+    if (r.below(4) == 0) d = d.with_degraded();
     return d;
   }
   void shape(const cluster_view&, std::uint32_t, grant& terms) noexcept {

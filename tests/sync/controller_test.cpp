@@ -855,6 +855,42 @@ TEST(Controller, ProblemNamesTheOption) {
             "quorum is 3, expected at most the capacity, 2");
 }
 
+// Runs two workers at a time, no fewer.
+struct of_two {
+  decision release(const cluster_view& view, const event&) const noexcept {
+    return decision::all().with_degraded(view.alive() < 2);
+  }
+  std::string problem(std::uint32_t capacity) const { return capacity < 2 ? "of_two needs two workers" : ""; }
+};
+
+TEST(Controller, AsksThePolicyForItsProblem) {
+  EXPECT_EQ(problem({.capacity = 2}, of_two{}), "");
+  EXPECT_EQ(problem({.capacity = 1}, of_two{}), "of_two needs two workers");
+  EXPECT_EQ(problem(controller_options{}, of_two{}), problem(controller_options{}));
+  EXPECT_EQ(problem({.capacity = 1}, any_policy{of_two{}}), "of_two needs two workers");
+  const auto refused = controller<of_two, int>::make({.capacity = 1}, {});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, errc::invalid_option);
+  EXPECT_EQ(refused.error().message, "of_two needs two workers");
+  EXPECT_TRUE((controller<of_two, int>::make({.capacity = 2}, {}).has_value()));
+}
+
+TEST(Controller, ASwitchToAPolicyThatDoesNotFitIsRefused) {
+  bench<any_policy> b{asp{}, 1};
+  EXPECT_EQ(b.sync.switch_to(of_two{}, 1.0, pending_gradients::flush, b.sink), errc::invalid_option);
+  EXPECT_EQ(b.sync.policy().kind(), "asp");
+}
+
+TEST(Controller, CountsDegradedDecisions) {
+  bench<of_two> b{{}, 2};
+  b.push(0);
+  EXPECT_EQ(b.count(reason::degraded), 0u);
+  b.depart(1, cause::death);
+  EXPECT_EQ(b.count(reason::degraded), 1u);
+  b.push(0);
+  EXPECT_EQ(b.count(reason::degraded), 2u);
+}
+
 TEST(Controller, IsCopyableWherePolicyAndTicketAre) {
   bench<bsp> b{{}, 2};
   b.push(0);

@@ -35,6 +35,7 @@ struct decision {
   bool cancels = false;
   bool wakes = false;
   bool rebases = false;
+  bool is_degraded = false;
   float flush_scale = 1.0F;
   float lr_scale = 1.0F;
   std::uint32_t batch = 0;
@@ -102,6 +103,10 @@ struct decision {
   /// Learning-rate factor of the released workers' next gradient.
   [[nodiscard]] constexpr decision with_lr_scale(float scale) const noexcept {
     return with([&](decision& d) { d.lr_scale = scale; });
+  }
+  /// Says that fewer workers were there than the policy's options need. Counted, nothing else.
+  [[nodiscard]] constexpr decision with_degraded(bool is = true) const noexcept {
+    return with([&](decision& d) { d.is_degraded = is; });
   }
   /// Re-bases the clocks to a tighter bound, as switch_to does.
   [[nodiscard]] constexpr decision with_rebase(clock_type bound) const noexcept {

@@ -38,6 +38,7 @@ enum class reason : std::uint8_t {
   time_clamped,       ///< `now` ran back and was replaced by the latest time seen
   clock_clamped,      ///< a clock was moved into the policy's bound (join, readmission, re-base)
   invalid_decision,   ///< part of a decision made no sense (NaN scale, unknown worker) and was left out
+  degraded,           ///< the policy had fewer workers than its options need, and did with those
   // the guard overrode the policy
   liveness,           ///< nobody would have run: one worker was released
   bound,              ///< a release beyond the staleness bound was withheld
@@ -54,8 +55,8 @@ enum class reason : std::uint8_t {
       "invalid_token", "no_pulls",       "invalid_cause",   "repeated",         "replaced",
       "stale",         "non_finite",     "cancelled",       "excluded",         "unwanted",
       "failed",        "switched",       "scaled",          "time_clamped",     "clock_clamped",
-      "invalid_decision", "liveness",    "bound",           "overdue",          "cancel_limit",
-      "nobody_left"};
+      "invalid_decision", "degraded",    "liveness",        "bound",            "overdue",
+      "cancel_limit",  "nobody_left"};
   return why < reason::count_ ? names[static_cast<std::size_t>(why)] : "invalid";
 }
 

@@ -37,6 +37,7 @@ class any_policy {
   void state(archive& bytes) { held_->state(bytes); }
   [[nodiscard]] clock_type clock_bound() const noexcept { return held_->clock_bound(); }
   [[nodiscard]] double max_legal_wait(std::uint32_t worker) const noexcept { return held_->max_legal_wait(worker); }
+  [[nodiscard]] std::string problem(std::uint32_t capacity) const { return held_->problem(capacity); }
   [[nodiscard]] description describe() const { return held_->describe(); }
   [[nodiscard]] std::string_view kind() const noexcept { return held_->kind(); }
   /// The policy that it holds, if that is a P, to read what only P counts; else null.
@@ -61,6 +62,7 @@ class any_policy {
     virtual void state(archive&) = 0;
     [[nodiscard]] virtual clock_type clock_bound() const noexcept = 0;
     [[nodiscard]] virtual double max_legal_wait(std::uint32_t) const noexcept = 0;
+    [[nodiscard]] virtual std::string problem(std::uint32_t) const = 0;
     [[nodiscard]] virtual description describe() const = 0;
     [[nodiscard]] virtual std::string_view kind() const noexcept = 0;
     [[nodiscard]] virtual const void* type() const noexcept = 0;
@@ -96,6 +98,7 @@ class any_policy {
       if constexpr (WaitLimitingPolicy<P>) return policy.max_legal_wait(worker);
       return std::numeric_limits<double>::infinity();
     }
+    std::string problem(std::uint32_t capacity) const override { return problem_of(policy, capacity); }
     description describe() const override {
       if constexpr (DescribedPolicy<P>) return policy.describe();
       description self;  // filled in place: GCC 12 warns about moved short strings

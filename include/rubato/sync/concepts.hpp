@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -47,6 +48,11 @@ template <class P>
 concept WaitLimitingPolicy = requires(const P& p, std::uint32_t worker) {
   { p.max_legal_wait(worker) } noexcept -> std::same_as<double>;
 };
+/// Can say what is wrong with its options for so many workers, as a sentence; empty if nothing is.
+template <class P>
+concept CheckedPolicy = requires(const P& p, std::uint32_t capacity) {
+  { p.problem(capacity) } -> std::same_as<std::string>;
+};
 /// Has state worth saving: one function for both directions.
 template <class P>
 concept StatefulPolicy = requires(P& p, archive& bytes) { p.state(bytes); };
@@ -59,7 +65,7 @@ concept DescribedPolicy = requires(const P& p) {
 namespace detail {
 
 struct optional_members {
-  int admit, observe, shape, resize, reset, clock_bound, max_legal_wait, state, describe;
+  int admit, observe, shape, resize, reset, clock_bound, max_legal_wait, problem, state, describe;
 };
 struct nameless {};
 // A name that P has too, whatever it stands for there, is ambiguous in this class. A final P cannot be looked into.
@@ -82,6 +88,7 @@ concept SyncPolicy = std::movable<P> && requires(P& p, const cluster_view& view,
     (ResettablePolicy<P> || requires { &detail::doubled<P>::reset; }) &&
     (BoundedPolicy<P> || requires { &detail::doubled<P>::clock_bound; }) &&
     (WaitLimitingPolicy<P> || requires { &detail::doubled<P>::max_legal_wait; }) &&
+    (CheckedPolicy<P> || requires { &detail::doubled<P>::problem; }) &&
     (StatefulPolicy<P> || requires { &detail::doubled<P>::state; }) &&
     (DescribedPolicy<P> || requires { &detail::doubled<P>::describe; });
 
@@ -90,6 +97,13 @@ template <class P>
 [[nodiscard]] constexpr clock_type clock_bound_of(const P& policy) noexcept {
   if constexpr (BoundedPolicy<P>) return policy.clock_bound();
   return unbounded;
+}
+
+/// What is wrong with the options of any policy for so many workers; empty if nothing is.
+template <class P>
+[[nodiscard]] std::string problem_of(const P& policy, [[maybe_unused]] std::uint32_t capacity) {
+  if constexpr (CheckedPolicy<P>) return policy.problem(capacity);
+  return {};
 }
 
 /// The kind of any policy: the word that saved state begins with. A static member `kind`, or a function of that name.

@@ -16,6 +16,13 @@
 
 namespace rubato::inline RUBATO_ABI {
 
+/// What is wrong with these options, or with the policy's for so many workers, as a sentence; empty if nothing is.
+template <SyncPolicy Policy>
+[[nodiscard]] std::string problem(const controller_options& o, const Policy& policy) {
+  std::string wrong = problem(o);
+  return wrong.empty() ? problem_of(policy, o.capacity) : wrong;
+}
+
 /// Decides, for a parameter server, who may run next, with how much of the gradient, and when to flush.
 ///
 /// Per push the host calls admit() when the gradient arrives, does with it what the verdict says, and then commit(),
@@ -41,12 +48,18 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
  public:
   using options = controller_options;
 
-  /// Precondition: problem(options) is empty.
+  /// The same, for options that come from outside.
+  /// Errors  invalid_option, with what problem(options, policy) says
+  [[nodiscard]] static result<controller> make(const options& o, Policy policy, Watcher watcher = {}) {
+    if (std::string wrong = problem(o, policy); !wrong.empty()) return error{errc::invalid_option, std::move(wrong)};
+    return controller{o, std::move(policy), std::move(watcher)};
+  }
+  /// Precondition: problem(options, policy) is empty.
   controller(const options& o, Policy policy, Watcher watcher = {})
       : base{o.capacity, o.guard, (std::max)(o.max_release_per_call, 1U), o.seed, std::move(policy),
              std::move(watcher)},
         quorum_{o.quorum == 0 ? o.capacity : (std::min)(o.quorum, o.capacity)}, park_on_{o.park} {
-    RUBATO_ASSERT(problem(o).empty(), "controller options out of range");
+    RUBATO_ASSERT(problem(o, policy_).empty(), "controller or policy options out of range");
   }
 
   /// A worker comes, or comes back with a higher incarnation. It is released or parked as the policy says; push hosts
@@ -226,11 +239,13 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
 
   /// Puts another policy in charge, without waiting for anything. Running steps and admissions keep the terms they
   /// have; the excluded are readmitted; clocks are re-based to the new bound; then it is asked with cause enter.
-  /// O(capacity).
+  /// Errors  invalid_time; invalid_option where the policy has a problem with its options for this capacity
+  /// Cost    O(capacity)
   template <class Sink>
   errc switch_to(Policy policy, double now, pending_gradients waiting, Sink&& host) {
     const full<Sink> sink{host};
     if (!std::isfinite(now)) return count_refusal(reason::invalid_time, {}), errc::invalid_time;
+    if (!problem_of(policy, workers_.capacity()).empty()) return errc::invalid_option;
     advance(now);
     this->drain(sink);
     this->emit(waiting == pending_gradients::flush ? ledger_.complete(1.0F) : ledger_.abandon(), sink);

@@ -12,7 +12,7 @@ namespace rubato::inline RUBATO_ABI {
 
 /// How often each reason occurred, in all and per worker.
 ///
-/// Cost    O(1). 104 bytes a worker, made at construction. Not thread-safe.
+/// Cost    O(1). 108 bytes a worker, made at construction. Not thread-safe.
 /// Tests   tests/sync/controller_test.cpp: NothingIsSilent
 class counters {
  public:

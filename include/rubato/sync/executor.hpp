@@ -75,6 +75,7 @@ class executor {
     decision answer = consult(what);
     if (answer.verb == release_verb::submitter) answer.worker = what.worker;
     const std::uint64_t round = ledger_.open_round();
+    if (answer.is_degraded) adjust(reason::degraded, what.worker);
     if (answer.wakes) set_deadline(answer.wake_at);
     if (answer.flushes) emit(ledger_.complete(finite_or_one(answer.flush_scale)), sink);
     // A submitter that goes on at once is spared the parking lists.

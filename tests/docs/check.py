@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that the documentation tells the truth about the tree.
 
-- Links of README, CONTRIBUTING, CHANGELOG and docs/ lead to files.
+- Links of README, CONTRIBUTING, CHANGELOG and docs/ lead to files, and to headings in them.
 - The first C++ block of the README is examples/00_straggler.cpp, and it compiles with each policy that the paragraph
   after it names in its place.
 - C++ blocks that begin with an #include compile; those with a main() also run, and end with 0.
@@ -18,7 +18,8 @@ import subprocess
 import sys
 import tempfile
 
-LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
 BLOCK = re.compile(r"^```cpp\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 POLICY_LINE = re.compile(r"^(\s*auto policy = ).*;$", re.MULTILINE)
 TESTS = re.compile(r"^\s*/// Tests  +(.*(?:\n\s*///         +.*)*)", re.MULTILINE)
@@ -32,11 +33,22 @@ def pages(root):
     return [root / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted((root / "docs").glob("*.md"))
 
 
+def anchors(page):
+    """Of a page's headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in HEADING.findall(text)}
+
+
 def check_links(root):
     for page in pages(root):
-        for target in LINK.findall(page.read_text(encoding="utf-8")):
-            if not target.startswith(("http://", "https://")) and not (page.parent / target).exists():
+        for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+            if target.startswith(("http://", "https://")):
+                continue
+            there = page.parent / target if target else page
+            if not there.exists():
                 yield f"{page.relative_to(root)}: the link {target} leads nowhere"
+            elif anchor and there.suffix == ".md" and anchor not in anchors(there):
+                yield f"{page.relative_to(root)}: {target or 'the page'} has no heading #{anchor}"
 
 
 def first_error(root, source, run):

@@ -1,11 +1,16 @@
 // The program itself: exit statuses, and what it leaves behind.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -84,38 +89,67 @@ TEST(LabProgram, TerminationIsAnInterruptAndExits143) {
 TEST(LabProgram, CompleteResultsReplacePartialOnes) {
   const lab_program lab;
   lab.folder.write("a.json.partial", "of an interrupted call");
-  EXPECT_EQ(lab.run("compare --scenario quick.json --policies asp --seeds 1 --no-cache --quiet --json a.json").status, 0);
+  EXPECT_EQ(lab.run("compare --scenario quick.json --policies asp --seeds 1 --no-cache --quiet --json a.json").status,
+            0);
   EXPECT_TRUE(std::filesystem::exists(lab.folder.path() / "a.json"));
   EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "a.json.partial"));
 }
 
 TEST(LabProgram, TrainingSaysWhatWasKeptAndWhatItIsWorth) {
   const lab_program lab;
-  const outcome got = lab.run("train --scenario quick.json --agent dqn --expert-runs 1 --episodes 1 --quiet --out p 2>&1");
+  const outcome got =
+      lab.run("train --scenario quick.json --agent dqn --expert-runs 1 --episodes 1 --quiet --out p 2>&1");
   EXPECT_EQ(got.status, 0);
-  EXPECT_NE(got.text.find("warning: no episode has taught it anything: it learns after 1000 pushes\n"), std::string::npos)
+  EXPECT_NE(got.text.find("warning: no episode has taught it anything: it learns after 1000 pushes\n"),
+            std::string::npos)
       << got.text;
-  EXPECT_NE(got.text.find("kept: the policy after 0 episodes, the best of 2 evaluations\n"), std::string::npos) << got.text;
+  EXPECT_NE(got.text.find("kept: the policy after 0 episodes, the best of 2 evaluations\n"), std::string::npos)
+      << got.text;
   const outcome missed = lab.run(
-      "train --scenario quick.json --set objective.max_time=1 --agent dqn --expert-runs 1 --episodes 0 --quiet --out q 2>&1");
-  EXPECT_NE(missed.text.find("warning: where ratios are missing, it or the expert missed the target"), std::string::npos)
+      "train --scenario quick.json --set objective.max_time=1 --agent dqn --expert-runs 1 --episodes 0 --quiet --out q "
+      "2>&1");
+  EXPECT_NE(missed.text.find("warning: where ratios are missing, it or the expert missed the target"),
+            std::string::npos)
       << missed.text;
+}
+
+// Runs the command and kills it as soon as the file is there, or newer than it was. How it ended: as in a shell.
+int killed_at(const std::filesystem::path& file, const std::string& command) {
+  const auto written = [&file] {
+    std::error_code missing;
+    const auto time = std::filesystem::last_write_time(file, missing);
+    return missing ? std::filesystem::file_time_type::min() : time;
+  };
+  const auto before = written();
+  const pid_t child = fork();
+  if (child == 0) {
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+  int status = 0;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (written() > before) {
+      kill(child, SIGKILL);
+      waitpid(child, &status, 0);
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 // Killed while it watches experts, after that, and five times while it learns.
 TEST(LabProgram, KilledTrainingResumesToTheSameBytes) {
   const lab_program lab;
   const std::string train =
-      "train --scenario quick.json --set objective.max_time=200 --agent dqn-paper-scaled --expert-runs 4 --episodes 300 ";
+      "train --scenario quick.json --set objective.max_time=200 --agent dqn-paper-scaled --expert-runs 4 --episodes "
+      "300 ";
   ASSERT_EQ(lab.run(train + "--quiet --threads 1 --test-seeds 0 --out whole").status, 0);
   ASSERT_NE(lab.content("whole"), "");
-  // Kills it as soon as the file is there or newer than it was.
   const auto kill_at = [&](const std::string& file) {
-    return shell("cd '" + lab.folder.path().string() + "' || exit; touch -r '" + file + "' stamp 2>/dev/null || rm -f stamp; '" +
-                 RUBATO_LAB_BINARY + "' " + train + "--resume --threads 3 --test-seeds 0 --out parts >said 2>&1 & "
-                 "for i in $(seq 3000); do test -e '" + file + "' && { test ! -e stamp || test '" + file +
-                 "' -nt stamp; } && break; sleep 0.01; done; kill -KILL $!; wait $!")
-        .status;
+    return killed_at(lab.folder.path() / file, "cd '" + lab.folder.path().string() + "' && exec '" + RUBATO_LAB_BINARY +
+                                                   "' " + train +
+                                                   "--resume --threads 3 --test-seeds 0 --out parts >said 2>&1");
   };
   EXPECT_EQ(kill_at("parts.lock"), 137) << lab.content("said");
   EXPECT_EQ(kill_at("parts.start"), 137) << lab.content("said");
@@ -124,17 +158,18 @@ TEST(LabProgram, KilledTrainingResumesToTheSameBytes) {
   EXPECT_EQ(lab.content("parts"), lab.content("whole"));
   for (const auto& file : std::filesystem::directory_iterator{lab.folder.path()}) {
     const std::string name = file.path().filename().string();
-    EXPECT_TRUE(name == "quick.json" || name == "whole" || name == "parts" || name == "said" || name == "stamp") << name;
+    EXPECT_TRUE(name == "quick.json" || name == "whole" || name == "parts" || name == "said") << name;
   }
 }
 
 TEST(LabProgram, InterruptedTrainingSaysHowToGoOn) {
   const lab_program lab;
-  const outcome got = shell("cd '" + lab.folder.path().string() +
-                            "' || exit; '" RUBATO_LAB_BINARY
-                            "' train --scenario quick.json --agent dqn-paper --expert-runs 1 --episodes 1000000 --out a "
-                            "2>&1 & for i in $(seq 600); do test -e a.training && break; sleep 0.1; done; "
-                            "kill -INT $!; wait $!");
+  const outcome got =
+      shell("cd '" + lab.folder.path().string() +
+            "' || exit; '" RUBATO_LAB_BINARY
+            "' train --scenario quick.json --agent dqn-paper --expert-runs 1 --episodes 1000000 --out a "
+            "2>&1 & for i in $(seq 600); do test -e a.training && break; sleep 0.1; done; "
+            "kill -INT $!; wait $!");
   EXPECT_EQ(got.status, 130) << got.text;
   EXPECT_NE(got.text.find("of 1000000 episodes; the same command with --resume goes on\n"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "a"));
@@ -207,7 +242,8 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
            {"compare --scenario quick.json --cache bad.json/x", "--cache: bad.json/x"},
            {"train --agent dqn", "--out is required"},
            {"train --out a", "--agent is required"},
-           {"train --agent sarsa --out a", "--agent: found \"sarsa\", expected one of dqn-paper, dqn-paper-scaled, dqn"},
+           {"train --agent sarsa --out a",
+            "--agent: found \"sarsa\", expected one of dqn-paper, dqn-paper-scaled, dqn"},
            {"train --agent dqn --state cpu --out b --scenario quick.json", "--state: found \"cpu\", expected rlp"},
            {"train --agent dqn --episodes -1 --out b", "--episodes: found \"-1\", expected a whole number from 0"},
            {"train --agent dqn --initial none --out b --scenario quick.json", "none"},
@@ -220,10 +256,13 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
            {"train --agent dqn --out b --initial i --curve ./i", "--curve: found \"./i\", which --initial needs"},
            {"train --agent dqn --scenario quick.json --out ''", "--out: found \"\", expected the name of a file"},
            {"train --agent dqn --scenario quick.json --out b --curve no/where", "--curve: "},
-           {"train --agent dqn-paper --scenario quick.json --out b --curve c", "--curve: found no evaluations to write"},
+           {"train --agent dqn-paper --scenario quick.json --out b --curve c",
+            "--curve: found no evaluations to write"},
            {"train --agent dqn-paper --scenario quick.json --out b --evaluation-episodes 3", "--evaluation-episodes: "},
-           {"train --agent dqn --scenario quick.json --out b --expert-runs 0", "--expert-runs: found 0, expected at least 1"},
-           {"train --agent dqn-paper --scenario quick.json --out b --expert-runs 0 --episodes 0", "--episodes 0: found"},
+           {"train --agent dqn --scenario quick.json --out b --expert-runs 0",
+            "--expert-runs: found 0, expected at least 1"},
+           {"train --agent dqn-paper --scenario quick.json --out b --expert-runs 0 --episodes 0",
+            "--episodes 0: found"},
            {"train --agent dqn --scenario quick.json --out b --licence 'a\nb'", "found a control or hidden character"},
            {"scenarios nope", "found \"nope\""}}) {
     const outcome got = lab.run(arguments + " 2>&1 >/dev/null");

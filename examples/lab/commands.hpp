@@ -8,7 +8,7 @@
 
 namespace rubato::lab {
 
-/// Options of `rubato-lab compare` as they are given.
+/// Options of `rubato-lab compare` and `room` as they are given.
 struct compare_arguments {
   std::string scenario = "shared4";
   std::vector<std::string> settings;
@@ -26,6 +26,7 @@ struct compare_arguments {
   bool tune = false;
   std::uint32_t tuning_seeds = 10;
   bool by_hidden_layers = false;
+  bool clairvoyant = false;
   bool quiet = false;
 };
 

@@ -5,6 +5,7 @@
 #include <rubato/sync/bsp.hpp>
 #include <span>
 
+#include "clairvoyant.hpp"
 #include "support/statistics.hpp"
 
 namespace rubato::lab {
@@ -141,6 +142,7 @@ comparison compare(const compare_options& asked, const runner& run) {
   find_targets(made, run);
   if (asked.tune && !run.stop) tune(made, run);
   if (!run.stop) measure(made, run);
+  if (asked.clairvoyant && !run.stop) add_clairvoyant(made, run);
   made.interrupted = run.stop && std::ranges::any_of(made.rows, [](const comparison_row& row) {
                        return std::ranges::any_of(row.runs, [](const auto& each) { return !each.has_value(); });
                      });

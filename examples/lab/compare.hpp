@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "measurement.hpp"
+#include "planned.hpp"
 #include "policies.hpp"
 #include "runner.hpp"
 #include "support/scenario.hpp"
@@ -22,6 +23,7 @@ struct compare_options {
   std::uint32_t seeds = 10;         ///< runs of each policy
   bool tune = false;                ///< parameter and learning rate of each policy, on other seeds
   std::uint32_t tuning_seeds = 10;  ///< of each candidate of the policy that has most of them
+  bool clairvoyant = false;         ///< a last row for what could be reached by who knows the runs, see clairvoyant.hpp
 };
 
 /// A policy and its runs.
@@ -40,6 +42,7 @@ struct comparison {
   std::map<std::uint32_t, double> targets;   ///< accuracy to reach, by hidden layers
   std::vector<std::uint32_t> hidden_layers;  ///< by seed
   std::vector<comparison_row> rows;
+  std::map<std::uint32_t, plan> plans;  ///< of the clairvoyant row, by hidden layers
   bool interrupted = false;  ///< some runs are missing
 };
 

@@ -100,7 +100,8 @@ void report_interruption(const std::vector<std::string>& files, bool json_to_scr
                         .seed = given.seed,
                         .seeds = given.seeds,
                         .tune = given.tune,
-                        .tuning_seeds = given.tuning_seeds};
+                        .tuning_seeds = given.tuning_seeds,
+                        .clairvoyant = given.clairvoyant};
   support::apply_settings(asked.scenario, given.settings);
   return asked;
 }

@@ -57,6 +57,8 @@ void add_compare_options(CLI::App& command, compare_arguments& given) {
       ->check(whole(1, most_seeds))
       ->capture_default_str();
   command.add_flag("--by-h", given.by_hidden_layers, "A second table, by number of hidden layers");
+  command.add_flag("--clairvoyant", given.clairvoyant,
+                   "A last row for what a plan reaches that knows the runs beforehand, and each rule's regret");
   command.add_flag("--quiet", given.quiet, "No progress");
 }
 
@@ -78,17 +80,19 @@ void add_train_options(CLI::App& command, train_arguments& given) {
   command.add_option("--seed", given.seed, "Seed of everything")
       ->check(whole(0, first_tuning_seed))
       ->capture_default_str();
-  command.add_option("--expert-runs", given.expert_runs,
-                     "Runs of each expert to learn from first; default: the agent's")
+  command
+      .add_option("--expert-runs", given.expert_runs, "Runs of each expert to learn from first; default: the agent's")
       ->check(whole(0, 2'000));
   command.add_option("--initial", given.initial, "Policy file to begin with, in place of experts");
-  command.add_option("--evaluate-every", given.evaluate_every,
-                     "Pushes between evaluations, of which the best policy is kept; 0: keep the last policy")
+  command
+      .add_option("--evaluate-every", given.evaluate_every,
+                  "Pushes between evaluations, of which the best policy is kept; 0: keep the last policy")
       ->check(whole(0, 1'000'000'000'000));
   command.add_option("--evaluation-episodes", given.evaluation_episodes, "Runs of each evaluation; default: 20")
       ->check(whole(1, 100'000));
-  command.add_option("--test-seeds", given.test_seeds,
-                     "Runs of policy and experts at the end, whose ratios go into the file; 0: none")
+  command
+      .add_option("--test-seeds", given.test_seeds,
+                  "Runs of policy and experts at the end, whose ratios go into the file; 0: none")
       ->check(whole(0, most_seeds))
       ->capture_default_str();
   command.add_option("--out", given.out, "Write the policy there")->required();
@@ -106,6 +110,11 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "rubato-lab " + library_version());
   compare_arguments given;
   add_compare_options(*app.add_subcommand("compare", "Compare policies; prints a table"), given);
+  compare_arguments of_room;
+  of_room.policies = "bsp:mean,bsp:sum,asp,ssp,cap";
+  of_room.tune = of_room.clairvoyant = true;
+  auto* room = app.add_subcommand("room", "How much better a rule could be: compare --tune --clairvoyant");
+  add_compare_options(*room, of_room);
   train_arguments to_train;
   auto* train = app.add_subcommand("train", "Train a policy; writes a policy file");
   add_train_options(*train, to_train);
@@ -132,6 +141,7 @@ int run(int argc, char** argv) {
   if (inspect->parsed()) return run_inspect(file, json);
   if (scenarios->parsed()) return run_scenarios(name, keys);
   if (train->parsed()) return run_train(to_train);
+  if (room->parsed()) return run_compare(of_room);
   return run_compare(given);
 }
 

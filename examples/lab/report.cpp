@@ -28,6 +28,13 @@ using nlohmann::json;
   return {{"first", first_tuning_seed + asked.seed}, {"count", asked.tuning_seeds}};
 }
 
+[[nodiscard]] json plans_of(const comparison& from) {
+  json list = json::array();
+  for (const auto& [layers, stages] : from.plans)
+    list.push_back({{"hidden_layers", layers}, {"stages", json::parse(plan_text(stages))}});
+  return list;
+}
+
 [[nodiscard]] json setting_json(const comparison& from, const comparison_summary& sum) {
   const compare_options& asked = from.asked;
   json setting{{"scenario", support::to_json(asked.scenario)},
@@ -40,6 +47,7 @@ using nlohmann::json;
                {"target_seeds", target_seeds(asked)},
                {"interval", "95 % percentile bootstrap over seeds, 2000 resamples"},
                {"baseline", sum.baseline ? json(from.rows[*sum.baseline].name) : json(nullptr)},
+               {"plans", plans_of(from)},
                {"interrupted", from.interrupted},
                {"version", library_version()}};
   return setting;
@@ -69,11 +77,19 @@ using nlohmann::json;
               {"speedup", nullptr},
               {"speedup_lo", nullptr},
               {"speedup_hi", nullptr},
+              {"regret", nullptr},
+              {"regret_lo", nullptr},
+              {"regret_hi", nullptr},
               {"by_hidden_layers", json::array()}};
   if (sum.speedup) {
     object["speedup"] = sum.speedup->value;
     object["speedup_lo"] = sum.speedup->low;
     object["speedup_hi"] = sum.speedup->high;
+  }
+  if (sum.regret) {
+    object["regret"] = sum.regret->value;
+    object["regret_lo"] = sum.regret->low;
+    object["regret_hi"] = sum.regret->high;
   }
   return object;
 }

@@ -51,6 +51,11 @@ using runs = std::vector<std::optional<measurement>>;
   return support::bootstrap_ratio(numerator, denominator);
 }
 
+[[nodiscard]] std::optional<support::estimate> less_one(std::optional<support::estimate> of) {
+  if (of) of->value -= 1, of->low -= 1, of->high -= 1;
+  return of;
+}
+
 }  // namespace
 
 comparison_summary summarise(const comparison& from, std::optional<std::uint32_t> hidden_layers) {
@@ -63,10 +68,13 @@ comparison_summary summarise(const comparison& from, std::optional<std::uint32_t
     if (row.used.policy.kind() == bsp::kind && sum.reliable() &&
         (!all.baseline || sum.time.value < all.rows[*all.baseline].time.value))
       all.baseline = all.rows.size() - 1;
+    if (row.used.policy.kind() == planned::kind && sum.reliable()) all.clairvoyant = all.rows.size() - 1;
   }
-  if (!all.baseline) return all;
-  for (std::size_t i = 0; i < all.rows.size(); ++i)
-    if (all.rows[i].reliable()) all.rows[i].speedup = ratio(chosen[*all.baseline], chosen[i]);
+  for (std::size_t i = 0; i < all.rows.size(); ++i) {
+    if (!all.rows[i].reliable()) continue;
+    if (all.baseline) all.rows[i].speedup = ratio(chosen[*all.baseline], chosen[i]);
+    if (all.clairvoyant) all.rows[i].regret = less_one(ratio(chosen[i], chosen[*all.clairvoyant]));
+  }
   return all;
 }
 

@@ -30,13 +30,15 @@ struct row_summary {
   double dropped = 0;
   double overrides = 0;
   std::optional<support::estimate> speedup;  ///< interquartile mean of `baseline` ÷ this one's, on the seeds both have
+  std::optional<support::estimate> regret;   ///< its interquartile mean ÷ the clairvoyant one's, less 1
 
   [[nodiscard]] bool reliable() const noexcept { return seeds > 0 && reached >= least_reached * seeds; }
 };
 
 struct comparison_summary {
   std::vector<row_summary> rows;        ///< in the order of the comparison
-  std::optional<std::size_t> baseline;  ///< row of the quicker bsp, if there is one that can be relied on
+  std::optional<std::size_t> baseline;     ///< row of the quicker bsp, if there is one that can be relied on
+  std::optional<std::size_t> clairvoyant;  ///< row of the clairvoyant one, if there is one that can be relied on
 };
 
 /// With `hidden_layers`, of the seeds that drew so many only.

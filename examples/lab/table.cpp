@@ -97,6 +97,7 @@ using line = std::vector<std::string>;
   if (tuned) lines[0].insert(lines[0].end(), {"chosen", "lr"});
   lines[0].insert(lines[0].end(), {"time", "time 95 % CI", "reached", "pushes", "updates", "staleness", "stale p95",
                                    "idle", "deciding", "x bsp", "x bsp 95 % CI"});
+  if (sum.clairvoyant) lines[0].insert(lines[0].end(), {"regret", "regret 95 % CI"});
   for (std::size_t i = 0; i < from.rows.size(); ++i) {
     const row_summary& row = sum.rows[i];
     line cells{from.rows[i].name};
@@ -107,6 +108,9 @@ using line = std::vector<std::string>;
                                decimals(row.staleness_p95, 1), percent(row.idle_share), percent(row.decision_share),
                                row.speedup ? two_decimals(row.speedup->value) : "-",
                                row.speedup ? interval(*row.speedup, two_decimals) : "-"});
+    if (sum.clairvoyant)
+      cells.insert(cells.end(),
+                   {row.regret ? percent(row.regret->value) : "-", row.regret ? interval(*row.regret, percent) : "-"});
     lines.push_back(std::move(cells));
   }
   return aligned(lines);
@@ -131,6 +135,8 @@ using line = std::vector<std::string>;
   if (sum.baseline)
     text += "x bsp: time of " + from.rows[*sum.baseline].name +
             " / time, seeds resampled together; above 1 is quicker; - where under 90 % reached.\n";
+  if (sum.clairvoyant)
+    text += "regret: time / that of the clairvoyant plan, less 1: what knowing the run beforehand would save.\n";
   return text;
 }
 

@@ -72,6 +72,16 @@ TEST(Identities, CapOfAllIsAsp) {
     expect_same_trace([&](std::uint32_t k) { return test::cap{.n = k, .order = order}; }, plain_asp);
 }
 
+TEST(Identities, DsspOfEqualBoundsIsSsp) {
+  for (const clock_type s : {0u, 1u, 4u})
+    expect_same_trace([s](std::uint32_t) { return dssp{.lower = s, .upper = s}; },
+                      [s](std::uint32_t) { return ssp{.staleness = s}; });
+}
+
+TEST(Identities, ZiplineOfOneStepIsBsp) {
+  expect_same_trace([](std::uint32_t) { return zipline{.lookahead = 1}; }, bsp_mean);
+}
+
 // In the order of their starts but for those at the same time.
 TEST(Identities, AspUnderABoundOfTheGuardIsSsp) {
   for (std::uint64_t seed = 0; seed < test::scaled(20); ++seed)

@@ -10,6 +10,11 @@
 #include <rubato/sync/any_policy.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
+#include <rubato/sync/rivals/concurrency_scaled.hpp>
+#include <rubato/sync/rivals/dssp.hpp>
+#include <rubato/sync/rivals/loss_decayed.hpp>
+#include <rubato/sync/rivals/scaled.hpp>
+#include <rubato/sync/rivals/zipline.hpp>
 #include <rubato/sync/ssp.hpp>
 #include <string>
 #include <vector>
@@ -55,6 +60,13 @@ template <StateEncoder Encoder>
           {"breathing_ssp", breathing_ssp{.rebases = false}},
           {"rebasing_ssp", breathing_ssp{}},
           {"weighing", weighing{}},
+          {"dssp_0_4", dssp{.lower = 0, .upper = 4}},
+          {"dssp_2_9", dssp{.lower = 2, .upper = 9, .smoothing = 0.25}},
+          {"zipline_1", zipline{.lookahead = 1}},
+          {"zipline_6", zipline{.lookahead = 6}},
+          {"scaled_k_async", scaled{k_async{.k = 2}}},
+          {"scaled_weighing", scaled{weighing{}, staleness_weight::polynomial(0.5F)}},
+          {"treated_ssp", loss_decayed{concurrency_scaled{scaled{ssp{.staleness = 2}}}}},
           {"rlp", unlearned<rlp_state>(2)},
           {"rlp_normalised", unlearned<rlp_normalised_state>(3, 2.0)},
           {"cluster", unlearned<cluster_state>(5)}};

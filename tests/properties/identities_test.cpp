@@ -56,20 +56,20 @@ TEST(Identities, UnboundedSspIsAsp) {
 }
 
 TEST(Identities, KSyncOfAllIsBsp) {
-  expect_same_trace([](std::uint32_t k) { return test::k_sync{.k = k}; }, bsp_mean);
+  expect_same_trace([](std::uint32_t k) { return k_sync{.k = k}; }, bsp_mean);
 }
 
 TEST(Identities, KAsyncOfAllIsBsp) {
-  expect_same_trace([](std::uint32_t k) { return test::k_async{.k = k}; }, bsp_mean);
+  expect_same_trace([](std::uint32_t k) { return k_async{.k = k}; }, bsp_mean);
 }
 
 TEST(Identities, KBatchAsyncOfOneIsAsp) {
-  expect_same_trace([](std::uint32_t) { return test::k_batch_async{.k = 1}; }, plain_asp);
+  expect_same_trace([](std::uint32_t) { return k_batch_async{.k = 1}; }, plain_asp);
 }
 
 TEST(Identities, CapOfAllIsAsp) {
   for (const auto order : {release_order::fifo, release_order::fastest})
-    expect_same_trace([&](std::uint32_t k) { return test::cap{.n = k, .order = order}; }, plain_asp);
+    expect_same_trace([&](std::uint32_t k) { return capped{.running = k, .order = order}; }, plain_asp);
 }
 
 // In the order of their starts but for those at the same time.
@@ -92,8 +92,8 @@ TEST(Identities, AspUnderABoundOfTheGuardIsSsp) {
 TEST(Identities, AnyPolicyIsThePolicyThatItHolds) {
   expect_same_trace([](std::uint32_t) { return any_policy{ssp{.staleness = 2}}; },
                     [](std::uint32_t) { return ssp{.staleness = 2}; });
-  expect_same_trace([](std::uint32_t) { return any_policy{test::k_sync{.k = 2}}; },
-                    [](std::uint32_t) { return test::k_sync{.k = 2}; });
+  expect_same_trace([](std::uint32_t) { return any_policy{k_sync{.k = 2}}; },
+                    [](std::uint32_t) { return k_sync{.k = 2}; });
 }
 
 }  // namespace

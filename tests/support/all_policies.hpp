@@ -10,6 +10,16 @@
 #include <rubato/sync/any_policy.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
+#include <rubato/sync/rivals/backup_workers.hpp>
+#include <rubato/sync/rivals/buffered.hpp>
+#include <rubato/sync/rivals/capped.hpp>
+#include <rubato/sync/rivals/k_async.hpp>
+#include <rubato/sync/rivals/k_batch_async.hpp>
+#include <rubato/sync/rivals/k_batch_sync.hpp>
+#include <rubato/sync/rivals/k_sync.hpp>
+#include <rubato/sync/rivals/m_fastest.hpp>
+#include <rubato/sync/rivals/rennala.hpp>
+#include <rubato/sync/rivals/ringmaster.hpp>
 #include <rubato/sync/ssp.hpp>
 #include <string>
 #include <vector>
@@ -43,13 +53,25 @@ template <StateEncoder Encoder>
           {"ssp_unbounded", ssp{.staleness = unbounded}},
           {"k_sync_2", k_sync{.k = 2}},
           {"k_sync_4", k_sync{.k = 4}},
+          {"k_batch_sync_3", k_batch_sync{.k = 3}},
+          {"k_async_2", k_async{.k = 2}},
+          {"k_async_4", k_async{.k = 4}},
           {"k_batch_async_1", k_batch_async{.k = 1}},
           {"k_batch_async_3", k_batch_async{.k = 3}},
-          {"k_async_2", k_async{.k = 2}},
+          {"buffered_4_2_1", buffered{.active = 4, .buffer = 2, .open = 1}},
+          {"buffered_4_4_4", buffered{.active = 4, .buffer = 4, .open = 4}},
+          {"buffered_3_5_2", buffered{.active = 3, .buffer = 5, .open = 2}},
+          {"backup_1", backup_workers{.backups = 1}},
+          {"rennala_3", rennala{.batch = 3}},
+          {"ringmaster_2", ringmaster{.delay = 2}},
+          {"ringmaster_3_stop", ringmaster{.delay = 3, .stops = true}},
+          {"m_fastest_2", m_fastest{.m = 2}},
+          {"m_fastest_3_probing", m_fastest{.m = 3, .probe = 4}},
+          {"cap_2_fifo", capped{.running = 2}},
+          {"cap_3_fastest", capped{.running = 3, .order = release_order::fastest}},
+          {"cap_2_random", capped{.running = 2, .order = release_order::random}},
+          {"pairs", pairs{}},
           {"one_by_one", one_by_one{}},
-          {"cap_fifo", cap{.n = 2}},
-          {"cap_fastest", cap{.n = 3, .order = release_order::fastest}},
-          {"cap_random", cap{.n = 2, .order = release_order::random}},
           {"excluding", excluding{}},
           {"timed_rounds", timed_rounds{}},
           {"breathing_ssp", breathing_ssp{.rebases = false}},

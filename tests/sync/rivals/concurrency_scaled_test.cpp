@@ -1,3 +1,4 @@
+#include <rubato/sync/rivals/capped.hpp>
 #include <rubato/sync/rivals/concurrency_scaled.hpp>
 
 #include <gtest/gtest.h>
@@ -38,7 +39,7 @@ TEST(ConcurrencyScaled, FollowsWhoRuns) {
   test::cluster barrier{concurrency_scaled{bsp{}}, 4};
   for (const auto& started : barrier.heard().releases) EXPECT_EQ(started.terms.lr_scale, 0.25F);
 
-  test::cluster two{concurrency_scaled{test::cap{.n = 2}}, 4};
+  test::cluster two{concurrency_scaled{capped{.running = 2}}, 4};
   two.push(0).push(1);
   EXPECT_EQ(last_scale(two), 0.5F);
 

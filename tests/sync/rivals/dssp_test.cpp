@@ -14,7 +14,7 @@
 namespace {
 
 using namespace rubato;
-using rhythm = dssp::rhythm;
+using push_rhythm = dssp::rhythm;
 
 TEST(Dssp, ExtraStepsByHand) {
   // Pushes of the fast one at 10, 12, 14, 16, 18; of the slow one at 15, 22, 29, ...: 14 and 16 are equally near to 15.
@@ -37,8 +37,8 @@ TEST(Dssp, ExtraStepsAgreeWithASearch) {
     const auto draw = [&](double most) {
       return ties ? static_cast<double>(random.below(static_cast<std::uint64_t>(most))) : random.uniform() * most;
     };
-    const rhythm fast{10 + draw(5), draw(4)};
-    const rhythm slow{draw(15), draw(12)};
+    const push_rhythm fast{10 + draw(5), draw(4)};
+    const push_rhythm slow{draw(15), draw(12)};
     const clock_type most = random.below(20);
     clock_type best = 0;
     double nearest = std::numeric_limits<double>::infinity();
@@ -158,9 +158,10 @@ TEST(Dssp, IntervalsAreSmoothed) {
 
 TEST(Dssp, RefusesBadOptions) {
   EXPECT_EQ(dssp{}.problem(4), "");
-  EXPECT_EQ((dssp{.lower = 3, .upper = 2}.problem(4)), "dssp: upper is 2, expected at least lower, 3");
-  EXPECT_EQ((dssp{.lower = 0, .upper = 70'000}.problem(4)), "dssp: upper - lower is more than 65535");
-  EXPECT_EQ((dssp{.smoothing = 0.0}.problem(4)), "dssp: smoothing must lie in (0, 1]");
+  EXPECT_EQ((dssp{.lower = 3, .upper = 2}.problem(4)), "upper is 2, expected at least 3, the lower bound");
+  EXPECT_EQ((dssp{.lower = 0, .upper = 70'000}.problem(4)),
+            "upper - lower is 70000, expected 0 to 65535, for its cost");
+  EXPECT_EQ((dssp{.smoothing = 0.0}.problem(4)), "smoothing must lie in (0, 1]");
   EXPECT_NE((dssp{.smoothing = std::nan("")}.problem(4)), "");
 }
 

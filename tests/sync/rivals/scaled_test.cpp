@@ -47,7 +47,7 @@ TEST(Scaled, MultipliesTheVerdict) {
   EXPECT_EQ(dropped.what.why, reason::stale);
 
   // A round takes the weight as well.
-  test::cluster round{scaled{test::k_async{.k = 1}, staleness_weight::constant(0.5F)}, 2};
+  test::cluster round{scaled{test::pairs{}, staleness_weight::constant(0.5F)}, 2};
   const admitted joins = round.admit(0);
   EXPECT_EQ(joins.what.what, verdict::accumulate);
   EXPECT_EQ(joins.what.weight, 0.25F);

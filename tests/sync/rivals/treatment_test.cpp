@@ -1,4 +1,6 @@
 #include <rubato/sync/rivals/concurrency_scaled.hpp>
+#include <rubato/sync/rivals/k_async.hpp>
+#include <rubato/sync/rivals/k_sync.hpp>
 #include <rubato/sync/rivals/loss_decayed.hpp>
 #include <rubato/sync/rivals/scaled.hpp>
 
@@ -106,8 +108,8 @@ TEST(Treatment, DecidesAsThePolicy) {
   expect_same(bounded, scaled{bounded});
   expect_same(bounded, concurrency_scaled{bounded});
   expect_same(bounded, loss_decayed{bounded});
-  expect_same(test::k_sync{.k = 2}, scaled{test::k_sync{.k = 2}});
-  expect_same(test::k_async{.k = 3}, loss_decayed{concurrency_scaled{test::k_async{.k = 3}}});
+  expect_same(k_sync{.k = 2}, scaled{k_sync{.k = 2}});
+  expect_same(k_async{.k = 3}, loss_decayed{concurrency_scaled{k_async{.k = 3}}});
 }
 
 // bare and scaled bare save the same; a treatment with a state appends it.

@@ -22,26 +22,26 @@ std::vector<std::uint32_t> steps_planned(std::uint32_t lookahead, const std::vec
   return policy.left;
 }
 
-using steps = std::vector<std::uint32_t>;
+using step_counts = std::vector<std::uint32_t>;
 
 TEST(Zipline, PlanByHand) {
   // Ends 2 4 6 8, 3 6 9 12 and 7 14 21 28: of 6, 6, 7 the first and the last are 1 apart, and of no others less.
-  EXPECT_EQ(steps_planned(4, {2, 3, 7}), (steps{3, 2, 1}));
+  EXPECT_EQ(steps_planned(4, {2, 3, 7}), (step_counts{3, 2, 1}));
   // Ends 2 4, 3 6, 7 14: 4, 6, 7.
-  EXPECT_EQ(steps_planned(2, {2, 3, 7}), (steps{2, 2, 1}));
-  EXPECT_EQ(steps_planned(1, {2, 3, 7}), (steps{1, 1, 1}));
-  EXPECT_EQ(steps_planned(10, {4, 10}), (steps{5, 2})) << "both at 20";
+  EXPECT_EQ(steps_planned(2, {2, 3, 7}), (step_counts{2, 2, 1}));
+  EXPECT_EQ(steps_planned(1, {2, 3, 7}), (step_counts{1, 1, 1}));
+  EXPECT_EQ(steps_planned(10, {4, 10}), (step_counts{5, 2})) << "both at 20";
 }
 
 TEST(Zipline, EarliestOfEqualPlans) {
-  EXPECT_EQ(steps_planned(100, {1, 1, 1}), (steps{1, 1, 1}));
-  EXPECT_EQ(steps_planned(100, {1, 2, 4}), (steps{4, 2, 1}));
-  EXPECT_EQ(steps_planned(8, {3}), (steps{1}));
+  EXPECT_EQ(steps_planned(100, {1, 1, 1}), (step_counts{1, 1, 1}));
+  EXPECT_EQ(steps_planned(100, {1, 2, 4}), (step_counts{4, 2, 1}));
+  EXPECT_EQ(steps_planned(8, {3}), (step_counts{1}));
 }
 
 TEST(Zipline, UnknownWorkersRunOneStep) {
-  EXPECT_EQ(steps_planned(4, {2, 0, 3, 7}), (steps{3, 1, 2, 1}));
-  EXPECT_EQ(steps_planned(4, {0, 0}), (steps{1, 1}));
+  EXPECT_EQ(steps_planned(4, {2, 0, 3, 7}), (step_counts{3, 1, 2, 1}));
+  EXPECT_EQ(steps_planned(4, {0, 0}), (step_counts{1, 1}));
 }
 
 TEST(Zipline, PlanAgreesWithASearch) {
@@ -53,7 +53,7 @@ TEST(Zipline, PlanAgreesWithASearch) {
     for (double& t : one) t = n % 2 == 0 ? 0.5 + random.uniform() * 6 : 1.0 + static_cast<double>(random.below(9));
 
     // Every choice; the least range, and of equals the earliest barrier.
-    steps choice(workers, 1);
+    step_counts choice(workers, 1);
     double least = std::numeric_limits<double>::infinity();
     double barrier = 0.0;
     for (;;) {
@@ -70,7 +70,7 @@ TEST(Zipline, PlanAgreesWithASearch) {
       ++choice[w];
     }
 
-    const steps planned = steps_planned(lookahead, one);
+    const step_counts planned = steps_planned(lookahead, one);
     double first = std::numeric_limits<double>::infinity();
     double last = 0.0;
     for (std::uint32_t w = 0; w < workers; ++w) {
@@ -119,7 +119,7 @@ TEST(Zipline, DeadWorkerDoesNotHangTheRest) {
 
 TEST(Zipline, RefusesBadOptions) {
   EXPECT_EQ(zipline{}.problem(4), "");
-  EXPECT_EQ(zipline{.lookahead = 0}.problem(4), "zipline: lookahead is 0, expected at least 1");
+  EXPECT_EQ(zipline{.lookahead = 0}.problem(4), "lookahead is 0, expected at least 1");
 }
 
 TEST(Zipline, DescribesItself) {

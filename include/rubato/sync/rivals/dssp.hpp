@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../concepts.hpp"
+#include "wording.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -70,7 +71,8 @@ struct dssp {
     history& h = known[f.what.worker];
     const double interval = f.what.now - h.pushes.last;
     const bool follows = h.seen > 0 && interval >= 0.0;  // time runs back where a host's clock starts anew after a load
-    if (follows) h.pushes.interval = h.seen > 1 ? h.pushes.interval + smoothing * (interval - h.pushes.interval) : interval;
+    if (follows)
+      h.pushes.interval = h.seen > 1 ? h.pushes.interval + smoothing * (interval - h.pushes.interval) : interval;
     h.pushes.last = f.what.now;
     h.seen = follows ? 2 : 1;
   }
@@ -98,10 +100,9 @@ struct dssp {
     return static_cast<double>(upper - lower) + 1.0;
   }
   [[nodiscard]] std::string problem(std::uint32_t) const {
-    if (upper < lower)
-      return "dssp: upper is " + std::to_string(upper) + ", expected at least lower, " + std::to_string(lower);
-    if (upper - lower > widest) return "dssp: upper - lower is more than " + std::to_string(widest);
-    if (!(smoothing > 0.0 && smoothing <= 1.0)) return "dssp: smoothing must lie in (0, 1]";
+    if (upper < lower) return detail::below("upper", upper, lower) + ", the lower bound";
+    if (upper - lower > widest) return detail::outside("upper - lower", upper - lower, 0, widest, "for its cost");
+    if (!(smoothing > 0.0 && smoothing <= 1.0)) return "smoothing must lie in (0, 1]";
     return {};
   }
   void state(archive& bytes) {
@@ -111,10 +112,9 @@ struct dssp {
     }
   }
   [[nodiscard]] description describe() const {
-    const std::string from = std::to_string(lower);
-    const std::string to = std::to_string(upper);
-    return {"dssp: no worker starts a step more than " + from + " steps ahead of the slowest, the fastest up to " + to,
-            R"({"kind":"dssp","lower":)" + from + R"(,"upper":)" + to + "}"};
+    return {detail::sentence_of("dssp: no worker starts a step more than ", lower,
+                                " steps ahead of the slowest, the fastest up to ", upper),
+            detail::json_of(kind, {{"lower", lower}, {"upper", upper}})};
   }
 
   static constexpr std::string_view kind = "dssp";

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "running_loss.hpp"
 #include "treatment.hpp"
 
 namespace rubato::inline RUBATO_ABI {

@@ -75,7 +75,8 @@ struct staleness_weight {
 /// The factor multiplies the weight of the policy's own verdict, whether the gradient is applied or joins a round;
 /// a round is still divided by the number of its gradients, not by their weights. Dropped gradients stay dropped.
 /// Cost    O(1) per push. No allocation. Thread: as the policy.
-/// Tests   tests/sync/rivals/scaled_test.cpp: LawsByHand, MultipliesTheVerdict, CountsUpdatesNotSteps, RefusesBadOptions
+/// Tests   tests/sync/rivals/scaled_test.cpp: LawsByHand, MultipliesTheVerdict, CountsUpdatesNotSteps,
+///         RefusesBadOptions
 /// Source  see staleness_weight
 template <TreatablePolicy Policy>
 struct scaled : Policy {

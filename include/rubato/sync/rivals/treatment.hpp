@@ -1,13 +1,12 @@
 #ifndef RUBATO_SYNC_RIVALS_TREATMENT_HPP
 #define RUBATO_SYNC_RIVALS_TREATMENT_HPP
 
-#include <charconv>
-#include <cmath>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
 #include "../concepts.hpp"
+#include "decimal.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -37,30 +36,6 @@ template <SyncPolicy P>
   whole.json.append(R"(,"of":)").append(inner.json).append("}");
   return whole;
 }
-
-/// A number as JSON and people read it, of six significant digits.
-[[nodiscard]] inline std::string decimal(float value) {
-  char digits[32];
-  const auto end = std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general, 6).ptr;
-  return {digits, end};
-}
-
-/// The running average of the losses that workers report. The first counts in full, each newer one moves the average
-/// by `newest` of the way. Losses that a host did not measure (0), or that are not finite, are left out.
-struct running_loss {
-  double average = 0.0;
-  bool measured = false;
-
-  void add(float loss, double newest) noexcept {
-    if (!std::isfinite(loss) || loss == 0.0F) return;
-    average = measured ? average + newest * (static_cast<double>(loss) - average) : static_cast<double>(loss);
-    measured = true;
-  }
-  void state(archive& bytes) {
-    bytes(average, measured);
-    if (!std::isfinite(average)) bytes.fail();
-  }
-};
 
 }  // namespace detail
 }  // namespace rubato::inline RUBATO_ABI

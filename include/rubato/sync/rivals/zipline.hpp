@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../concepts.hpp"
+#include "wording.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -92,7 +93,7 @@ struct zipline {
   /// Whoever waits, waits for the planned steps of the others.
   [[nodiscard]] constexpr double max_legal_wait(std::uint32_t) const noexcept { return lookahead; }
   [[nodiscard]] std::string problem(std::uint32_t) const {
-    return lookahead > 0 ? std::string{} : "zipline: lookahead is 0, expected at least 1";
+    return detail::below("lookahead", lookahead, 1);
   }
   void state(archive& bytes) {
     for (std::uint32_t& steps : left) {
@@ -101,9 +102,9 @@ struct zipline {
     }
   }
   [[nodiscard]] description describe() const {
-    const std::string steps = std::to_string(lookahead);
-    return {"zipline: a barrier after up to " + steps + " steps of each worker, where they arrive closest together",
-            R"({"kind":"zipline","lookahead":)" + steps + "}"};
+    return {detail::sentence_of("zipline: a barrier after up to ", lookahead,
+                                " steps of each worker, where they arrive closest together"),
+            detail::json_of(kind, {{"lookahead", lookahead}})};
   }
 
   static constexpr std::string_view kind = "zipline";

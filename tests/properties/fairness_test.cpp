@@ -20,7 +20,8 @@ constexpr double age = 5.0;
 const std::vector<double> step_times{1.0, 1.1, 1.9, 2.8, 3.9, 5.5};
 
 std::vector<double> longest_waits(double max_wait) {
-  metronome cluster{capped{.running = 2, .order = release_order::fastest}, step_times, {.guard = {.max_wait = max_wait}}, 1000};
+  metronome cluster{
+      capped{.running = 2, .order = release_order::fastest}, step_times, {.guard = {.max_wait = max_wait}}, 1000};
   EXPECT_TRUE(cluster.run(500).ok());
   std::vector<double> finished(step_times.size(), 0.0);
   std::vector<double> longest(step_times.size(), 0.0);
@@ -45,7 +46,8 @@ TEST(Fairness, WithoutAnAgeTheSlowStarve) {
 }
 
 TEST(Fairness, AnAgeChangesTheOrderOnly) {
-  metronome cluster{capped{.running = 2, .order = release_order::fastest}, step_times, {.guard = {.max_wait = age}}, 1000};
+  metronome cluster{
+      capped{.running = 2, .order = release_order::fastest}, step_times, {.guard = {.max_wait = age}}, 1000};
   for (int n = 0; n < 500; ++n) {
     ASSERT_TRUE(cluster.run(1).ok());
     ASSERT_EQ(cluster.control().workers().busy(), 2u) << "the policy's count holds";

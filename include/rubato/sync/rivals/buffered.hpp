@@ -11,9 +11,9 @@ namespace rubato::inline RUBATO_ABI {
 /// Buffered aggregation, as federated learning spells it: K workers active, a buffer of B gradients, O open slots.
 ///
 /// Every update is the mean of exactly B gradients, fresh or stale, whosesoever they are. At most K workers run at a
-/// time; a slot is open while fewer do, and as soon as O slots are open all of them are filled, by those who have waited
-/// longest. So O = 1 keeps K running, and O = K lets a wave of K run out before the next one starts: K = B = O = all
-/// workers is bsp, and with K = all workers and O = 1 this is k_batch_async.
+/// time; a slot is open while fewer do, and as soon as O slots are open all of them are filled, by those who have
+/// waited longest. So O = 1 keeps K running, and O = K lets a wave of K run out before the next one starts: K = B = O =
+/// all workers is bsp, and with K = all workers and O = 1 this is k_batch_async.
 ///
 /// Gradients are not weighed by their staleness, as FedBuff may: weights are another matter than who runs. While fewer
 /// than K workers are alive, K is their number, and so are those of B and O that are not above K (reason::degraded,
@@ -22,9 +22,10 @@ namespace rubato::inline RUBATO_ABI {
 /// Options  active: K, 1 to the number of workers; buffer: B, at least 1; open: O, 1 to K
 /// Cost     O(1) per push and released worker. No allocation. Not thread-safe.
 /// Tests    tests/sync/rivals/buffered_test.cpp: AtMostKRun, EveryBthGradientIsAnUpdate, SlotsAreFilledWhenOAreOpen,
-///          AWaveOfFewerThanKIsDegraded; tests/properties/identities_test.cpp: BufferedIsBspOrKBatchAsyncAtItsEnds
-/// Source   Nguyen et al., "Federated Learning with Buffered Asynchronous Aggregation", AISTATS 2022, algorithm 1 (K and
-///          B, which it calls concurrency and K); NVIDIA FLARE, pull request 5239, 2026 (O)
+///          AWaveOfFewerThanKIsDegraded, MoreGradientsThanWorkersAreNotLimited /
+///          tests/properties/identities_test.cpp: BufferedIsBspOrKBatchAsyncAtItsEnds
+/// Source   Nguyen et al., "Federated Learning with Buffered Asynchronous Aggregation", AISTATS 2022, algorithm 1 (its
+///          concurrency is our K, its K our B); NVIDIA FLARE, pull request 5239, 2026 (the names, and O)
 struct buffered {
   std::uint32_t active = 1;  ///< workers that may run
   std::uint32_t buffer = 1;  ///< gradients an update

@@ -14,10 +14,11 @@ namespace rubato::inline RUBATO_ABI {
 /// fewer while somebody waits. That bounds the number of steps that are computed on parameters other than the latest,
 /// and with it the mean staleness, to running - 1. With as many as there are workers it is asp.
 ///
-/// Options  running: at least 1; order: who goes next. `fifo` gives everybody the same number of steps, whatever their
-///          speeds; `fastest` starves the slow, see m_fastest; `random` draws from the controller's seed
+/// Options  running: at least 1; order: who goes next. `fifo` lets nobody be overtaken while it waits; `fastest`
+///          starves the slow, see m_fastest; `random` draws from the controller's seed
 /// Cost     O(1) per push. No allocation. Not thread-safe.
-/// Tests    tests/sync/rivals/capped_test.cpp: NeverMoreThanTheCap, FifoGivesEverybodyATurn, FastestPrefersTheFast
+/// Tests    tests/sync/rivals/capped_test.cpp: NeverMoreThanTheCap, WaitsForThoseWhoRanAlready, FifoOvertakesNobody,
+///          FastestPrefersTheFast
 /// Source   the cap on concurrency of federated learning: Nguyen et al., "Federated Learning with Buffered Asynchronous
 ///          Aggregation", AISTATS 2022, §3
 struct capped {

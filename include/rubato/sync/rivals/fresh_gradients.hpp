@@ -5,9 +5,9 @@
 
 namespace rubato::inline RUBATO_ABI::detail {
 
-// What k_sync, backup_workers, k_batch_sync and rennala share: a round takes gradients that were computed on the current
-// version, and is complete when it has admitted `needed` of them. From then on, while the last of them are being added,
-// all other gradients are stale: the round never gets more than it needs.
+// What k_sync, backup_workers, k_batch_sync and rennala share: a round takes gradients that were computed on the
+// current version, and is complete when it has admitted `needed` of them. From then on, while the last of them are
+// being added, all other gradients are stale: the round never gets more than it needs.
 
 /// The verdict on a gradient: the first `needed` fresh ones of a round make an update, all others are dropped.
 [[nodiscard]] inline admission admit_fresh(const cluster_view& view, const event& what, std::uint32_t needed) noexcept {

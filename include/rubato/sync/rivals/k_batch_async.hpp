@@ -14,7 +14,7 @@ namespace rubato::inline RUBATO_ABI {
 ///
 /// Options  k: at least 1; it may exceed the number of workers
 /// Cost     O(1) per push. No allocation. Not thread-safe.
-/// Tests    tests/sync/rivals/k_batch_async_test.cpp: EveryKthGradientIsAnUpdate, NeverTakesMoreThanKThatAreUnderWay
+/// Tests    tests/sync/rivals/k_batch_async_test.cpp: EveryKthGradientIsAnUpdate, TheNextRoundFillsWhileTheLastIsAdded
 /// Source   Dutta et al., "Slow and Stale Gradients Can Win the Race", AISTATS 2018, §2
 struct k_batch_async {
   std::uint32_t k = 1;

@@ -35,7 +35,7 @@ struct k_batch_sync {
   [[nodiscard]] constexpr double max_legal_wait(std::uint32_t) const noexcept { return 1.0; }
   [[nodiscard]] std::string problem(std::uint32_t) const { return detail::below("k", k, 1); }
   [[nodiscard]] description describe() const {
-    return {detail::sentence_of("kbatch: an update by the first ", k, " gradients on one version, the rest is cancelled"),
+    return {detail::sentence_of("kbatch: an update by the first ", k, " gradients on a version, the rest is cancelled"),
             detail::json_of(kind, {{"k", k}})};
   }
 

@@ -14,12 +14,12 @@ namespace rubato::inline RUBATO_ABI {
 /// trial. With m = all workers it is asp.
 ///
 /// Speed is the smoothed step time in classes of a quarter octave; within a class, first come, first served. Who has
-/// no step time yet, at the start or after a return, goes first: everybody is tried once. A worker that runs is measured
-/// at each step, so one that becomes slow gives way to the best of those who wait. **One that waits is remembered as it
-/// was**: with probe = 0 the slow of the first minute never run again. Every `probe` pushes the one that has waited
-/// longest gets a step all the same; as the smoothing takes a fifth of each new step, a worker that became much faster
-/// needs several trials to be believed. The authors know the speeds, and choose m by them and by the noise of the
-/// gradients; they prove it optimal only while speeds do not change.
+/// no step time yet, at the start or after a return, goes first: everybody is tried once. A worker that runs is
+/// measured at each step, so one that becomes slow gives way to the best of those who wait. One that waits is
+/// remembered as it was: with probe = 0 the slow of the first minute never run again. Every `probe` pushes the one that
+/// has waited longest gets a step all the same; as the smoothing takes a fifth of each new step, a worker that became
+/// much faster needs several trials to be believed. The authors know the speeds, and choose m by them and by the noise
+/// of the gradients; they prove it optimal only while speeds do not change.
 ///
 /// Options  m: 1 to the number of workers; probe: pushes between two trials, 0 for none
 /// Cost     O(1) per push. No allocation. Not thread-safe.
@@ -48,10 +48,9 @@ struct m_fastest {
     return detail::outside("m", m, 1, capacity, "the number of workers");
   }
   [[nodiscard]] description describe() const {
-    return {probe == 0 ? detail::sentence_of("mfastest: only the ", m, " fastest workers run, and nobody waits for them")
-                       : detail::sentence_of("mfastest: only the ", m, " fastest workers run; every ", probe,
-                                             " pushes another one is tried"),
-            detail::json_of(kind, {{"m", m}, {"probe", probe}})};
+    std::string line = detail::sentence_of("mfastest: only the ", m, " fastest workers run, asynchronously");
+    if (probe > 0) line.append(detail::sentence_of("; every ", probe, " pushes another one is tried"));
+    return {std::move(line), detail::json_of(kind, {{"m", m}, {"probe", probe}})};
   }
 
   static constexpr std::string_view kind = "mfastest";

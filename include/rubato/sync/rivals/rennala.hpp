@@ -34,7 +34,7 @@ struct rennala {
   [[nodiscard]] constexpr double max_legal_wait(std::uint32_t) const noexcept { return 1.0; }
   [[nodiscard]] std::string problem(std::uint32_t) const { return detail::below("batch", batch, 1); }
   [[nodiscard]] description describe() const {
-    return {detail::sentence_of("rennala: an update by ", batch, " gradients on one version, stale ones are dropped"),
+    return {detail::sentence_of("rennala: an update by ", batch, " gradients on a version, stale ones are dropped"),
             detail::json_of(kind, {{"batch", batch}})};
   }
 

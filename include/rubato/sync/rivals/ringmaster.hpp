@@ -8,13 +8,13 @@ namespace rubato::inline RUBATO_ABI {
 
 /// Ringmaster ASGD: asp that ignores gradients that are `delay` updates old, or older.
 ///
-/// No update is by a gradient whose staleness is `delay` or more, and nobody waits. With `stops`, a step is cancelled as
-/// soon as its gradient could not be used any more, and its worker starts anew at once; without, it is dropped when it
-/// arrives. With a delay that is never reached it is asp, with 1 only gradients on the current version count.
+/// No update is by a gradient whose staleness is `delay` or more, and nobody waits. With `stops`, a step is cancelled
+/// as soon as its gradient could not be used any more, and its worker starts anew at once; without, it is dropped when
+/// it arrives. With a delay that is never reached it is asp, with 1 only gradients on the current version count.
 ///
-/// Its time to a given accuracy is optimal, up to constants, for any speeds, and also where they change, given the right
-/// delay: the variance of a gradient over the accuracy that is sought, or 1 if that is less. A host that cannot cancel
-/// loses nothing but time by `stops`.
+/// Its time to a given accuracy is optimal, up to constants, for any speeds, and also where they change, given the
+/// right delay: the variance of a gradient over the accuracy that is sought, or 1 if that is less. For a host that
+/// cannot cancel both forms are the same.
 ///
 /// Options  delay: updates, at least 1; stops: cancel what is too old
 /// Cost     O(1) per push; with `stops` O(cancelled steps that have not come back). No allocation. Not thread-safe.

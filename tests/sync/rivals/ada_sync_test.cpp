@@ -142,7 +142,7 @@ TEST(AdaSync, RefusesBadOptions) {
 
 TEST(AdaSync, DescribesItself) {
   EXPECT_EQ((ada_sync{.by = ada_rule::k_sync, .initial = 2}.describe().json),
-            R"({"kind":"adasync","rule":"ksync","initial":2,"monotone":true})");
+            R"({"kind":"adasync","rule":"ksync","initial":2,"interval":60,"newest":0.1,"monotone":true})");
 }
 
 }  // namespace

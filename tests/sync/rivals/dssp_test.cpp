@@ -166,7 +166,7 @@ TEST(Dssp, RefusesBadOptions) {
 }
 
 TEST(Dssp, DescribesItself) {
-  EXPECT_EQ(dssp{}.describe().json, R"({"kind":"dssp","lower":3,"upper":15})");
+  EXPECT_EQ(dssp{}.describe().json, R"({"kind":"dssp","lower":3,"upper":15,"smoothing":1})");
   EXPECT_EQ(dssp{}.clock_bound(), 15u);
   EXPECT_EQ(dssp{}.max_legal_wait(0), 13.0);
 }

@@ -84,7 +84,8 @@ TEST(LossDecayed, RefusesBadOptions) {
 }
 
 TEST(LossDecayed, DescribesItself) {
-  EXPECT_EQ(loss_decayed{asp{}}.describe().json, R"({"kind":"asp","loss_decay":[1,0.6,2,0.5],"of":{"kind":"asp"}})");
+  EXPECT_EQ(loss_decayed{asp{}}.describe().json,
+            R"({"kind":"asp","loss_decay":[1,0.6,2,0.5,0.1],"of":{"kind":"asp"}})");
 }
 
 }  // namespace

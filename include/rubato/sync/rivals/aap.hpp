@@ -19,8 +19,8 @@ namespace rubato::inline RUBATO_ABI {
 /// What comes from the others are their updates since it last read the parameters: waiting makes its next step fresher.
 /// With eta of them there when a step ends, arriving at the rate s = eta / duration of the step, the worker waits for
 /// L = max(eta, floor) + s x fraction x its usual step time of them, and at most (L - eta) / s. Where nothing has come
-/// (eta = 0) no time is estimated, and it waits for L. Who is more than `staleness` steps ahead of the slowest waits for
-/// that too; and when nobody computes any more, nothing will come: all who are within the bound go on.
+/// (eta = 0) no time is estimated, and it waits for L. Who is more than `staleness` steps ahead of the slowest waits
+/// for that too; and when nobody computes any more, nothing will come: all who are within the bound go on.
 ///
 /// floor = 0 and fraction = 0 wait for nothing: this is asp, or ssp with a staleness; floor = unbounded waits for
 /// everybody: this is bsp (sum). Where several may go on while others may not, one goes at the event and the rest by

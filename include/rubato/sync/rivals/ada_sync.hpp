@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "decimal.hpp"
 #include "k_async.hpp"
 #include "k_batch_async.hpp"
 #include "k_batch_sync.hpp"
@@ -83,7 +84,7 @@ struct ada_sync {
   }
   [[nodiscard]] std::string problem(std::uint32_t capacity) const {
     if (by > rule::k_batch_async) return "by is not a rule";
-    if (!(interval >= 0.0)) return "interval must be a time of 0 or more";
+    if (!(std::isfinite(interval) && interval >= 0.0)) return "interval must be a time of 0 or more";
     if (!(newest > 0.0 && newest <= 1.0)) return "newest must lie in (0, 1]";
     return detail::outside("initial", initial, 1, capacity, "the number of workers");
   }
@@ -94,10 +95,10 @@ struct ada_sync {
   }
   [[nodiscard]] description describe() const {
     const std::string_view name = as_rule([](const auto& r) noexcept { return kind_of(r); });
-    std::string json = R"({"kind":"adasync","rule":")";
-    json.append(name).append(detail::sentence_of(R"(","initial":)", initial, R"(,"monotone":)"));
     return {detail::sentence_of("adasync: ", name, " whose k starts at ", initial, " and grows as the loss falls"),
-            json.append(monotone ? "true}" : "false}")};
+            detail::sentence_of(R"({"kind":"adasync","rule":")", name, R"(","initial":)", initial, R"(,"interval":)",
+                                detail::decimal(interval), R"(,"newest":)", detail::decimal(newest),
+                                R"(,"monotone":)", monotone ? "true" : "false", "}")};
   }
 
   static constexpr std::string_view kind = "adasync";

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../concepts.hpp"
+#include "decimal.hpp"
 #include "wording.hpp"
 
 namespace rubato::inline RUBATO_ABI {
@@ -114,7 +115,8 @@ struct dssp {
   [[nodiscard]] description describe() const {
     return {detail::sentence_of("dssp: no worker starts a step more than ", lower,
                                 " steps ahead of the slowest, the fastest up to ", upper),
-            detail::json_of(kind, {{"lower", lower}, {"upper", upper}})};
+            detail::sentence_of(R"({"kind":"dssp","lower":)", lower, R"(,"upper":)", upper, R"(,"smoothing":)",
+                                detail::decimal(smoothing), "}")};
   }
 
   static constexpr std::string_view kind = "dssp";

@@ -70,7 +70,8 @@ struct loss_decayed : Policy {
     return detail::treated(static_cast<const Policy&>(*this),
                            "learning rate x " + early + " while the loss is above " + high + ", x " + late +
                                " from " + low + " down",
-                           R"("loss_decay":[)" + high + "," + low + "," + early + "," + late + "]");
+                           R"("loss_decay":[)" + high + "," + low + "," + early + "," + late + "," +
+                               detail::decimal(decay.newest) + "]");
   }
 
  private:

@@ -77,6 +77,33 @@ TEST(Dssp, StretchesForTheFastest) {
   EXPECT_EQ(c.overrides(), 0u);
 }
 
+// No more steps are planned than the upper bound allows from here on: of 11.125, 12.1875 against 11, 13.25 the first,
+// though the third, 13.25, would be nearest of all.
+TEST(Dssp, PlansWithinWhatIsLeftOfTheRange) {
+  test::cluster c{dssp{.lower = 1, .upper = 4}, 2};
+  c.at(1).push(0).at(2).push(0).at(6.5).push(1).at(7).push(0).at(8.75).push(1).at(9).push(0);
+  ASSERT_EQ(c.running().size(), 2u);
+  c.at(10.0625).push(0);
+  EXPECT_EQ(c.running().size(), 2u);
+  EXPECT_EQ(c.control().policy().known[0].extra, 0u);
+}
+
+// Whatever steps it believes to have granted, as after a load of forged bytes.
+TEST(Dssp, TheUpperBoundIsKeptOverGrantedSteps) {
+  struct generous : dssp {
+    generous() { lower = 1, upper = 3; }
+    void observe(const feedback& f) noexcept { known[f.what.worker].extra = 100; }
+  };
+  test::metronome run{generous{}, {1.0, 20.0}, {.guard = {.enabled = false}}};
+  for (int n = 0; n < 100; ++n) {
+    ASSERT_TRUE(run.run(1).ok());
+    const roster& all = run.control().workers();
+    if (all[0].state == worker_state::running) {
+      ASSERT_LE(all.clock().clock(0) - all.clock().minimum(), 3u);
+    }
+  }
+}
+
 // The step that is granted is used up although the lead has fallen meanwhile.
 TEST(Dssp, GrantedStepsAreUsedUpAtAnyLead) {
   test::cluster c{dssp{.lower = 1, .upper = 9}, 2};
@@ -86,6 +113,27 @@ TEST(Dssp, GrantedStepsAreUsedUpAtAnyLead) {
   ASSERT_EQ(c.clock(0), c.clock(1));
   c.at(11).push(0);
   EXPECT_EQ(c.control().policy().known[0].extra, 0u);
+}
+
+// Times may have any origin, so a worker that has pushed once or never must not look like one that pushes at 0.
+TEST(Dssp, NothingIsPredictedFromOnePush) {
+  test::cluster c{dssp{.lower = 0, .upper = 9}, 2, {.quorum = 1}};
+  for (double time = 1; time < 5; ++time) c.at(time).push(0).at(time).push(1);
+  c.die(1).join(1);
+  c.at(8).push(0);
+  EXPECT_EQ(c.running(), std::vector{1u});
+
+  EXPECT_EQ(dssp::extra_steps({-5, 2}, {0, 0}, 9), 2u) << "what a worker without a push would look like";
+  controller<dssp, int> sync{{.capacity = 2}, {.lower = 0, .upper = 9}};
+  const auto quiet = [](int, worker_id, const grant&) {};
+  for (const std::uint32_t w : {0u, 1u}) ASSERT_EQ(sync.join({w}, -11, 0, quiet), errc::ok);
+  const auto push = [&](std::uint32_t w, double now) { return sync.push({.worker = {w}, .now = now}, 0, quiet); };
+  ASSERT_EQ(push(0, -9), errc::ok);
+  ASSERT_EQ(push(1, -8), errc::ok);
+  ASSERT_EQ(sync.depart({1}, -8, cause::leave, quiet), errc::ok);
+  ASSERT_EQ(sync.join({1, 1}, -8, 0, quiet), errc::ok);
+  ASSERT_EQ(push(0, -7), errc::ok);
+  EXPECT_EQ(sync.workers()[0].state, worker_state::parked);
 }
 
 TEST(Dssp, OnlyTheFastestIsPredicted) {

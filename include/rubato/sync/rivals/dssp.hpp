@@ -27,7 +27,8 @@ namespace rubato::inline RUBATO_ABI {
 /// Cost     O(1) per push; O(upper - lower) when a fastest worker is at `lower`; O(released) when the slowest worker
 ///          advances. Allocates in resize only. Not thread-safe.
 /// Tests    tests/sync/rivals/dssp_test.cpp: ExtraStepsByHand, ExtraStepsAgreeWithASearch, StretchesForTheFastest,
-///          NeverMoreThanUpperAhead, OnlyTheFastestIsPredicted, SurvivesDepartureOfTheSlowest, ForgetsAnEarlierLife;
+///          NeverMoreThanUpperAhead, PlansWithinWhatIsLeftOfTheRange, OnlyTheFastestIsPredicted,
+///          NothingIsPredictedFromOnePush, SurvivesDepartureOfTheSlowest, ForgetsAnEarlierLife;
 ///          tests/properties/identities_test.cpp: DsspOfEqualBoundsIsSsp
 /// Source   Zhao et al., "Dynamic Stale Synchronous Parallel Distributed Training for Deep Learning", ICDCS 2019,
 ///          algorithms 1 and 2
@@ -38,7 +39,7 @@ struct dssp {
 
   static constexpr clock_type widest = 65'535;  ///< of upper - lower, as the cost is proportional to it
 
-  /// Pushes at a steady interval; it is 0 while unknown.
+  /// Pushes at a steady interval.
   struct rhythm {
     double last = 0.0;
     double interval = 0.0;
@@ -86,8 +87,8 @@ struct dssp {
     const clock_type lead = view.clock_of_submitter() - view.minimum_clock();
     if (lead <= lower || (granted && lead <= upper)) return decision::submitter();
     if (lead > upper || view.clock_of_submitter() != view.maximum_clock()) return decision::hold();
-    const history& slow = known[view.slowest()];
     history& fast = known[what.worker];
+    const history& slow = known[view.slowest()];
     if (fast.seen < 2 || slow.seen < 2) return decision::hold();
     const clock_type more = extra_steps(fast.pushes, slow.pushes, upper - lead + 1);
     if (more == 0) return decision::hold();

@@ -1,7 +1,6 @@
 #include "policies.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <rubato/io/utf8.hpp>
 #include <rubato/learned/loader.hpp>
 #include <rubato/sync/asp.hpp>
@@ -9,6 +8,7 @@
 #include <rubato/sync/ssp.hpp>
 #include <stdexcept>
 
+#include "policy_arguments.hpp"
 #include "shipped.hpp"
 #include "support/user_error.hpp"
 
@@ -16,23 +16,15 @@ namespace rubato::lab {
 namespace {
 
 using support::user_error;
-using arguments = std::span<const std::string_view>;
+using arguments = policy_arguments;
 
 [[nodiscard]] std::string quoted(std::string_view text) { return "\"" + std::string{text} + "\""; }
-
-[[noreturn]] void refuse(std::string_view found, std::string_view expected) {
-  throw std::invalid_argument{"found " + quoted(found) + ", expected " + std::string{expected}};
-}
-
-void at_most(arguments given, std::size_t count) {
-  if (given.size() > count) refuse(given[count], "nothing more");
-}
 
 any_policy make_bsp(arguments given) {
   at_most(given, 1);
   if (given.empty() || given[0] == "mean") return bsp{};
   if (given[0] == "sum") return bsp{.aggregate = bsp::sum};
-  refuse(given[0], "mean or sum");
+  refuse_argument(given[0], "mean or sum");
 }
 
 any_policy make_asp(arguments given) {
@@ -43,15 +35,12 @@ any_policy make_asp(arguments given) {
 any_policy make_ssp(arguments given) {
   constexpr std::string_view bound = "a number of steps, or inf";
   at_most(given, 2);
-  if (given.empty()) refuse("", bound);
+  if (given.empty()) refuse_argument("", bound);
   if (given.size() == 1 && given[0] == "inf") return ssp{.staleness = unbounded};
-  std::uint32_t steps = 0;
-  const char* const end = given[0].data() + given[0].size();
-  const auto [rest, error] = std::from_chars(given[0].data(), end, steps);
-  if (error != std::errc{} || rest != end) refuse(given[0], given.size() == 1 ? bound : "a number of steps");
+  const std::uint32_t steps = whole_number(given[0], given.size() == 1 ? bound : "a number of steps");
   if (given.size() == 1) return ssp{.staleness = steps};
-  if (given[1] != "rlp") refuse(given[1], "rlp or nothing");
-  if (steps == 0) refuse(given[0], "at least 1 with rlp: nobody could ever run");
+  if (given[1] != "rlp") refuse_argument(given[1], "rlp or nothing");
+  if (steps == 0) refuse_argument(given[0], "at least 1 with rlp: nobody could ever run");
   return ssp_rlp(steps);
 }
 
@@ -69,8 +58,8 @@ any_policy made_from(const policy_file& file) {
 
 // Names end up in result files, which are UTF-8 and have a run in a line.
 [[nodiscard]] std::string path_in(arguments given) {
-  if (given.empty() || given[0].empty()) refuse("", "the path of a policy file");
-  if (!is_plain(given[0])) refuse(given[0], "a path of UTF-8 without control or hidden characters");
+  if (given.empty() || given[0].empty()) refuse_argument("", "the path of a policy file");
+  if (!is_plain(given[0])) refuse_argument(given[0], "a path of UTF-8 without control or hidden characters");
   return std::string{given[0]};
 }
 

@@ -23,6 +23,16 @@
 #include "sync/controller.hpp"
 #include "sync/gather.hpp"
 #include "sync/outbox.hpp"
+#include "sync/rivals/backup_workers.hpp"
+#include "sync/rivals/buffered.hpp"
+#include "sync/rivals/capped.hpp"
+#include "sync/rivals/k_async.hpp"
+#include "sync/rivals/k_batch_async.hpp"
+#include "sync/rivals/k_batch_sync.hpp"
+#include "sync/rivals/k_sync.hpp"
+#include "sync/rivals/m_fastest.hpp"
+#include "sync/rivals/rennala.hpp"
+#include "sync/rivals/ringmaster.hpp"
 #include "sync/ssp.hpp"
 
 #endif

@@ -56,20 +56,49 @@ TEST(Identities, UnboundedSspIsAsp) {
 }
 
 TEST(Identities, KSyncOfAllIsBsp) {
-  expect_same_trace([](std::uint32_t k) { return test::k_sync{.k = k}; }, bsp_mean);
+  expect_same_trace([](std::uint32_t k) { return k_sync{.k = k}; }, bsp_mean);
 }
 
 TEST(Identities, KAsyncOfAllIsBsp) {
-  expect_same_trace([](std::uint32_t k) { return test::k_async{.k = k}; }, bsp_mean);
+  expect_same_trace([](std::uint32_t k) { return k_async{.k = k}; }, bsp_mean);
 }
 
 TEST(Identities, KBatchAsyncOfOneIsAsp) {
-  expect_same_trace([](std::uint32_t) { return test::k_batch_async{.k = 1}; }, plain_asp);
+  expect_same_trace([](std::uint32_t) { return k_batch_async{.k = 1}; }, plain_asp);
 }
 
 TEST(Identities, CapOfAllIsAsp) {
   for (const auto order : {release_order::fifo, release_order::fastest})
-    expect_same_trace([&](std::uint32_t k) { return test::cap{.n = k, .order = order}; }, plain_asp);
+    expect_same_trace([&](std::uint32_t k) { return capped{.running = k, .order = order}; }, plain_asp);
+}
+
+TEST(Identities, DsspOfEqualBoundsIsSsp) {
+  for (const clock_type s : {0u, 1u, 4u})
+    expect_same_trace([s](std::uint32_t) { return dssp{.lower = s, .upper = s}; },
+                      [s](std::uint32_t) { return ssp{.staleness = s}; });
+}
+
+TEST(Identities, ZiplineOfOneStepIsBsp) {
+  expect_same_trace([](std::uint32_t) { return zipline{.lookahead = 1}; }, bsp_mean);
+}
+
+TEST(Identities, AdaSyncOfASteadyLossIsItsRule) {
+  using rule = ada_sync::rule;
+  const auto fixed = [](rule by) {
+    return [by](std::uint32_t k) { return ada_sync{.by = by, .initial = std::min(k, 2U), .interval = 0.0}; };
+  };
+  expect_same_trace(fixed(rule::k_sync), [](std::uint32_t k) { return k_sync{.k = std::min(k, 2U)}; });
+  expect_same_trace(fixed(rule::k_async), [](std::uint32_t k) { return k_async{.k = std::min(k, 2U)}; });
+  expect_same_trace(fixed(rule::k_batch_sync), [](std::uint32_t k) { return k_batch_sync{.k = std::min(k, 2U)}; });
+  expect_same_trace(fixed(rule::k_batch_async), [](std::uint32_t k) { return k_batch_async{.k = std::min(k, 2U)}; });
+}
+
+TEST(Identities, AapIsAspSspOrBspAtItsEnds) {
+  expect_same_trace([](std::uint32_t) { return aap{.floor = 0}; }, plain_asp);
+  for (const clock_type s : {0u, 1u, 4u})
+    expect_same_trace([s](std::uint32_t) { return aap{.floor = 0, .staleness = s}; },
+                      [s](std::uint32_t) { return ssp{.staleness = s}; });
+  expect_same_trace([](std::uint32_t) { return aap{.floor = unbounded}; }, bsp_mean);
 }
 
 // In the order of their starts but for those at the same time.
@@ -92,8 +121,8 @@ TEST(Identities, AspUnderABoundOfTheGuardIsSsp) {
 TEST(Identities, AnyPolicyIsThePolicyThatItHolds) {
   expect_same_trace([](std::uint32_t) { return any_policy{ssp{.staleness = 2}}; },
                     [](std::uint32_t) { return ssp{.staleness = 2}; });
-  expect_same_trace([](std::uint32_t) { return any_policy{test::k_sync{.k = 2}}; },
-                    [](std::uint32_t) { return test::k_sync{.k = 2}; });
+  expect_same_trace([](std::uint32_t) { return any_policy{k_sync{.k = 2}}; },
+                    [](std::uint32_t) { return k_sync{.k = 2}; });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <rubato/learned/loader.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
+#include <rubato/sync/knee.hpp>
 #include <rubato/sync/ssp.hpp>
 #include <stdexcept>
 
@@ -55,6 +56,12 @@ any_policy make_ssp(arguments given) {
   return ssp_rlp(steps);
 }
 
+any_policy make_knee(arguments given) {
+  at_most(given, 1);
+  if (!given.empty() && given[0] != "loss") refuse(given[0], "loss or nothing");
+  return knee{.follows_loss = !given.empty()};
+}
+
 [[nodiscard]] policy_file open_file(const std::string& path) {
   auto file = read_policy_file(path);
   if (!file) throw user_error{file.error().message};
@@ -98,6 +105,11 @@ const std::vector<rule> all_rules{
      "wait while more than S steps ahead of the slowest; with rlp: S or more",
      {"ssp:0", "ssp:1", "ssp:2", "ssp:3", "ssp:5", "ssp:8"},
      make_ssp},
+    {"knee",
+     "knee[:loss]",
+     "the fastest workers, as many as raise the throughput; with loss the learning rate follows the training loss",
+     {"knee", "knee:loss"},
+     make_knee},
     {"rlp",
      "rlp[:PATH]",
      "a learned policy that sees what Zhu et al. (2020) see: the one that ships, or one in a policy file",

@@ -10,6 +10,7 @@
 #include <rubato/sync/any_policy.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
+#include <rubato/sync/knee.hpp>
 #include <rubato/sync/ssp.hpp>
 #include <string>
 #include <vector>
@@ -41,6 +42,8 @@ template <StateEncoder Encoder>
           {"ssp_1", ssp{.staleness = 1}},
           {"ssp_3", ssp{.staleness = 3}},
           {"ssp_unbounded", ssp{.staleness = unbounded}},
+          {"knee", knee{}},
+          {"knee_loss", knee{.follows_loss = true}},
           {"k_sync_2", k_sync{.k = 2}},
           {"k_sync_4", k_sync{.k = 4}},
           {"k_batch_async_1", k_batch_async{.k = 1}},

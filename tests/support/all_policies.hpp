@@ -11,6 +11,7 @@
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
 #include <rubato/sync/knee.hpp>
+#include <rubato/sync/rivals/aimd.hpp>
 #include <rubato/sync/ssp.hpp>
 #include <string>
 #include <vector>
@@ -44,6 +45,7 @@ template <StateEncoder Encoder>
           {"ssp_unbounded", ssp{.staleness = unbounded}},
           {"knee", knee{}},
           {"knee_loss", knee{.follows_loss = true}},
+          {"aimd", aimd{}},
           {"k_sync_2", k_sync{.k = 2}},
           {"k_sync_4", k_sync{.k = 4}},
           {"k_batch_async_1", k_batch_async{.k = 1}},

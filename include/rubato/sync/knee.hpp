@@ -99,9 +99,9 @@ struct knee_note {
 /// rare. Where data on slow workers matter, `guard.max_wait` is the means.
 ///
 /// Options  threshold: of the elasticity, 0 to 1, from which on more workers are worth their staleness.
-///          scales_rate: learning rates are scaled by sqrt(alive / (2 x parallelism)), within [1/2, 2].
-///          follows_loss: and by 2 x the smoothed loss / the loss at the start, within the same limits. Without a loss
-///          from the host it changes nothing.
+///          scales_rate: learning rates are scaled by sqrt(alive / (2 x parallelism)), within [0.5, 2].
+///          follows_loss: and by 7 x the smoothed loss / the loss at the start, within [0.5, 1.4]. Without losses from
+///          the host it changes nothing.
 /// Cost     O(1) per push, O(capacity) when the workers have doubled since the search began. Allocates in resize()
 ///          only, 24 bytes per worker. Not thread-safe.
 /// Tests    tests/sync/knee_test.cpp
@@ -139,6 +139,7 @@ struct knee {
     bytes(alive_, fewest_, level_, period_, count_, sum_, squares_, shift_, settled_, owes_turn_);
     bytes(losses_, loss_, first_loss_);
     for (detail::knee_note& e : each_) bytes(e.started, e.usual, e.period, e.known);
+    if (level_ == 0) bytes.fail();
   }
   [[nodiscard]] std::string problem(std::uint32_t) const {
     return threshold > 0.0F && threshold < 1.0F ? std::string{} : "threshold: expected a number between 0 and 1";
@@ -162,16 +163,17 @@ struct knee {
 
   [[nodiscard]] float rate() const noexcept {
     float scale = 1.0F;
-    if (scales_rate) scale = std::sqrt(0.5F * static_cast<float>(alive_) / static_cast<float>(parallelism()));
-    if (follows_loss && losses_ > 0) scale *= std::clamp(2.0F * loss_ / first_loss_, 0.5F, 2.0F);
-    return std::clamp(scale, 0.5F, 2.0F);
+    if (scales_rate)
+      scale *= std::clamp(std::sqrt(0.5F * static_cast<float>(alive_) / static_cast<float>(parallelism())), 0.5F, 2.0F);
+    if (follows_loss && losses_ > 0) scale *= std::clamp(7.0F * loss_ / first_loss_, 0.5F, 1.4F);
+    return scale;
   }
 
   // The first ten losses set the measure.
   void smooth(float loss) noexcept {
     constexpr std::uint32_t first = 10;
     losses_ = (std::min)(losses_ + 1, first + 1);
-    loss_ += (losses_ <= first ? 1.0F / static_cast<float>(losses_) : 0.02F) * (loss - loss_);
+    loss_ += (losses_ <= first ? 1.0F / static_cast<float>(losses_) : 0.1F) * (loss - loss_);
     if (losses_ <= first) first_loss_ = loss_;
   }
 

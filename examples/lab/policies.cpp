@@ -5,6 +5,8 @@
 #include <rubato/learned/loader.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
+#include <rubato/sync/knee.hpp>
+#include <rubato/sync/rivals/aimd.hpp>
 #include <rubato/sync/ssp.hpp>
 #include <stdexcept>
 
@@ -42,6 +44,17 @@ any_policy make_ssp(arguments given) {
   if (given[1] != "rlp") refuse_argument(given[1], "rlp or nothing");
   if (steps == 0) refuse_argument(given[0], "at least 1 with rlp: nobody could ever run");
   return ssp_rlp(steps);
+}
+
+any_policy make_knee(arguments given) {
+  at_most(given, 1);
+  if (!given.empty() && given[0] != "loss") refuse(given[0], "loss or nothing");
+  return knee{.follows_loss = !given.empty()};
+}
+
+any_policy make_aimd(arguments given) {
+  at_most(given, 0);
+  return aimd{};
 }
 
 [[nodiscard]] policy_file open_file(const std::string& path) {
@@ -87,6 +100,16 @@ const std::vector<rule> all_rules{
      "wait while more than S steps ahead of the slowest; with rlp: S or more",
      {"ssp:0", "ssp:1", "ssp:2", "ssp:3", "ssp:5", "ssp:8"},
      make_ssp},
+    {"knee",
+     "knee[:loss]",
+     "the fastest workers, as many as raise the throughput; with loss the learning rate follows the training loss",
+     {"knee", "knee:loss"},
+     make_knee},
+    {"aimd",
+     "aimd",
+     "one more worker while steps take no longer than the shortest, half as many when they do; the fastest first",
+     {"aimd"},
+     make_aimd},
     {"rlp",
      "rlp[:PATH]",
      "a learned policy that sees what Zhu et al. (2020) see: the one that ships, or one in a policy file",

@@ -22,6 +22,7 @@
 #include "sync/bsp.hpp"
 #include "sync/controller.hpp"
 #include "sync/gather.hpp"
+#include "sync/knee.hpp"
 #include "sync/outbox.hpp"
 #include "sync/rivals/backup_workers.hpp"
 #include "sync/rivals/buffered.hpp"

@@ -10,8 +10,10 @@
 #include <rubato/sync/any_policy.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
+#include <rubato/sync/knee.hpp>
 #include <rubato/sync/rivals/aap.hpp>
 #include <rubato/sync/rivals/ada_sync.hpp>
+#include <rubato/sync/rivals/aimd.hpp>
 #include <rubato/sync/rivals/backup_workers.hpp>
 #include <rubato/sync/rivals/buffered.hpp>
 #include <rubato/sync/rivals/capped.hpp>
@@ -58,6 +60,9 @@ template <StateEncoder Encoder>
           {"ssp_1", ssp{.staleness = 1}},
           {"ssp_3", ssp{.staleness = 3}},
           {"ssp_unbounded", ssp{.staleness = unbounded}},
+          {"knee", knee{}},
+          {"knee_loss", knee{.follows_loss = true}},
+          {"aimd", aimd{}},
           {"k_sync_2", k_sync{.k = 2}},
           {"k_sync_4", k_sync{.k = 4}},
           {"k_batch_sync_3", k_batch_sync{.k = 3}},

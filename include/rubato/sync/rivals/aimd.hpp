@@ -1,0 +1,107 @@
+#ifndef RUBATO_SYNC_RIVALS_AIMD_HPP
+#define RUBATO_SYNC_RIVALS_AIMD_HPP
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../concepts.hpp"
+
+namespace rubato::inline RUBATO_ABI {
+
+/// Additive increase, multiplicative decrease of the number of running workers, as of a congestion window: one more
+/// after each window of steps that took about as long as the shortest of the same worker, half as many after one that
+/// took longer. The fastest idle workers go first.
+///
+/// It begins with one worker, so that the shortest steps are those of a machine that is not shared; a minimum rises by
+/// 1 % a step, so that a machine that has become slower is forgiven in time. Its level is a saw-tooth below the knee.
+/// Invariant: while somebody is parked, as many workers are busy as parallelism(); more only until running steps of a
+/// higher level are over.
+///
+/// Options  tolerance: mean lengthening of steps from which on the level falls, above 0. decrease: factor on the level
+///          then, between 0 and 1.
+/// Cost     O(1) per push. Allocates in resize() only, 8 bytes per worker. Not thread-safe.
+/// Tests    tests/sync/rivals/aimd_test.cpp: SawsBelowTheKnee, RunsEverybodyWhereNothingIsShared, FollowsADrift,
+///          SurvivesJoinsAndDeaths, ForgetsNothing
+/// Source   Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for Congestion Avoidance in Computer
+///          Networks", 1989, §2; the signal is that of Brakmo and Peterson, "TCP Vegas", 1995, §3
+struct aimd {
+  float tolerance = 0.2F;
+  float decrease = 0.5F;
+
+  [[nodiscard]] decision release(const cluster_view& view, const event& what) noexcept {
+    if (what.why == cause::push && what.worker < each_.size())
+      measure(each_[what.worker], view.step_time_of_submitter(), view.alive());
+    const std::uint32_t busy = view.busy();
+    const std::uint32_t most = parallelism();
+    return busy < most ? decision::up_to(most - busy, release_order::fastest) : decision::hold();
+  }
+  void shape(const cluster_view&, std::uint32_t worker, grant&) noexcept { each_[worker].window = window_; }
+
+  [[nodiscard]] std::uint32_t parallelism() const noexcept { return (std::max)(level_, 1U); }
+
+  void resize(std::uint32_t capacity) { each_.assign(capacity, {}); }
+  void reset(std::uint32_t worker) noexcept { each_[worker] = {}; }
+  void state(archive& bytes) {
+    bytes(level_, window_, samples_, longer_);
+    for (worker_note& w : each_) bytes(w.shortest, w.window);
+  }
+  [[nodiscard]] std::string problem(std::uint32_t) const {
+    if (!(tolerance > 0.0F)) return "tolerance: expected a positive number";
+    return decrease > 0.0F && decrease < 1.0F ? std::string{} : "decrease: expected a number between 0 and 1";
+  }
+  [[nodiscard]] description describe() const {
+    std::string json = R"({"kind":"aimd","tolerance":)";
+    append(json, tolerance);
+    json.append(R"(,"decrease":)");
+    append(json, decrease);
+    json.append("}");
+    return {"aimd: one more worker while steps take no longer, a fraction of them when they do", std::move(json)};
+  }
+
+  static constexpr std::string_view kind = "aimd";
+
+  // What follows is state, not options. An aggregate has no private members.
+
+  struct worker_note {
+    float shortest = 0.0F;     // of its step times; 0: unknown
+    std::uint32_t window = 0;  // in which its step began
+  };
+
+  void measure(worker_note& w, float time, std::uint32_t alive) noexcept {
+    const bool counts = w.window == window_;  // began after the level was set
+    const bool known = w.shortest > 0.0F;
+    w.shortest = known ? (std::min)(1.01F * w.shortest, time) : time;
+    if (!counts || !(time > 0.0F)) return;
+    longer_ += time / w.shortest - 1.0F;
+    const std::uint32_t level = parallelism();
+    if (++samples_ < (std::min)(level, alive)) return;
+    if (longer_ > tolerance * static_cast<float>(samples_))
+      level_ = static_cast<std::uint32_t>(decrease * static_cast<float>((std::min)(level, alive)));
+    else if (level <= alive)
+      level_ = level + 1;
+    ++window_;
+    samples_ = 0;
+    longer_ = 0.0F;
+  }
+  static void append(std::string& text, float value) {
+    std::array<char, 32> number{};
+    text.append(number.data(), std::to_chars(number.data(), number.data() + number.size(), value).ptr);
+  }
+
+  std::vector<worker_note> each_{};
+  std::uint32_t level_ = 1;
+  std::uint32_t window_ = 1;
+  std::uint32_t samples_ = 0;
+  float longer_ = 0.0F;
+};
+
+static_assert(SyncPolicy<aimd>);
+
+}  // namespace rubato::inline RUBATO_ABI
+
+#endif

@@ -1,0 +1,118 @@
+#ifndef RUBATO_TESTS_SUPPORT_SHARED_MACHINE_HPP
+#define RUBATO_TESTS_SUPPORT_SHARED_MACHINE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <rubato/sync/controller.hpp>
+#include <utility>
+#include <vector>
+
+namespace rubato::test {
+
+/// Workers that share a machine of a given throughput: while n of them run, each runs at 1/n of `curve(n)` times its
+/// own speed, so that a step of a worker of speed 1 that runs alone takes 1/curve(1). The curve, the speeds and the
+/// membership may change at any time. Steps end in the order that this gives; of equals the lower index comes first.
+template <SyncPolicy Policy>
+class shared_machine {
+ public:
+  using curve_type = std::function<double(double)>;
+
+  shared_machine(Policy policy, std::uint32_t workers, curve_type shared, controller_options options = {})
+      : curve{std::move(shared)}, speed(workers, 1.0), left_(workers, none), controller_{sized(options, workers), std::move(policy)} {
+    for (std::uint32_t w = 0; w < workers; ++w) join(w);
+  }
+
+  curve_type curve;
+  std::vector<double> speed;
+  double loss = 0.0;
+  std::uint64_t jitter = 0;  ///< a step takes up to this many percent longer, from a fixed sequence
+
+  /// Goes on until this many more steps are over.
+  shared_machine& run(std::uint32_t steps) {
+    while (steps-- > 0 && ok_) step();
+    return *this;
+  }
+
+  shared_machine& join(std::uint32_t worker) {
+    left_[worker] = none;
+    ok_ &= controller_.join({worker, incarnation_++}, now_, worker, *this) == errc::ok;
+    return *this;
+  }
+  shared_machine& die(std::uint32_t worker) {
+    left_[worker] = none;
+    ok_ &= controller_.depart(controller_.workers().id(worker), now_, cause::death, *this) == errc::ok;
+    return *this;
+  }
+
+  void release(std::uint32_t, worker_id worker, const grant& terms) {
+    random_ = random_ * 6364136223846793005U + 1442695040888963407U;
+    const double longer = jitter == 0 ? 0.0 : static_cast<double>((random_ >> 33) % (jitter + 1)) / 100.0;
+    left_[worker.index] = 1.0 + longer;
+    lr_scale_ = terms.lr_scale;
+    ++starts_[worker.index];
+  }
+
+  [[nodiscard]] std::uint32_t running() const { return controller_.workers().busy(); }
+  [[nodiscard]] double now() const { return now_; }
+  [[nodiscard]] float lr_scale() const { return lr_scale_; }  ///< of the latest grant
+  [[nodiscard]] std::uint32_t starts(std::uint32_t worker) const { return starts_[worker]; }
+  [[nodiscard]] bool ok() const { return ok_; }  ///< somebody ran all the time, and every call was answered with ok
+  [[nodiscard]] const controller<Policy, std::uint32_t>& control() const { return controller_; }
+  [[nodiscard]] controller<Policy, std::uint32_t>& control() { return controller_; }
+
+  /// Mean number of running workers over the next steps, by time.
+  [[nodiscard]] double mean_running(std::uint32_t steps) {
+    const double from = now_;
+    double area = 0.0;
+    while (steps-- > 0 && ok_) {
+      const double before = now_;
+      const double n = running();
+      step();
+      area += n * (now_ - before);
+    }
+    return area / (now_ - from);
+  }
+
+ private:
+  static constexpr double none = -1.0;
+
+  void step() {
+    const double n = running();
+    const double share = n == 0.0 ? 0.0 : curve(n) / n;
+    std::uint32_t next = no_worker;
+    double soonest = std::numeric_limits<double>::infinity();
+    for (std::uint32_t w = 0; w < left_.size(); ++w)
+      if (left_[w] != none && left_[w] / speed[w] < soonest) soonest = left_[w] / speed[w], next = w;
+    if (next == no_worker || share <= 0.0) {
+      ok_ = false;
+      return;
+    }
+    now_ += soonest / share;
+    for (std::uint32_t w = 0; w < left_.size(); ++w)
+      if (left_[w] != none) left_[w] = std::max(left_[w] - soonest * speed[w], 0.0);
+    left_[next] = none;
+    const push_event push{.worker = controller_.workers().id(next), .now = now_, .loss = static_cast<float>(loss)};
+    ok_ &= controller_.push(push, next, *this) == errc::ok;
+  }
+
+  [[nodiscard]] static controller_options sized(controller_options o, std::uint32_t workers) {
+    if (o.capacity == 0) o.capacity = workers;
+    return o;
+  }
+
+  std::vector<double> left_;  // of the step that it runs; none: it runs none
+  std::vector<std::uint32_t> starts_ = std::vector<std::uint32_t>(speed.size(), 0);
+  controller<Policy, std::uint32_t> controller_;
+  std::uint64_t random_ = 1;
+  std::uint32_t incarnation_ = 0;
+  double now_ = 0.0;
+  float lr_scale_ = 1.0F;
+  bool ok_ = true;
+};
+
+}  // namespace rubato::test
+
+#endif

@@ -1,0 +1,179 @@
+#include <rubato/sync/knee.hpp>
+
+#include "../support/shared_machine.hpp"
+#include "recorder.hpp"
+
+namespace {
+
+using namespace rubato;
+using knee_machine = test::shared_machine<knee>;
+
+std::function<double(double)> cores(double c) {
+  return [c](double n) { return (std::min)(n, c); };
+}
+
+TEST(Knee, FindsTheKnee) {
+  for (const std::uint32_t c : {1u, 2u, 3u, 4u, 5u, 7u, 9u, 12u}) {
+    knee_machine machine{{}, 12, cores(c)};
+    machine.run(150);
+    EXPECT_EQ(machine.control().policy().parallelism(), c);
+    EXPECT_NEAR(machine.mean_running(2000), c, 0.1 * c) << "trials are rare";
+    EXPECT_TRUE(machine.ok());
+  }
+}
+
+TEST(Knee, FindsTheKneeOfASmoothCurve) {
+  // Throughput n / (1 + n / 8): its elasticity, 1 / (1 + n / 8), is above 0.5 below n = 8.
+  knee_machine machine{{.threshold = 0.5F}, 32, [](double n) { return n / (1.0 + n / 8.0); }};
+  machine.run(600);
+  EXPECT_NEAR(machine.control().policy().parallelism(), 8.0, 1.0);
+}
+
+TEST(Knee, FindsTheKneeAmongManyWorkers) {
+  knee_machine machine{{}, 200, cores(48)};
+  machine.run(3000);
+  EXPECT_NEAR(machine.control().policy().parallelism(), 48.0, 3.0);
+}
+
+TEST(Knee, FindsTheKneeInSpiteOfJitter) {
+  knee_machine machine{{}, 10, cores(4)};
+  machine.jitter = 40;
+  machine.run(200);
+  EXPECT_NEAR(machine.mean_running(4000), 4.0, 0.5);
+}
+
+TEST(Knee, FollowsADrift) {
+  knee_machine machine{{}, 16, cores(4)};
+  machine.run(2000);
+  ASSERT_EQ(machine.control().policy().parallelism(), 4u);
+  for (const std::uint32_t c : {12u, 2u, 16u, 1u, 4u}) {
+    machine.curve = cores(c);
+    machine.run(3000);
+    EXPECT_NEAR(machine.mean_running(1000), c, 0.15 * c + 0.2) << "of " << c;
+  }
+}
+
+TEST(Knee, RunsEverybodyWhereNothingIsShared) {
+  knee_machine machine{{}, 10, [](double n) { return n; }};
+  machine.run(40);
+  EXPECT_EQ(machine.control().policy().parallelism(), 10u);
+  EXPECT_GT(machine.mean_running(2000), 9.8);
+}
+
+TEST(Knee, PrefersTheFast) {
+  knee_machine machine{{}, 8, cores(3)};
+  machine.speed = {1.0, 0.2, 1.0, 0.2, 0.2, 1.0, 0.2, 0.2};
+  machine.run(4000);
+  EXPECT_GT(machine.starts(0) + machine.starts(2) + machine.starts(5), 3800u);
+}
+
+TEST(Knee, NoticesWhoHasBecomeFast) {
+  knee_machine machine{{}, 6, cores(2)};
+  machine.speed = {1.0, 1.0, 0.2, 0.2, 0.2, 0.2};
+  machine.run(500);
+  ASSERT_LT(machine.starts(5), 10u);
+  machine.speed = {0.2, 0.2, 0.2, 0.2, 0.2, 1.0};
+  const std::uint32_t before = machine.starts(5);
+  machine.run(2000);
+  EXPECT_GT(machine.starts(5) - before, 500u);
+}
+
+TEST(Knee, SurvivesJoinsAndDeaths) {
+  knee_machine machine{{}, 10, cores(4), {.quorum = 10, .guard = {.enabled = false}}};
+  machine.run(500);
+  for (std::uint32_t w = 0; w < 8; ++w) machine.die(w).run(20);
+  EXPECT_EQ(machine.running(), 2u) << "fewer than the knee are left: all run";
+  for (std::uint32_t w = 0; w < 8; ++w) machine.join(w).run(20);
+  machine.run(1000);
+  EXPECT_NEAR(machine.mean_running(500), 4.0, 0.4);
+  EXPECT_TRUE(machine.ok());
+}
+
+TEST(Knee, NewcomersRunWhereNothingIsShared) {
+  knee_machine machine{{}, 16, [](double n) { return n; }};
+  for (std::uint32_t w = 2; w < 16; ++w) machine.die(w);
+  machine.run(300);
+  for (std::uint32_t w = 2; w < 16; ++w) machine.join(w);
+  EXPECT_EQ(machine.running(), 16u);
+}
+
+TEST(Knee, SearchesAgainWhenManyMoreHaveCome) {
+  knee_machine machine{{}, 64, cores(8)};
+  for (std::uint32_t w = 4; w < 64; ++w) machine.die(w);
+  machine.run(300);
+  EXPECT_EQ(machine.control().policy().parallelism(), 4u);
+  for (std::uint32_t w = 4; w < 64; ++w) machine.join(w);
+  machine.run(600);
+  EXPECT_EQ(machine.control().policy().parallelism(), 8u);
+}
+
+TEST(Knee, OneWorker) {
+  knee_machine machine{{}, 1, cores(1), {.guard = {.enabled = false}}};
+  machine.run(100);
+  EXPECT_EQ(machine.starts(0), 101u);
+  EXPECT_TRUE(machine.ok());
+}
+
+TEST(Knee, ScalesTheLearningRateWithParallelism) {
+  knee_machine crowd{{}, 16, cores(16)};
+  EXPECT_FLOAT_EQ(crowd.run(500).lr_scale(), std::sqrt(0.5F));
+  knee_machine half{{}, 16, cores(8)};
+  EXPECT_FLOAT_EQ(half.run(500).lr_scale(), 1.0F);
+  knee_machine one{{}, 16, cores(1)};
+  EXPECT_FLOAT_EQ(one.run(500).lr_scale(), 2.0F) << "the limit";
+  knee_machine untied{{.scales_rate = false}, 16, cores(1)};
+  EXPECT_FLOAT_EQ(untied.run(500).lr_scale(), 1.0F);
+}
+
+TEST(Knee, FollowsTheLoss) {
+  knee_machine machine{{.scales_rate = false, .follows_loss = true}, 4, cores(4)};
+  machine.loss = 2.8;
+  EXPECT_FLOAT_EQ(machine.run(20).lr_scale(), 1.4F);
+  machine.loss = 0.4;
+  EXPECT_NEAR(machine.run(200).lr_scale(), 1.0F, 1e-3F);
+  machine.loss = 0.1;
+  EXPECT_FLOAT_EQ(machine.run(200).lr_scale(), 0.5F);
+}
+
+TEST(Knee, WithoutALossNothingFollowsIt) {
+  knee_machine machine{{.follows_loss = true}, 4, cores(2)};
+  knee_machine other{{}, 4, cores(2)};
+  for (int n = 0; n < 200; ++n) {
+    EXPECT_EQ(machine.run(1).lr_scale(), other.run(1).lr_scale());
+    ASSERT_EQ(machine.now(), other.now());
+  }
+}
+
+TEST(Knee, ForgetsNothing) {
+  for (const std::uint32_t steps : {7u, 30u, 61u, 400u}) {
+    knee_machine machine{{.follows_loss = true}, 10, cores(4)};
+    machine.loss = 1.0;
+    machine.run(steps);
+    archive out;
+    ASSERT_EQ(machine.control().save(out), errc::ok);
+    knee_machine copy = machine;
+    knee fresh{.follows_loss = true};
+    controller<knee, std::uint32_t> other{{.capacity = 10}, fresh};
+    archive in{out.bytes()};
+    ASSERT_EQ(other.load(in, [](worker_id who) { return std::optional{who.index}; }), errc::ok);
+    copy.control() = std::move(other);
+    machine.loss = copy.loss = 0.3;
+    for (int n = 0; n < 300; ++n) {
+      machine.run(1), copy.run(1);
+      ASSERT_EQ(machine.now(), copy.now()) << steps << ", " << n;
+      ASSERT_EQ(machine.lr_scale(), copy.lr_scale());
+    }
+  }
+}
+
+TEST(Knee, RefusesAThresholdOutOfRange) {
+  for (const float threshold : {0.0F, 1.0F, -1.0F, std::nanf("")})
+    EXPECT_NE((knee{.threshold = threshold}).problem(4), "");
+  EXPECT_EQ(knee{}.problem(1), "");
+}
+
+TEST(Knee, DescribesItself) {
+  EXPECT_EQ(knee{}.describe().json, R"({"kind":"knee","threshold":0.3,"scales_rate":true,"follows_loss":false})");
+}
+
+}  // namespace

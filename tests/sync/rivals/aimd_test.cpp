@@ -1,0 +1,81 @@
+#include <rubato/sync/rivals/aimd.hpp>
+
+#include "../../support/shared_machine.hpp"
+#include "../recorder.hpp"
+
+namespace {
+
+using namespace rubato;
+using aimd_machine = test::shared_machine<aimd>;
+
+std::function<double(double)> saturating_at(double cores) {
+  return [cores](double n) { return (std::min)(n, cores); };
+}
+
+TEST(Aimd, SawsBelowTheKnee) {
+  for (const std::uint32_t c : {2u, 4u, 8u}) {
+    aimd_machine machine{{}, 12, saturating_at(c)};
+    machine.run(200);
+    std::uint32_t least = 12;
+    std::uint32_t most = 0;
+    for (int n = 0; n < 2000; ++n) {
+      const std::uint32_t level = machine.run(1).control().policy().parallelism();
+      least = (std::min)(least, level), most = (std::max)(most, level);
+    }
+    EXPECT_LE(least, (c + 1) / 2 + 1) << c;
+    EXPECT_GE(most, c + 1) << c;
+    EXPECT_LE(most, c + 3) << c;
+    EXPECT_TRUE(machine.ok());
+  }
+}
+
+TEST(Aimd, RunsEverybodyWhereNothingIsShared) {
+  aimd_machine machine{{}, 10, [](double n) { return n; }};
+  machine.run(300);
+  EXPECT_GT(machine.mean_running(1000), 9.9);
+}
+
+TEST(Aimd, FollowsADrift) {
+  aimd_machine machine{{}, 12, saturating_at(10)};
+  EXPECT_GT(machine.run(1000).mean_running(1000), 6.0);
+  machine.curve = saturating_at(2);
+  EXPECT_LT(machine.run(1000).mean_running(1000), 4.0);
+  machine.curve = saturating_at(10);
+  EXPECT_GT(machine.run(1000).mean_running(1000), 6.0);
+}
+
+TEST(Aimd, SurvivesJoinsAndDeaths) {
+  aimd_machine machine{{}, 10, saturating_at(4), {.quorum = 10, .guard = {.enabled = false}}};
+  machine.run(500);
+  for (std::uint32_t w = 0; w < 9; ++w) machine.die(w).run(20);
+  EXPECT_EQ(machine.running(), 1u);
+  for (std::uint32_t w = 0; w < 9; ++w) machine.join(w).run(20);
+  EXPECT_GT(machine.run(300).mean_running(500), 2.5);
+  EXPECT_TRUE(machine.ok());
+}
+
+TEST(Aimd, ForgetsNothing) {
+  aimd_machine machine{{}, 10, saturating_at(4)};
+  machine.run(77);
+  archive out;
+  ASSERT_EQ(machine.control().save(out), errc::ok);
+  aimd_machine copy = machine;
+  controller<aimd, std::uint32_t> other{{.capacity = 10}, aimd{}};
+  archive in{out.bytes()};
+  ASSERT_EQ(other.load(in, [](worker_id who) { return std::optional{who.index}; }), errc::ok);
+  copy.control() = std::move(other);
+  for (int n = 0; n < 300; ++n) ASSERT_EQ(machine.run(1).now(), copy.run(1).now()) << n;
+}
+
+TEST(Aimd, RefusesOptionsOutOfRange) {
+  EXPECT_NE((aimd{.tolerance = 0.0F}).problem(4), "");
+  EXPECT_NE((aimd{.decrease = 1.0F}).problem(4), "");
+  EXPECT_NE((aimd{.decrease = 0.0F}).problem(4), "");
+  EXPECT_EQ(aimd{}.problem(1), "");
+}
+
+TEST(Aimd, DescribesItself) {
+  EXPECT_EQ(aimd{}.describe().json, R"({"kind":"aimd","tolerance":0.2,"decrease":0.5})");
+}
+
+}  // namespace

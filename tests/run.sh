@@ -47,8 +47,8 @@ stage_tree() {
 }
 stage_noexcept() {
   configure noexcept
-  build noexcept "test_core|test_sync|$programs"
-  run_tests noexcept -L '^(core|sync|example)$'
+  build noexcept "test_core|test_sync|test_extras|$programs"
+  run_tests noexcept -L '^(core|sync|extras|example)$'
 }
 stage_release() {
   configure release
@@ -58,8 +58,8 @@ stage_release() {
 stage_tsan() {
   fix_addresses
   configure tsan
-  build tsan "test_core|test_sync|$programs"
-  run_tests tsan -L '^(core|sync)$'
+  build tsan "test_core|test_sync|test_extras|$programs"
+  run_tests tsan -L '^(core|sync|extras)$'
   run_tests tsan -L '^example$' --repeat until-fail:5
 }
 # Optimised code of clang.
@@ -72,9 +72,9 @@ stage_clang() {
 stage_asan() {
   fix_addresses
   configure asan
-  build asan "test_(core|sync|io|nn|encode|learned|rl|sim|properties)|$programs"
+  build asan "test_(core|sync|extras|io|nn|encode|learned|rl|sim|properties)|$programs"
   GTEST_FILTER='-Reference*:*FiniteDifferences*' RUBATO_TEST_SCALE=0.1 \
-    run_tests asan -L '^(core|sync|io|nn|encode|learned|rl|sim|properties|example)$'
+    run_tests asan -L '^(core|sync|extras|io|nn|encode|learned|rl|sim|properties|example)$'
 }
 
 only=()

@@ -37,7 +37,7 @@ BASE = {"version.hpp", "config.hpp", "pinned.hpp", "fwd.hpp"}  # every folder ma
 # The standard library has no dots in its names; what else a header may use, besides CUDA's own under cuda/.
 SYSTEM_HEADERS = {"immintrin.h", "cpuid.h", "arm_neon.h", "fcntl.h", "unistd.h", "sys/stat.h"}
 
-CORE_AND_SYNC_LINES = 3500
+CORE_AND_SYNC_LINES = 3520
 LINES_WARN, LINES_FAIL = 500, 600
 COLUMNS = 120
 
@@ -100,10 +100,10 @@ def check(repository):
             errors.append(f"{where}: {len(lines)} lines, at most {LINES_FAIL} allowed")
         elif len(lines) > LINES_WARN:
             warnings.append(f"{where}: {len(lines)} lines, {LINES_WARN} wanted")
-        page = pathlib.Path(repository) / "docs" / f"{folder}.md"
+        page = pathlib.Path(repository) / "docs" / f"{folder.rsplit('/', 1)[-1]}.md"
         mention = f"`{path.name}`" if path.parent == root / folder else f"`{path.parent.name}/`"
         if folder and page.is_file() and mention not in page.read_text(encoding="utf-8"):
-            errors.append(f"{where}: not mentioned in docs/{folder}.md")
+            errors.append(f"{where}: not mentioned in docs/{page.name}")
         for number, line in enumerate(lines, 1):
             if len(line) > COLUMNS:
                 errors.append(f"{where}:{number}: {len(line)} columns, at most {COLUMNS} allowed")

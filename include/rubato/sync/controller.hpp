@@ -275,6 +275,10 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     return errc::ok;
   }
 
+  /// force_release(who, sink) releases a parked worker whatever policy and bound say, readmits it if it is excluded,
+  /// and counts reason::liveness: for hosts that know what this controller cannot, that nobody will push before.
+  using base::force_release;
+
   [[nodiscard]] const Policy& policy() const noexcept { return policy_; }
   [[nodiscard]] const roster& workers() const noexcept { return workers_; }
   [[nodiscard]] const counters& counts() const noexcept { return counters_; }

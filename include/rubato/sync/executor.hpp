@@ -116,6 +116,16 @@ class executor {
     }
   }
 
+  template <class Sink>
+  void force_release(worker_id who, Sink&& host) {
+    const full<Sink> sink{host};
+    drain(sink);
+    if (who.index >= workers_.capacity() || workers_.id(who.index) != who) return;
+    if (workers_[who.index].state != worker_state::parked) return;
+    if (workers_[who.index].excluded) readmit(who.index);
+    force(who.index, sink);
+  }
+
   /// Lets a released worker with a ticket start its step.
   template <class Sink>
   void start(std::uint32_t worker, const Sink& sink) {
@@ -376,10 +386,9 @@ class executor {
   void let_go(std::uint32_t worker, const Sink& sink) {
     ++released_;
     workers_.unpark(worker);
-    if (tickets_[worker].has_value())
-      start(worker, sink);
-    else
-      workers_.move_to(worker, worker_state::released);
+    if (tickets_[worker].has_value()) return start(worker, sink);
+    workers_.move_to(worker, worker_state::released);
+    sink.ready(workers_.id(worker));
   }
 
   // With the guard, a cancellation comes at most once per useful push, and somebody who is busy afterwards is not
@@ -415,6 +424,13 @@ class executor {
     note({.what = record::kind::cancel, .worker = workers_.id(worker)});
   }
 
+  template <class Sink>
+  void force(std::uint32_t worker, const Sink& sink) {
+    adjust(reason::liveness, worker);
+    set_terms(worker, decision::only(worker));
+    let_go(worker, sink);
+  }
+
   // After every call somebody counted is busy, or nobody counted is parked (semantics 11).
   template <class Sink>
   void protect(const Sink& sink) {
@@ -424,10 +440,7 @@ class executor {
     }
     const bool may_go = at_.retries || workers_.clock().minimum() != at_.asked_minimum || bound() > at_.asked_bound;
     if (at_.withholds && may_go) retry_withheld(max_release_ - (std::min)(released_, max_release_), sink);
-    if (const std::uint32_t w = guard_.must_release(workers_); w != no_worker) {
-      adjust(reason::liveness, w);
-      let_go(w, decision::only(w), sink);
-    }
+    if (const std::uint32_t w = guard_.must_release(workers_); w != no_worker) force(w, sink);
   }
 
   [[nodiscard]] std::uint64_t draw() noexcept {

@@ -20,6 +20,7 @@ namespace rubato::inline RUBATO_ABI {
 ///     discard(round, n)           throw the round's n gradients away
 ///     cancel(worker_id)           stop the worker's running step, if you can; it pushes all the same
 ///     abandon(Ticket&&, worker_id, reason)   this ticket will never be released: close it
+///     ready(worker_id)            released without a ticket: its step starts when it pulls
 ///
 /// Callbacks must not throw, and must not call the controller.
 template <class S, class Ticket>
@@ -62,6 +63,9 @@ struct full_sink {
   void abandon(Ticket&& ticket, worker_id worker, reason why) const {
     if constexpr (requires { host.abandon(std::move(ticket), worker, why); })
       host.abandon(std::move(ticket), worker, why);
+  }
+  void ready(worker_id worker) const {
+    if constexpr (requires { host.ready(worker); }) host.ready(worker);
   }
 };
 

@@ -1,0 +1,44 @@
+#ifndef RUBATO_SYNC_EXTRAS_OBSERVERS_HPP
+#define RUBATO_SYNC_EXTRAS_OBSERVERS_HPP
+
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
+#include "../observer.hpp"
+
+namespace rubato::inline RUBATO_ABI {
+
+/// Several observers in the place of one: each is told every record, in the order of the arguments.
+///
+///     rubato::controller<rubato::asp, ticket, rubato::observers<rubato::scores, rubato::chrome_trace>> sync{...};
+///     sync.watcher().get<rubato::scores>().missing(now);
+///
+/// Cost    that of each. No allocation of its own. Not thread-safe.
+/// Tests   tests/extras/observers_test.cpp: EachIsToldEverythingInOrder, MayBeMovedOnly
+template <Observer... Watchers>
+class observers {
+ public:
+  explicit(sizeof...(Watchers) == 1) observers(Watchers... all) : all_{std::move(all)...} {}
+
+  void operator()(const record& r) noexcept {
+    std::apply([&](Watchers&... each) { (each(r), ...); }, all_);
+  }
+
+  /// By type, if there is one of it, or by place.
+  template <class Watcher>
+  [[nodiscard]] Watcher& get() noexcept {
+    return std::get<Watcher>(all_);
+  }
+  template <std::size_t place>
+  [[nodiscard]] auto& get() noexcept {
+    return std::get<place>(all_);
+  }
+
+ private:
+  std::tuple<Watchers...> all_;
+};
+
+}  // namespace rubato::inline RUBATO_ABI
+
+#endif

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "policy_arguments.hpp"
+#include "rival_policies.hpp"
 #include "shipped.hpp"
 #include "support/user_error.hpp"
 
@@ -75,7 +76,14 @@ any_policy make_rlp(arguments given) {
   return made_from(file);
 }
 
-const std::vector<rule> all_rules{
+// The rivals come after the classical rules, and before those that read files.
+[[nodiscard]] std::vector<rule> with_rivals(std::vector<rule> own) {
+  const std::vector<rule> rivals = rival_rules();
+  own.insert(std::ranges::find_if(own, &rule::of_file), rivals.begin(), rivals.end());
+  return own;
+}
+
+const std::vector<rule> all_rules = with_rivals({
     {"bsp",
      "bsp[:mean|:sum]",
      "a barrier after each step; one update by the mean (default) or by the sum of the round",
@@ -94,7 +102,7 @@ const std::vector<rule> all_rules{
      make_rlp,
      true},
     {"file", "file:PATH", "what a policy file holds, a network or a rule; PATH without ','", {}, make_file, true},
-};
+});
 
 [[nodiscard]] std::string known_names() {
   std::string names;
@@ -157,7 +165,7 @@ result<any_policy> policy_in(const policy_file& file) {
   };
   const auto known = std::ranges::find(all_rules, split(card.rule, ':').front(), &rule::name);
   if (known == all_rules.end() || known->of_file)  // a file that names a file might name itself
-    return refused("the rule " + in_quotes(card.rule), "bsp, asp or ssp, as in --policies");
+    return refused("the rule " + in_quotes(card.rule), "a rule of --policies that reads no file");
   try {
     any_policy policy = make(*known, card.rule);
     if (policy.kind() == card.kind) return policy;
@@ -190,6 +198,15 @@ std::vector<policy_request> parse_policies(std::string_view list, bool tunable) 
     }
   }
   return requests;
+}
+
+void fit_policies(std::vector<policy_request>& requests, std::uint32_t workers) {
+  for (policy_request& request : requests) {
+    const auto problem = [&](const named_policy& candidate) { return candidate.policy.problem(workers); };
+    const std::string first = problem(request.candidates.front());
+    std::erase_if(request.candidates, [&](const named_policy& candidate) { return !problem(candidate).empty(); });
+    if (request.candidates.empty()) throw user_error{"--policies: " + in_quotes(request.name) + ": " + first};
+  }
 }
 
 }  // namespace rubato::lab

@@ -44,8 +44,68 @@ TEST(Policies, RlpConventionIsOneLess) {
   EXPECT_EQ(describe("ssp:1:rlp"), describe("ssp:0"));
 }
 
+TEST(Policies, RivalNamesMeanWhatTheySay) {
+  EXPECT_EQ(describe("ksync:5"), R"({"kind":"ksync","k":5})");
+  EXPECT_EQ(describe("kbatch:5"), R"({"kind":"kbatch","k":5})");
+  EXPECT_EQ(describe("kasync:5"), R"({"kind":"kasync","k":5})");
+  EXPECT_EQ(describe("kbatchasync:5"), R"({"kind":"kbatchasync","k":5})");
+  EXPECT_EQ(describe("buffer:10-5-2"), R"({"kind":"buffer","active":10,"buffer":5,"open":2})");
+  EXPECT_EQ(describe("backup:0"), R"({"kind":"backup","backups":0})");
+  EXPECT_EQ(describe("rennala:5"), R"({"kind":"rennala","batch":5})");
+  EXPECT_EQ(describe("ringmaster:20"), R"({"kind":"ringmaster","delay":20,"stops":false})");
+  EXPECT_EQ(describe("ringmaster:20:stop"), R"({"kind":"ringmaster","delay":20,"stops":true})");
+  EXPECT_EQ(describe("mfastest:4"), R"({"kind":"mfastest","m":4,"probe":0})");
+  EXPECT_EQ(describe("mfastest:4:50"), R"({"kind":"mfastest","m":4,"probe":50})");
+  EXPECT_EQ(describe("cap:3"), R"({"kind":"cap","running":3,"order":"fifo"})");
+  EXPECT_EQ(describe("cap:3:fastest"), R"({"kind":"cap","running":3,"order":"fastest"})");
+  EXPECT_EQ(describe("cap:3:random"), R"({"kind":"cap","running":3,"order":"random"})");
+}
+
+TEST(Policies, BadNamesOfRivalsAreRefused) {
+  const auto bad = [](const std::string& name, const std::string& what) {
+    EXPECT_EQ(refusal_of_list(name).find("--policies: \"" + name + "\": found " + what + " (known: "), 0u)
+        << refusal_of_list(name);
+  };
+  for (const std::string each : {"ksync:", "kasync:"}) bad(each, "\"\", expected a number of workers, at least 1");
+  for (const std::string each : {"kbatch:0", "kbatchasync:0", "rennala:0"})
+    bad(each, "\"0\", expected a number of gradients, at least 1");
+  bad("ksync:3:2", "\"2\", expected nothing more");
+  bad("backup:x", "\"x\", expected a number of workers");
+  for (const std::string parts : {"10", "10-5", "10-5-", "10-5-1-1", "10-0-1", "-5-1", "a-b-c"})
+    EXPECT_NE(refusal_of_list("buffer:" + parts).find("expected three numbers of at least 1: K-B-O, as in 10-5-1"),
+              std::string::npos)
+        << parts;
+  bad("ringmaster:0", "\"0\", expected a number of updates, at least 1");
+  bad("ringmaster:5:go", "\"go\", expected stop or nothing");
+  bad("mfastest:4:0", "\"0\", expected a number of pushes, at least 1");
+  bad("cap:3:slowest", "\"slowest\", expected fifo, fastest or random");
+}
+
+TEST(Policies, ThoseThatDoNotFitTheWorkersAreRefused) {
+  auto list = parse_policies("asp,ksync:11", false);
+  EXPECT_EQ(rubato::test::message_of<rubato::support::user_error>([&] { fit_policies(list, 10); }),
+            "--policies: \"ksync:11\": k is 11, expected 1 to 10, the number of workers");
+  list = parse_policies("asp,ksync:11", false);
+  fit_policies(list, 11);
+  EXPECT_EQ(list[1].candidates.size(), 1u);
+}
+
+TEST(Policies, TuningTakesThoseThatFit) {
+  auto list = parse_policies("ksync,rennala", true);
+  EXPECT_EQ(list[0].candidates.size(), 4u);
+  fit_policies(list, 5);
+  ASSERT_EQ(list[0].candidates.size(), 2u);
+  EXPECT_EQ(list[0].candidates.back().name, "ksync:4");
+  EXPECT_EQ(list[1].candidates.size(), 4u);
+  EXPECT_EQ(rubato::test::message_of<rubato::support::user_error>([&] { fit_policies(list, 1); }),
+            "--policies: \"ksync\": k is 2, expected 1 to 1, the number of workers");
+}
+
 TEST(Policies, BadNamesAreRefusedWithWhatIsKnown) {
-  const std::string known = "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, rlp[:PATH], file:PATH";
+  const std::string known =
+      "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, ksync:K, kbatch:K, kasync:K, kbatchasync:K, buffer:K-B-O, "
+      "backup:B, rennala:K, ringmaster:R[:stop], mfastest:M[:PROBE], cap:M[:fifo|:fastest|:random], rlp[:PATH], "
+      "file:PATH";
   EXPECT_EQ(refusal_of_list("bps"), "--policies: found \"bps\", expected one of " + known);
   EXPECT_EQ(refusal_of_list(""), "--policies: found \"\", expected one of " + known);
   EXPECT_EQ(refusal_of_list("asp,,bsp"), "--policies: found \"\", expected one of " + known);

@@ -81,6 +81,40 @@ TEST(Policies, BadNamesOfRivalsAreRefused) {
   bad("cap:3:slowest", "\"slowest\", expected fifo, fastest or random");
 }
 
+TEST(Policies, AdaptiveNamesMeanWhatTheySay) {
+  EXPECT_EQ(describe("dssp:3-15"), R"({"kind":"dssp","lower":3,"upper":15,"smoothing":1})");
+  EXPECT_EQ(describe("zipline"), describe("zipline:15"));
+  EXPECT_EQ(describe("zipline:40"), R"({"kind":"zipline","lookahead":40})");
+  EXPECT_EQ(describe("aap"), R"({"kind":"aap","floor":1,"fraction":0,"staleness":null})");
+  EXPECT_EQ(describe("aap:inf"), R"({"kind":"aap","floor":null,"fraction":0,"staleness":null})");
+  EXPECT_EQ(describe("aap:3:0.5:8"), R"({"kind":"aap","floor":3,"fraction":0.5,"staleness":8})");
+  EXPECT_EQ(describe("adasync"), describe("adasync:1:kasync"));
+  EXPECT_EQ(describe("adasync:ksync"), describe("adasync:1:ksync"));
+  EXPECT_EQ(describe("adasync:2:kbatch"),
+            R"({"kind":"adasync","rule":"kbatch","initial":2,"interval":10,"newest":0.1,"monotone":true})");
+}
+
+TEST(Policies, BadNamesOfAdaptiveRulesAreRefused) {
+  const auto bad = [](const std::string& name, const std::string& what) {
+    EXPECT_EQ(refusal_of_list(name).find("--policies: \"" + name + "\": found " + what + " (known: "), 0u)
+        << refusal_of_list(name);
+  };
+  for (const std::string parts : {"", "3", "15-3", "3-", "-3", "3-70000", "a-b"})
+    EXPECT_NE(
+        refusal_of_list("dssp:" + parts).find("expected two numbers of steps, the lower one first: L-U, as in 3-15"),
+        std::string::npos)
+        << parts;
+  bad("zipline:0", "\"0\", expected a number of steps, at least 1");
+  bad("aap:-1", "\"-1\", expected a number of updates, or inf");
+  bad("aap:1:-1", "\"-1\", expected a part of a step time, 0 or more");
+  bad("aap:1:0:x", "\"x\", expected a number of steps");
+  bad("aap:1:0:3:4", "\"4\", expected nothing more");
+  bad("adasync:0", "\"0\", expected a number of gradients, at least 1");
+  bad("adasync:2:asp", "\"asp\", expected ksync, kasync, kbatch or kbatchasync");
+  bad("adasync:asp", "\"asp\", expected a number of gradients, ksync, kasync, kbatch or kbatchasync");
+  bad("adasync:2:ksync:1", "\"1\", expected nothing more");
+}
+
 TEST(Policies, ThoseThatDoNotFitTheWorkersAreRefused) {
   auto list = parse_policies("asp,ksync:11", false);
   EXPECT_EQ(rubato::test::message_of<rubato::support::user_error>([&] { fit_policies(list, 10); }),
@@ -104,8 +138,9 @@ TEST(Policies, TuningTakesThoseThatFit) {
 TEST(Policies, BadNamesAreRefusedWithWhatIsKnown) {
   const std::string known =
       "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, ksync:K, kbatch:K, kasync:K, kbatchasync:K, buffer:K-B-O, "
-      "backup:B, rennala:K, ringmaster:R[:stop], mfastest:M[:PROBE], cap:M[:fifo|:fastest|:random], rlp[:PATH], "
-      "file:PATH";
+      "backup:B, rennala:K, ringmaster:R[:stop], mfastest:M[:PROBE], cap:M[:fifo|:fastest|:random], "
+      "dssp:L-U, zipline[:R], aap[:L[:F[:S]]], adasync[:K0][:ksync|:kasync|:kbatch|:kbatchasync], rlp[:PATH], "
+      "file:PATH; after any of them +scale:1/tau|1/(tau+1)|dyn|poly:A|hinge:A:B +const:C +lr:R/M +decay";
   EXPECT_EQ(refusal_of_list("bps"), "--policies: found \"bps\", expected one of " + known);
   EXPECT_EQ(refusal_of_list(""), "--policies: found \"\", expected one of " + known);
   EXPECT_EQ(refusal_of_list("asp,,bsp"), "--policies: found \"\", expected one of " + known);

@@ -103,6 +103,7 @@ void report_interruption(const std::vector<std::string>& files, bool json_to_scr
                         .tuning_seeds = given.tuning_seeds,
                         .clairvoyant = given.clairvoyant};
   support::apply_settings(asked.scenario, given.settings);
+  fit_policies(asked.policies, asked.scenario.cluster.workers);
   return asked;
 }
 

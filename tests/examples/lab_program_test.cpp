@@ -204,9 +204,10 @@ TEST(LabProgram, ListsPoliciesAndScenarios) {
   EXPECT_NE(lab.run("policies").text.find("ssp: no worker starts a step more than 3 steps ahead"), std::string::npos);
   EXPECT_EQ(json::parse(lab.run("policies --json").text)[1]["variants"][0]["describe"]["kind"], "asp");
   const json rules = json::parse(lab.run("policies --json").text);  // also where a file of one is missing
-  EXPECT_EQ(rules[3]["name"], "rlp");
-  EXPECT_EQ(rules[3]["variants"][0]["line"].is_null(), rules[3]["variants"][0].contains("refused"));
-  EXPECT_EQ(rules[4]["syntax"], "file:PATH");
+  const json& rlp = rules[rules.size() - 2];
+  EXPECT_EQ(rlp["name"], "rlp");
+  EXPECT_EQ(rlp["variants"][0]["line"].is_null(), rlp["variants"][0].contains("refused"));
+  EXPECT_EQ(rules.back()["syntax"], "file:PATH");
   EXPECT_NE(lab.run("scenarios").text.find("\nshared4\n    "), std::string::npos);
   EXPECT_EQ(json::parse(lab.run("scenarios paper").text)["cluster"]["cores"], 1);
   EXPECT_NE(lab.run("scenarios --keys").text.find("cluster.link.bandwidth\n"), std::string::npos);
@@ -228,6 +229,8 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
            {"compare --scenario none.json", "none.json: found no such file"},
            {"compare --set worker=3", "--set: found the unknown key worker, expected a known one; the nearest is"},
            {"compare --policies foo", "--policies: found \"foo\", expected one of bsp"},
+           {"compare --policies asp,ksync:11",
+            "--policies: \"ksync:11\": k is 11, expected 1 to 10, the number of workers"},
            {"compare --policies ssp:x", "found \"x\", expected a number of steps, or inf"},
            {"compare --seeds 0", "--seeds: found \"0\", expected a whole number from 1 to 100000"},
            {"compare --seed -1", "--seed: found \"-1\", expected a whole number from 0 to"},

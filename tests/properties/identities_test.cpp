@@ -26,7 +26,7 @@ std::vector<double> random_step_times(std::uint64_t seed, std::uint32_t k) {
 
 // one(k) and other(k) make the policies for k workers.
 template <class One, class Other>
-void expect_same_trace(One&& one, Other&& other) {
+void expect_same_trace(One&& one, Other&& other, bool same_updates = true) {
   constexpr std::uint32_t steps = 300;
   for (std::uint64_t seed = 0; seed < test::scaled(20); ++seed)
     for (const std::uint32_t k : {1u, 2u, 5u, 12u})
@@ -37,6 +37,9 @@ void expect_same_trace(One&& one, Other&& other) {
         ASSERT_TRUE(a.run(steps).ok() && b.run(steps).ok());
         ASSERT_GE(a.trace().size(), steps - k);
         ASSERT_EQ(a.trace(), b.trace()) << "seed " << seed << ", " << k << " workers";
+        if (same_updates) {
+          ASSERT_EQ(a.control().updates(), b.control().updates()) << "seed " << seed;
+        }
       }
 }
 
@@ -44,11 +47,11 @@ constexpr auto bsp_mean = [](std::uint32_t) { return bsp{}; };
 constexpr auto plain_asp = [](std::uint32_t) { return asp{}; };
 
 TEST(Identities, SspOfZeroIsBsp) {
-  expect_same_trace([](std::uint32_t) { return ssp{.staleness = 0}; }, bsp_mean);
+  expect_same_trace([](std::uint32_t) { return ssp{.staleness = 0}; }, bsp_mean, false);
 }
 
 TEST(Identities, BspOfSumIsBspOfMean) {
-  expect_same_trace([](std::uint32_t) { return bsp{bsp::sum}; }, bsp_mean);
+  expect_same_trace([](std::uint32_t) { return bsp{bsp::sum}; }, bsp_mean, false);
 }
 
 TEST(Identities, UnboundedSspIsAsp) {
@@ -59,17 +62,50 @@ TEST(Identities, KSyncOfAllIsBsp) {
   expect_same_trace([](std::uint32_t k) { return k_sync{.k = k}; }, bsp_mean);
 }
 
-TEST(Identities, KAsyncOfAllIsBsp) {
+TEST(Identities, BackupOfNoneIsBsp) {
+  expect_same_trace([](std::uint32_t) { return backup_workers{.backups = 0}; }, bsp_mean);
+}
+
+TEST(Identities, KAsyncIsBspOrAspAtItsEnds) {
   expect_same_trace([](std::uint32_t k) { return k_async{.k = k}; }, bsp_mean);
+  expect_same_trace([](std::uint32_t) { return k_async{.k = 1}; }, plain_asp);
 }
 
 TEST(Identities, KBatchAsyncOfOneIsAsp) {
   expect_same_trace([](std::uint32_t) { return k_batch_async{.k = 1}; }, plain_asp);
 }
 
+TEST(Identities, BufferedIsBspOrKBatchAsyncAtItsEnds) {
+  expect_same_trace([](std::uint32_t k) { return buffered{.active = k, .buffer = k, .open = k}; }, bsp_mean);
+  for (const std::uint32_t size : {1u, 2u, 7u})
+    expect_same_trace([&](std::uint32_t k) { return buffered{.active = k, .buffer = size, .open = 1}; },
+                      [&](std::uint32_t) { return k_batch_async{.k = size}; });
+}
+
+TEST(Identities, RingmasterOfADelayThatIsNeverReachedIsAsp) {
+  for (const bool stops : {false, true})
+    expect_same_trace([&](std::uint32_t) { return ringmaster{.delay = 1'000'000, .stops = stops}; }, plain_asp);
+}
+
 TEST(Identities, CapOfAllIsAsp) {
   for (const auto order : {release_order::fifo, release_order::fastest})
     expect_same_trace([&](std::uint32_t k) { return capped{.running = k, .order = order}; }, plain_asp);
+  expect_same_trace([](std::uint32_t k) { return m_fastest{.m = k, .probe = 3}; }, plain_asp);
+}
+
+TEST(Identities, MFastestIsACapOnTheFastest) {
+  expect_same_trace([](std::uint32_t k) { return m_fastest{.m = (k + 1) / 2}; },
+                    [](std::uint32_t k) { return capped{.running = (k + 1) / 2, .order = release_order::fastest}; });
+}
+
+// What K-batch-sync computes more than Rennala by stopping what is too old; of one worker there is nothing to stop.
+TEST(Identities, KBatchSyncOfOneWorkerIsRennala) {
+  metronome a{k_batch_sync{.k = 3}, {1.5}};
+  metronome b{rennala{.batch = 3}, {1.5}};
+  ASSERT_TRUE(a.run(100).ok() && b.run(100).ok());
+  EXPECT_EQ(a.trace(), b.trace());
+  EXPECT_EQ(a.flushes(), 33u);
+  EXPECT_EQ(b.flushes(), 33u);
 }
 
 TEST(Identities, DsspOfEqualBoundsIsSsp) {

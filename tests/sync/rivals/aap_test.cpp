@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <rubato/sync/any_policy.hpp>
+#include <rubato/sync/ssp.hpp>
 #include <vector>
 
 #include "../../support/cluster.hpp"
@@ -111,6 +113,19 @@ TEST(Aap, KeepsTheBound) {
   EXPECT_EQ(waits.running(), std::vector{1u});
   waits.push(1);
   EXPECT_EQ(waits.running(), (std::vector{0u, 1u}));
+}
+
+// Whoever was beyond the bound when the others were let go, as after a switch, is not forgotten.
+TEST(Aap, WhoWasBeyondTheBoundGoesOnceItMay) {
+  test::cluster<any_policy> c{ssp{.staleness = 2}, 4, {.guard = {.enabled = false}}};
+  c.push(0).push(0).push(0);
+  ASSERT_EQ(c.parked(), std::vector{0u});
+  c.switch_to(aap{.floor = 2, .staleness = 2});
+  c.push(2).push(3).push(3);
+  EXPECT_EQ(c.parked(), (std::vector{0u, 3u})) << "0 is 3 ahead of worker 1; 3 has read all there is, and wants 2 more";
+  c.push(1);
+  EXPECT_EQ(c.state(0), worker_state::running) << "2 ahead";
+  EXPECT_EQ(c.state(3), worker_state::parked) << "one of two";
 }
 
 TEST(Aap, AJoinerGoesAtOnce) {

@@ -29,8 +29,9 @@ namespace rubato::inline RUBATO_ABI {
 /// Options  floor: updates; fraction: of the usual step time; staleness: steps
 /// Cost     O(workers) per event while somebody waits, else O(1). Allocates in resize only. Not thread-safe.
 /// Tests    tests/sync/rivals/aap_test.cpp: StretchByHand, WaitsForTheUpdatesOfOthers, OrForTheDeadline,
-///          NothingWillComeSoAllGo, WhoMayGoOnGoesByPolls, KeepsTheBound, SwitchingToItFreesWhoeverWaits,
-///          ALoadFreesWhoeverWaits; tests/properties/identities_test.cpp: AapIsAspSspOrBspAtItsEnds
+///          NothingWillComeSoAllGo, WhoMayGoOnGoesByPolls, KeepsTheBound, WhoWasBeyondTheBoundGoesOnceItMay,
+///          SwitchingToItFreesWhoeverWaits, ALoadFreesWhoeverWaits;
+///          tests/properties/identities_test.cpp: AapIsAspSspOrBspAtItsEnds
 /// Source   Fan et al., "Adaptive Asynchronous Parallelization of Graph Algorithms", SIGMOD 2018, §3
 struct aap {
   std::uint64_t floor = 1;

@@ -116,9 +116,9 @@ TEST(Knee, OneWorker) {
 
 TEST(Knee, ScalesTheLearningRateWithParallelism) {
   knee_machine crowd{{}, 16, cores(16)};
-  EXPECT_FLOAT_EQ(crowd.run(500).lr_scale(), std::sqrt(0.5F));
+  EXPECT_FLOAT_EQ(crowd.run(500).lr_scale(), 1.0F);
   knee_machine half{{}, 16, cores(8)};
-  EXPECT_FLOAT_EQ(half.run(500).lr_scale(), 1.0F);
+  EXPECT_FLOAT_EQ(half.run(500).lr_scale(), std::sqrt(2.0F));
   knee_machine one{{}, 16, cores(1)};
   EXPECT_FLOAT_EQ(one.run(500).lr_scale(), 2.0F) << "the limit";
   knee_machine untied{{.scales_rate = false}, 16, cores(1)};
@@ -127,12 +127,12 @@ TEST(Knee, ScalesTheLearningRateWithParallelism) {
 
 TEST(Knee, FollowsTheLoss) {
   knee_machine machine{{.scales_rate = false, .follows_loss = true}, 4, cores(4)};
-  machine.loss = 2.8;
-  EXPECT_FLOAT_EQ(machine.run(20).lr_scale(), 1.4F);
-  machine.loss = 0.4;
-  EXPECT_NEAR(machine.run(200).lr_scale(), 1.0F, 1e-3F);
-  machine.loss = 0.1;
-  EXPECT_FLOAT_EQ(machine.run(200).lr_scale(), 0.5F);
+  machine.loss = 2.0;
+  EXPECT_FLOAT_EQ(machine.run(20).lr_scale(), 1.0F);
+  machine.loss = 0.2;
+  EXPECT_NEAR(machine.run(200).lr_scale(), 0.5F, 1e-3F);
+  machine.loss = 0.01;
+  EXPECT_FLOAT_EQ(machine.run(200).lr_scale(), 0.35F);
 }
 
 TEST(Knee, WithoutALossNothingFollowsIt) {

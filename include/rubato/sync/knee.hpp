@@ -99,8 +99,9 @@ struct knee_note {
 /// rare. Where data on slow workers matter, `guard.max_wait` is the means.
 ///
 /// Options  threshold: of the elasticity, 0 to 1, from which on more workers are worth their staleness.
-///          scales_rate: learning rates are scaled by sqrt(alive / (2 x parallelism)), within [0.5, 2].
-///          follows_loss: and by 7 x the smoothed loss / the loss at the start, within [0.5, 1.4]. Without losses from
+///          scales_rate: the host's learning rate, which is to suit a cluster in which everybody runs, is scaled by
+///          sqrt(alive / parallelism), at most 2: what is less stale may move the parameters further.
+///          follows_loss: also by 5 x the smoothed loss / the loss at the start, within [0.35, 1]. Without losses from
 ///          the host it changes nothing.
 /// Cost     O(1) per push, O(capacity) when the workers have doubled since the search began. Allocates in resize()
 ///          only, 24 bytes per worker. Not thread-safe.
@@ -163,9 +164,9 @@ struct knee {
 
   [[nodiscard]] float rate() const noexcept {
     float scale = 1.0F;
-    if (scales_rate)
-      scale *= std::clamp(std::sqrt(0.5F * static_cast<float>(alive_) / static_cast<float>(parallelism())), 0.5F, 2.0F);
-    if (follows_loss && losses_ > 0) scale *= std::clamp(7.0F * loss_ / first_loss_, 0.5F, 1.4F);
+    const float share = static_cast<float>(alive_) / static_cast<float>(parallelism());
+    if (scales_rate) scale = (std::min)(std::sqrt(share), 2.0F);
+    if (follows_loss && losses_ > 0) scale *= std::clamp(5.0F * loss_ / first_loss_, 0.35F, 1.0F);
     return scale;
   }
 

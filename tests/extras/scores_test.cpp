@@ -39,16 +39,17 @@ struct watched {
   scores& seen() { return sync.watcher(); }
 };
 
-TEST(Scores, RelativeToTheBestWorkerPresent) {
+TEST(Scores, RelativeToTheBestWorker) {
   watched<asp> b{asp{}, 3};
   EXPECT_EQ(b.seen().relative(0), 0.0F) << "no step is over";
   b.push(0, 1.0), b.push(1, 2.0), b.push(2, 4.0);
   EXPECT_FLOAT_EQ(b.seen().relative(0), 1.0F);
   EXPECT_FLOAT_EQ(b.seen().relative(1), 0.5F);
   EXPECT_FLOAT_EQ(b.seen().relative(2), 0.25F);
+  ASSERT_EQ(b.sync.depart({1, 0}, 5.0, cause::done, b.sink), errc::ok);
   b.depart(0, 5.0);
-  EXPECT_FLOAT_EQ(b.seen().relative(1), 1.0F) << "the best has gone";
-  EXPECT_FLOAT_EQ(b.seen().relative(2), 0.5F);
+  EXPECT_FLOAT_EQ(b.seen().relative(1), 1.0F) << "the best has died";
+  EXPECT_FLOAT_EQ(b.seen().relative(2), 0.5F) << "who has done its work is still a measure";
 }
 
 TEST(Scores, RelativeWhenTheBestSlowsDown) {

@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <rubato/sync/extras/groups.hpp>
+#include <rubato/sync/extras/scores.hpp>
+#include <span>
 
 #include "../support/all_policies.hpp"
 #include "../support/metronome.hpp"
@@ -97,6 +100,43 @@ TEST(AllocationCount, StaysThroughMembershipChanges) {
   counting = false;
   static_cast<void>(last);
   EXPECT_EQ(allocations, 0u);
+}
+
+struct silent {
+  void release(int, worker_id, std::span<const grant>) {}
+  void flush(std::uint32_t, std::uint64_t, float, std::uint32_t) {}
+  void discard(std::uint32_t, std::uint64_t, std::uint32_t) {}
+};
+
+TEST(AllocationCount, ScoresAndGroupsAfterConstruction) {
+  constexpr std::uint32_t workers = 32;
+  groups<any_policy, int, scores> sync{
+      {.capacity = workers, .quorum = 4}, {ssp{.staleness = 1}, bsp{}}, scores{workers}};
+  silent sink;
+  errc last = errc::ok;
+  std::size_t late = 0;
+  allocations = 0;
+  counting = true;
+  for (std::uint32_t n = 0; n < 4000; ++n) {
+    const std::uint32_t w = n * 7 % workers;
+    const worker_id id = sync[0].workers().id(w);
+    const double now = n;
+    if (n < workers)
+      last = sync.join({n, 0}, now, sink);
+    else if (n % 97 == 0)
+      last = sync.join({w, id.incarnation + 1}, now, sink);
+    else if (n % 89 == 0)
+      last = sync.depart(id, now, cause::death, sink);
+    last = sync.pull(id, now, 1, sink);
+    for (std::uint32_t g = 0; g < sync.size(); ++g) last = sync.push(g, {.worker = id, .now = now}, sink);
+    sync.poll(now, sink);
+    late += sync.watcher(0).missing(now, 1.0).size() + (sync.watcher(1).of(w, now).relative > 0.0F ? 1 : 0);
+  }
+  counting = false;
+  static_cast<void>(last);
+  EXPECT_EQ(allocations, 0u);
+  EXPECT_GT(late, 0u) << "something was seen";
+  EXPECT_GT(sync[1].version(), 10u) << "something was done";
 }
 
 }  // namespace

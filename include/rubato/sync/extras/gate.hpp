@@ -32,12 +32,12 @@ struct no_effects {};
 ///     }                                                           // terms.error().code says why it ended
 ///
 /// What a wait returns: the grant of the next step, or an error: `busy` after a time limit (the worker is still parked,
-/// and may wait again), `departed_worker` after leave(), die(), finish() or shutdown(), `old_incarnation` if another life
-/// has taken its place, `repeated` if another thread waits for this worker now, or what the controller refused. A
+/// and may wait again), `departed_worker` after leave(), die(), finish() or shutdown(), `old_incarnation` if another
+/// life has taken its place, `repeated` if another thread waits for this worker now, or what the controller refused. A
 /// worker that has been released in the meantime gets its grant, however late it waits.
 ///
-/// Times are those of Clock, in seconds since construction; the gate fills in push_event::now. Deadlines of a policy are
-/// served by whoever waits in a thread; where nobody does, say because all workers are coroutines, call poll() at
+/// Times are those of Clock, in seconds since construction; the gate fills in push_event::now. Deadlines of a policy
+/// are served by whoever waits in a thread; where nobody does, say because all workers are coroutines, call poll() at
 /// next_deadline().
 ///
 /// Host, of which all members are optional unless the policy may accumulate (sink.hpp): `flush`, `discard` and `cancel`
@@ -51,7 +51,8 @@ struct no_effects {};
 /// Errors  by value.
 /// Tests   tests/extras/gate_test.cpp: NobodyPassesTheBound, OnlyTheReleasedAreWoken, ADeadThreadHoldsNobodyBack,
 ///         ATimedOutWaiterMayWaitAgain, ShutdownFreesEverybody, DeadlinesAreServedByWhoeverWaits,
-///         SixtyFourThreadsWithDeathsAndSwitches; tests/extras/gate_awaitable_test.cpp; all under ThreadSanitizer
+///         SixtyFourThreadsWithDeathsAndSwitches; tests/extras/gate_awaitable_test.cpp:
+///         WaitsAndGoesOnThroughTheExecutor, ManyThreadsRunManyCoroutines; all of them under ThreadSanitizer too
 template <SyncPolicy Policy, class Host = no_effects, Observer Watcher = no_observer,
           class Clock = std::chrono::steady_clock>
 class gate {
@@ -129,8 +130,8 @@ class gate {
 
   // --- Everybody
 
-  /// A worker goes: by its own wish, because it has died (its supervisor says so), or because it has no more to do. If it
-  /// waits, it is told.
+  /// A worker goes: by its own wish, because it has died (its supervisor says so), or because it has no more to do. If
+  /// it waits, it is told.
   errc leave(worker_id who) { return depart(who, cause::leave); }
   errc die(worker_id who) { return depart(who, cause::death); }
   errc finish(worker_id who) { return depart(who, cause::done); }
@@ -198,7 +199,8 @@ class gate {
     void release(pass, worker_id who, const grant&) const { self.wake(who); }
     void abandon(pass, worker_id who, reason why) const {
       if (why == reason::replaced) self.replace(who);
-      if (why == reason::replaced || why == reason::departed_worker) self.wake(who);  // else nobody waits by this ticket
+      // For other reasons a call was refused, by which nobody waits.
+      if (why == reason::replaced || why == reason::departed_worker) self.wake(who);
     }
     void flush(std::uint64_t round, float scale, std::uint32_t n) const
       requires RoundSink<Host>
@@ -376,7 +378,8 @@ class gate {
   bool shut_ = false;
 };
 
-/// What async_join, async_arrive and async_commit return: co_await it once, at once. The coroutine goes on through host().resume().
+/// What async_join, async_arrive and async_commit return: co_await it once, at once. The coroutine goes on through
+/// host().resume().
 template <SyncPolicy Policy, class Host, Observer Watcher, class Clock>
 class gate<Policy, Host, Watcher, Clock>::arrival {
  public:

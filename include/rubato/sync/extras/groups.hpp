@@ -44,7 +44,7 @@ namespace rubato::inline RUBATO_ABI {
 /// Tests   tests/extras/groups_test.cpp: WithoutThemTwoRulesHang, FreesTheLongestIdleWhenRulesWaitForEachOther,
 ///         ReleasedByAllBeforeItStarts, FreesBeyondTheBound, PrefersAWorkerThatNoGroupExcludes, ADeadlineIsWaitedFor,
 ///         StepsBeginWhenTheLastGroupLetsGo, SomebodyAlwaysRunsUnderAnyPairOfPolicies;
-///         tests/extras/no_allocation_test.cpp
+///         tests/properties/no_allocation_test.cpp: ScoresAndGroupsAfterConstruction
 template <SyncPolicy Policy, class Ticket, Observer Watcher = no_observer>
 class groups {
   struct pass {};  // ticket of the controllers: those who wait, wait here

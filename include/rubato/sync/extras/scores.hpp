@@ -54,7 +54,7 @@ struct gradient_fates {
 
 /// One worker, as scores sees it. Times are in the host's unit; a score is 0 before the worker's first step is over.
 struct worker_score {
-  float relative = 0.0F;     ///< best recent step time of all present workers / its own; 1: it is the best
+  float relative = 0.0F;     ///< best recent step time of all workers / its own; 1: it is the best
   float individual = 0.0F;   ///< its own best recent step time / its recent one; 1: it is as quick as it ever was
   float step_time = 0.0F;    ///< recent: smoothed by 0.2 per step
   double lateness = 0.0;     ///< time that it is overdue in the step that it is in
@@ -74,18 +74,20 @@ struct late_worker {
 /// Observer that answers: who is slow, who is missing, what became of my gradients?
 ///
 /// A worker's step time is measured from its grant to the arrival of its gradient, cancelled steps left out. Expected
-/// of it is its recent step time; in its first step, that of the slowest worker present; while nobody has finished a
-/// step, nothing. A worker that comes back begins its times anew; its waits and gradients add up. Gradients of a round
-/// that a switch discards, but only after a further switch, count as contributed.
+/// of it is its recent step time; in its first step, that of the slowest worker; while nobody has finished a step,
+/// nothing. The dead and those who left are no measure for others. A worker that comes back begins its times anew; its
+/// waits and gradients add up. Gradients of a round that a switch discards, but only after a further switch, count as
+/// contributed.
 ///
 /// Invariant  gradients: pushed = contributed + lost() + in_flight, for each worker, after every record.
 /// Pre        worker < capacity, that of the controller; `now` is finite.
 /// Cost    O(1) per record, but O(capacity) at a switch; missing(): O(capacity), and sorting those
 ///         it finds. The others O(1), O(capacity) after the quickest or the slowest worker has changed its pace or
 ///         left. 216 bytes a worker, made at construction; no other allocation. Not thread-safe.
-/// Tests   tests/extras/scores_test.cpp: RelativeToTheBestWorkerPresent, IndividualToItsOwnBest, Lateness,
+/// Tests   tests/extras/scores_test.cpp: RelativeToTheBestWorker, IndividualToItsOwnBest, Lateness,
 ///         MissingAreOrderedWorstFirst, WaitsAddUp, StalenessInPowersOfTwo, FatesOfEveryGradient,
-///         AgreesWithTheCountersUnderRandomSchedules; tests/extras/no_allocation_test.cpp
+///         AgreesWithTheCountersUnderRandomSchedules; tests/properties/no_allocation_test.cpp:
+///         ScoresAndGroupsAfterConstruction
 class scores {
  public:
   explicit scores(std::uint32_t capacity) : rows_(capacity), late_(capacity) {}
@@ -151,7 +153,7 @@ class scores {
   }
 
  private:
-  enum class phase : std::uint8_t { unknown, waiting, working, arrived, gone };
+  enum class phase : std::uint8_t { unknown, waiting, working, arrived, done, gone };
 
   static constexpr std::uint64_t no_round = ~std::uint64_t{0};
   struct share {
@@ -223,8 +225,8 @@ class scores {
 
   void leave(row& w, const record& r) noexcept {
     if (w.is == phase::waiting) w.waited += (std::max)(r.now - w.since, 0.0);
-    w.is = phase::gone;
-    forget(w);
+    w.is = r.why == cause::done ? phase::done : phase::gone;
+    if (w.is == phase::gone) forget(w);
   }
 
   static void wait(row& w, double now) noexcept {

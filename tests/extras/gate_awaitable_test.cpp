@@ -1,0 +1,220 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <coroutine>
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <mutex>
+#include <rubato/sync/asp.hpp>
+#include <rubato/sync/extras/gate.hpp>
+#include <rubato/sync/ssp.hpp>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "../support/scaled.hpp"
+
+// A name instead of an anonymous namespace: g++ 12 warns about frames of coroutine templates over anonymous types.
+namespace rubato::gate_awaitable_test {
+
+// The smallest coroutine: starts at once, ends by itself.
+struct task {
+  struct promise_type {
+    task get_return_object() noexcept { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() noexcept {}
+    void unhandled_exception() noexcept { std::abort(); }
+  };
+};
+
+// Runs what may go on when the test says so, in one thread.
+struct queue {
+  std::deque<std::coroutine_handle<>>* todo;
+  void resume(std::coroutine_handle<> who) const { todo->push_back(who); }
+};
+
+struct inline_executor {
+  void resume(std::coroutine_handle<> who) const { who.resume(); }
+};
+
+struct one_thread {
+  std::deque<std::coroutine_handle<>> todo{};
+  [[nodiscard]] queue executor() { return {&todo}; }
+  // How many went on.
+  std::size_t run() {
+    std::size_t n = 0;
+    for (; !todo.empty(); ++n) {
+      const auto next = todo.front();
+      todo.pop_front();
+      next.resume();
+    }
+    return n;
+  }
+};
+
+struct diary {
+  std::uint64_t steps = 0;
+  errc end = errc::ok;
+};
+
+template <class Gate>
+task work(Gate& gate, worker_id me, std::uint64_t steps, diary& mine) {
+  auto terms = co_await gate.async_join(me);
+  while (terms && mine.steps < steps) {
+    ++mine.steps;
+    terms = co_await gate.async_arrive({.worker = me});
+  }
+  if (!terms) mine.end = terms.error().code;
+}
+
+TEST(GateAwaitable, WaitsAndGoesOnThroughTheExecutor) {
+  one_thread loop;
+  gate<ssp, queue> gate{{.capacity = 2}, {.staleness = 0}, loop.executor()};
+  std::vector<diary> diaries(2);
+  work(gate, {0, 0}, 5, diaries[0]);
+  EXPECT_EQ(diaries[0].steps, 0u) << "the quorum";
+  work(gate, {1, 0}, 3, diaries[1]);
+  EXPECT_EQ(diaries[1].steps, 1u) << "started without being suspended, and waits for the other";
+  EXPECT_EQ(diaries[0].steps, 0u) << "nothing runs but through the executor";
+  while (loop.run() > 0) {
+  }
+  EXPECT_EQ(diaries[1].steps, 3u);
+  EXPECT_EQ(diaries[0].steps, 4u) << "one ahead of who has made its last step";
+  EXPECT_EQ(gate.finish({1, 0}), errc::ok);
+  loop.run();
+  EXPECT_EQ(diaries[0].steps, 5u);
+}
+
+TEST(GateAwaitable, DepartureAndShutdownAreTold) {
+  one_thread loop;
+  gate<ssp, queue> gate{{.capacity = 3}, {.staleness = 0}, loop.executor()};
+  std::vector<diary> diaries(2);
+  ASSERT_EQ(gate.join({2, 0}), errc::ok);  // and never pushes
+  for (std::uint32_t w = 0; w < 2; ++w) work(gate, {w, 0}, 5, diaries[w]);
+  loop.run();
+  EXPECT_EQ(gate.die({0, 0}), errc::ok);
+  EXPECT_EQ(loop.run(), 1u);
+  EXPECT_EQ(diaries[0].end, errc::departed_worker);
+  EXPECT_EQ(diaries[1].end, errc::ok) << "it waits";
+  gate.shutdown();
+  EXPECT_EQ(loop.run(), 1u);
+  EXPECT_EQ(diaries[1].end, errc::departed_worker);
+}
+
+// What a former life still says does not disturb the one that waits.
+TEST(GateAwaitable, RefusalsOfAFormerLifeWakeNobody) {
+  one_thread loop;
+  gate<ssp, queue> gate{{.capacity = 2}, {.staleness = 0}, loop.executor()};
+  ASSERT_EQ(gate.join({1, 0}), errc::ok);
+  std::vector<diary> diaries(2);
+  work(gate, {0, 0}, 5, diaries[0]);
+  work(gate, {0, 1}, 5, diaries[1]);
+  EXPECT_EQ(loop.run(), 1u);
+  EXPECT_EQ(diaries[0].end, errc::old_incarnation);
+  EXPECT_EQ(gate.arrive_and_wait({.worker = {0, 0}}).error().code, errc::old_incarnation);
+  EXPECT_EQ(loop.run(), 0u);
+  EXPECT_EQ(diaries[1].steps, 1u);
+  EXPECT_EQ(diaries[1].end, errc::ok) << "it waits";
+  gate.shutdown();
+  loop.run();
+}
+
+TEST(GateAwaitable, ARefusalIsToldWithoutWaiting) {
+  one_thread loop;
+  gate<asp, queue> gate{{.capacity = 1}, {}, loop.executor()};
+  diary mine;
+  work(gate, {7, 0}, 1, mine);
+  EXPECT_EQ(mine.end, errc::unknown_worker);
+}
+
+TEST(GateAwaitable, ALaterArrivalReplacesAnEarlierOne) {
+  one_thread loop;
+  gate<ssp, queue> gate{{.capacity = 2}, {.staleness = 0}, loop.executor()};
+  ASSERT_EQ(gate.join({1, 0}), errc::ok);
+  std::vector<diary> diaries(2);
+  work(gate, {0, 0}, 5, diaries[0]);
+  work(gate, {0, 0}, 5, diaries[1]);  // joins again
+  EXPECT_EQ(loop.run(), 1u);
+  EXPECT_EQ(diaries[0].end, errc::repeated);
+  EXPECT_EQ(diaries[1].end, errc::ok);
+  gate.shutdown();
+  loop.run();
+}
+
+// The executor may run a coroutine inside resume(), which then arrives again, and so on.
+TEST(GateAwaitable, TheExecutorMayResumeAtOnce) {
+  gate<ssp, inline_executor> gate{{.capacity = 3}, {.staleness = 1}};
+  std::vector<diary> diaries(3);
+  for (std::uint32_t w = 0; w < 3; ++w) work(gate, {w, 0}, 50, diaries[w]);
+  for (std::uint32_t w = 0; w < 3; ++w) static_cast<void>(gate.finish({w, 0}));
+  for (const diary& d : diaries) EXPECT_EQ(d.steps, 50u);
+}
+
+// Coroutines that several threads run, beside workers that are threads themselves.
+class pool {
+ public:
+  void resume(std::coroutine_handle<> who) {
+    const std::lock_guard lock{mutex_};
+    todo_.push_back(who);
+  }
+  bool run_one() {
+    std::coroutine_handle<> next;
+    {
+      const std::lock_guard lock{mutex_};
+      if (todo_.empty()) return false;
+      next = todo_.front();
+      todo_.pop_front();
+    }
+    next.resume();
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<std::coroutine_handle<>> todo_;
+};
+struct pool_executor {
+  pool* of;
+  void resume(std::coroutine_handle<> who) const { of->resume(who); }
+};
+
+template <class Gate>
+task work_until_shut(Gate& gate, worker_id me, std::atomic<std::uint64_t>& steps, std::atomic<std::uint32_t>& ended) {
+  auto terms = co_await gate.async_join(me);
+  while (terms) {
+    ++steps;
+    const admitted what = gate.admit({.worker = me});
+    terms = co_await gate.async_commit(what.work);
+  }
+  if (terms.error().code == errc::departed_worker) ++ended;
+}
+
+TEST(GateAwaitable, ManyThreadsRunManyCoroutines) {
+  constexpr std::uint32_t coroutines = 60;
+  constexpr std::uint32_t threads = 4;
+  pool work_to_do;
+  gate<ssp, pool_executor> gate{{.capacity = coroutines + threads}, {.staleness = 1}, {&work_to_do}};
+  std::atomic<std::uint64_t> steps{0};
+  std::atomic<std::uint32_t> ended{0};
+  std::deque<std::thread> crew;
+  for (std::uint32_t w = 0; w < coroutines; ++w) work_until_shut(gate, {w, 0}, steps, ended);
+  for (std::uint32_t w = coroutines; w < coroutines + threads; ++w)
+    crew.emplace_back([&, w] {
+      const worker_id me{w, 0};
+      for (auto terms = gate.join_and_wait(me); terms; terms = gate.arrive_and_wait({.worker = me})) ++steps;
+      ++ended;
+    });
+  for (std::uint32_t n = 0; n < 3; ++n)
+    crew.emplace_back([&] {
+      while (ended < coroutines + threads)
+        if (!work_to_do.run_one()) std::this_thread::yield();
+    });
+  while (steps < test::scaled(5000)) std::this_thread::yield();
+  gate.shutdown();
+  for (std::thread& t : crew) t.join();
+  EXPECT_EQ(ended, coroutines + threads);
+}
+
+}  // namespace rubato::gate_awaitable_test

@@ -51,7 +51,7 @@ any_policy make_ssp(arguments given) {
 
 any_policy make_knee(arguments given) {
   at_most(given, 1);
-  if (!given.empty() && given[0] != "loss") refuse(given[0], "loss or nothing");
+  if (!given.empty() && given[0] != "loss") refuse_argument(given[0], "loss or nothing");
   return knee{.follows_loss = !given.empty()};
 }
 

@@ -135,7 +135,7 @@ TEST(Groups, StepsBeginWhenTheLastGroupLetsGo) {
 }
 
 TEST(Groups, RoundsAndCancellationsNameTheirGroup) {
-  pair_of_groups<> b{{asp{}, test::k_sync{.k = 1}}, 2};
+  pair_of_groups<> b{{asp{}, k_sync{.k = 1}}, 2};
   b.pull(0, 1), b.pull(1, 11);
   EXPECT_EQ(b.push(1, 0), (said{"flush 1:0 n1", "cancel 1:1"}));
   EXPECT_EQ(b.sync.switch_to(1, bsp{}, b.now, pending_gradients::discard, b.sink), errc::ok);

@@ -20,7 +20,8 @@ namespace rubato::inline RUBATO_ABI {
 /// Options  k: 1 to the number of workers
 /// Cost     O(1) per push, O(k) per update. No allocation. Not thread-safe.
 /// Tests    tests/sync/rivals/k_async_test.cpp: ContributorsWaitAndTheOthersGoOn, StaleGradientsCount,
-///          WhatIsBeingAddedJoinsTheUpdate, DoesNotWaitForTheDead, FewerThanKAreDegraded
+///          WhatIsBeingAddedJoinsTheUpdate, AGradientThatFailsIsNotWaitedWith, DoesNotWaitForTheDead,
+///          FewerThanKAreDegraded
 /// Source   Dutta et al., "Slow and Stale Gradients Can Win the Race", AISTATS 2018, §2
 struct k_async {
   std::uint32_t k = 1;

@@ -21,7 +21,8 @@ namespace rubato::inline RUBATO_ABI {
 /// Options  k: 1 to the number of workers; with m in its place this is m-synchronous SGD
 /// Cost     O(1) per push, O(workers) per update. No allocation. Not thread-safe.
 /// Tests    tests/sync/rivals/k_sync_test.cpp: FirstKMakeTheUpdateAndTheRestIsCancelled, LateGradientsAreDropped,
-///          NeverTakesMoreThanK, ADepartureCompletesTheRound, FewerThanKAreDegraded, NobodyWaitsForTheDead
+///          NeverTakesMoreThanK, ADepartureCompletesTheRound,
+///          ADepartureWaitsForWhatIsBeingAdded, FewerThanKAreDegraded, NobodyWaitsForTheDead
 /// Source   Dutta et al., "Slow and Stale Gradients Can Win the Race", AISTATS 2018, §2; Begunov and Tyurin, "Do We
 ///          Need Asynchronous SGD?", arXiv 2602.03802, 2026 (m-synchronous)
 struct k_sync {

@@ -19,7 +19,7 @@ namespace rubato::inline RUBATO_ABI {
 /// Options  delay: updates, at least 1; stops: cancel what is too old
 /// Cost     O(1) per push; with `stops` O(cancelled steps that have not come back). No allocation. Not thread-safe.
 /// Tests    tests/sync/rivals/ringmaster_test.cpp: GradientsAtTheDelayAreDropped, StopsWhatHasBecomeTooOld,
-///          WithoutStopsNobodyIsCancelled
+///          WithoutStopsNobodyIsCancelled, CountsUpdatesThatAreUnderWay
 /// Source   Maranjyan, Tyurin and Richtárik, "Ringmaster ASGD", ICML 2025, algorithms 4 (without stops) and 5 (with)
 struct ringmaster {
   std::uint64_t delay = 20;

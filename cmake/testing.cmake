@@ -15,10 +15,10 @@ target_precompile_headers(test_prelude PRIVATE <gtest/gtest.h>)
 # Under sanitizers the start of a process takes longer than most tests do.
 option(RUBATO_TEST_BY_MODULE "Two ctest entries for each module instead of one for each test" OFF)
 
-# rubato_test_module(core): program test_core from core/*_test.cpp, each of its tests one ctest entry with label `core`.
-# Further arguments are linked; a module without sources is left out.
+# rubato_test_module(core): program test_core from the *_test.cpp in core/ and below it, each of its tests one ctest entry
+# with label `core`. Further arguments are linked; a module without sources is left out.
 function(rubato_test_module module)
-  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${module}/*_test.cpp")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${module}/*_test.cpp")
   if(NOT sources)
     return()
   endif()

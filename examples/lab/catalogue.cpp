@@ -8,6 +8,7 @@
 #include "shipped.hpp"
 #include "support/scenario_files.hpp"
 #include "support/user_error.hpp"
+#include "treatments.hpp"
 
 namespace rubato::lab {
 namespace {
@@ -26,6 +27,12 @@ struct described {
   }
 }
 
+[[nodiscard]] std::vector<std::string> examples_of(const treatment& each) {
+  std::vector<std::string> names;
+  for (const auto& suffix : each.variants) names.push_back("asp" + std::string{suffix});
+  return names;
+}
+
 void print_policies() {
   for (const rule& each : rules()) {
     std::cout << each.syntax << "\n    " << each.meaning << '\n';
@@ -35,6 +42,8 @@ void print_policies() {
                 << (refused.empty() ? text.line : "not here: " + refused) << '\n';
     }
   }
+  std::cout << "\nAfter any name, also several in turn, as in ssp:3+scale:1/tau+decay:\n\n";
+  for (const treatment& each : treatments()) std::cout << each.syntax << "\n    " << each.meaning << '\n';
 }
 
 [[nodiscard]] nlohmann::json policies_json() {
@@ -50,6 +59,17 @@ void print_policies() {
     }
     list.push_back(
         {{"name", each.name}, {"syntax", each.syntax}, {"meaning", each.meaning}, {"variants", std::move(variants)}});
+  }
+  for (const treatment& each : treatments()) {
+    nlohmann::json variants = nlohmann::json::array();
+    for (const std::string& name : examples_of(each)) {
+      const description text = parse_policy(name).policy.describe();
+      variants.push_back({{"policy", name}, {"line", text.line}, {"describe", nlohmann::json::parse(text.json)}});
+    }
+    list.push_back({{"name", "+" + std::string{each.name}},
+                    {"syntax", each.syntax},
+                    {"meaning", each.meaning},
+                    {"variants", std::move(variants)}});
   }
   return list;
 }

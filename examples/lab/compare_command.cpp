@@ -102,6 +102,7 @@ void report_interruption(const std::vector<std::string>& files, bool json_to_scr
                         .tune = given.tune,
                         .tuning_seeds = given.tuning_seeds};
   support::apply_settings(asked.scenario, given.settings);
+  fit_policies(asked.policies, asked.scenario.cluster.workers);
   return asked;
 }
 

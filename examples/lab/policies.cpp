@@ -1,7 +1,6 @@
 #include "policies.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <rubato/io/utf8.hpp>
 #include <rubato/learned/loader.hpp>
 #include <rubato/sync/asp.hpp>
@@ -9,30 +8,26 @@
 #include <rubato/sync/ssp.hpp>
 #include <stdexcept>
 
+#include "adaptive_policies.hpp"
+#include "policy_arguments.hpp"
+#include "rival_policies.hpp"
 #include "shipped.hpp"
 #include "support/user_error.hpp"
+#include "treatments.hpp"
 
 namespace rubato::lab {
 namespace {
 
 using support::user_error;
-using arguments = std::span<const std::string_view>;
+using arguments = policy_arguments;
 
 [[nodiscard]] std::string quoted(std::string_view text) { return "\"" + std::string{text} + "\""; }
-
-[[noreturn]] void refuse(std::string_view found, std::string_view expected) {
-  throw std::invalid_argument{"found " + quoted(found) + ", expected " + std::string{expected}};
-}
-
-void at_most(arguments given, std::size_t count) {
-  if (given.size() > count) refuse(given[count], "nothing more");
-}
 
 any_policy make_bsp(arguments given) {
   at_most(given, 1);
   if (given.empty() || given[0] == "mean") return bsp{};
   if (given[0] == "sum") return bsp{.aggregate = bsp::sum};
-  refuse(given[0], "mean or sum");
+  refuse_argument(given[0], "mean or sum");
 }
 
 any_policy make_asp(arguments given) {
@@ -43,15 +38,12 @@ any_policy make_asp(arguments given) {
 any_policy make_ssp(arguments given) {
   constexpr std::string_view bound = "a number of steps, or inf";
   at_most(given, 2);
-  if (given.empty()) refuse("", bound);
+  if (given.empty()) refuse_argument("", bound);
   if (given.size() == 1 && given[0] == "inf") return ssp{.staleness = unbounded};
-  std::uint32_t steps = 0;
-  const char* const end = given[0].data() + given[0].size();
-  const auto [rest, error] = std::from_chars(given[0].data(), end, steps);
-  if (error != std::errc{} || rest != end) refuse(given[0], given.size() == 1 ? bound : "a number of steps");
+  const std::uint32_t steps = whole_number(given[0], given.size() == 1 ? bound : "a number of steps");
   if (given.size() == 1) return ssp{.staleness = steps};
-  if (given[1] != "rlp") refuse(given[1], "rlp or nothing");
-  if (steps == 0) refuse(given[0], "at least 1 with rlp: nobody could ever run");
+  if (given[1] != "rlp") refuse_argument(given[1], "rlp or nothing");
+  if (steps == 0) refuse_argument(given[0], "at least 1 with rlp: nobody could ever run");
   return ssp_rlp(steps);
 }
 
@@ -69,8 +61,8 @@ any_policy made_from(const policy_file& file) {
 
 // Names end up in result files, which are UTF-8 and have a run in a line.
 [[nodiscard]] std::string path_in(arguments given) {
-  if (given.empty() || given[0].empty()) refuse("", "the path of a policy file");
-  if (!is_plain(given[0])) refuse(given[0], "a path of UTF-8 without control or hidden characters");
+  if (given.empty() || given[0].empty()) refuse_argument("", "the path of a policy file");
+  if (!is_plain(given[0])) refuse_argument(given[0], "a path of UTF-8 without control or hidden characters");
   return std::string{given[0]};
 }
 
@@ -86,7 +78,14 @@ any_policy make_rlp(arguments given) {
   return made_from(file);
 }
 
-const std::vector<rule> all_rules{
+// The rivals come after the classical rules, and before those that read files.
+[[nodiscard]] std::vector<rule> with_rivals(std::vector<rule> own) {
+  for (const std::vector<rule>& rivals : {rival_rules(), adaptive_rules()})
+    own.insert(std::ranges::find_if(own, &rule::of_file), rivals.begin(), rivals.end());
+  return own;
+}
+
+const std::vector<rule> all_rules = with_rivals({
     {"bsp",
      "bsp[:mean|:sum]",
      "a barrier after each step; one update by the mean (default) or by the sum of the round",
@@ -105,11 +104,13 @@ const std::vector<rule> all_rules{
      make_rlp,
      true},
     {"file", "file:PATH", "what a policy file holds, a network or a rule; PATH without ','", {}, make_file, true},
-};
+});
 
 [[nodiscard]] std::string known_names() {
   std::string names;
   for (const rule& each : all_rules) names += (names.empty() ? "" : ", ") + std::string{each.syntax};
+  names += "; after any of them";
+  for (const treatment& each : treatments()) names += " " + std::string{each.syntax};
   return names;
 }
 
@@ -135,25 +136,33 @@ const std::vector<rule> all_rules{
 }
 
 [[nodiscard]] policy_request parse_request(std::string_view name, bool tunable) {
-  const rule& which = find_rule(name);
+  const std::string_view bare = without_treatments(name);
+  const std::string suffixes{name.substr(bare.size())};
+  const rule& which = find_rule(bare);
   policy_request request{std::string{name}, {}};
-  if (name == which.name && !which.variants.empty() && which.variants.front() != name) {
+  if (bare == which.name && !which.variants.empty() && which.variants.front() != bare) {
     if (!tunable)
       throw user_error{"found " + quoted(name) + ", expected " + std::string{which.syntax} +
                        " (only --tune finds the parameter by itself)"};
-    for (const auto& variant : which.variants) request.candidates.push_back(parse_policy(variant));
+    for (const auto& variant : which.variants)
+      request.candidates.push_back(parse_policy(std::string{variant} + suffixes));
   } else {
     request.candidates.push_back(parse_policy(name));
   }
   return request;
 }
 
-// What follows the first ':' of a policy's name, as the rule wants it.
-[[nodiscard]] any_policy make(const rule& which, std::string_view name) {
+// The rule of a policy's name, without its treatments, as the rule wants what follows the first ':'.
+[[nodiscard]] any_policy make_untreated(const rule& which, std::string_view name) {
   if (name == which.name) return which.make({});
   const std::string_view rest = name.substr(which.name.size() + 1);
   if (which.of_file) return which.make(std::span{&rest, 1});
   return which.make(split(rest, ':'));
+}
+
+[[nodiscard]] any_policy make(const rule& which, std::string_view name) {
+  const std::string_view bare = without_treatments(name);
+  return treated(make_untreated(which, bare), name.substr(bare.size()));
 }
 
 }  // namespace
@@ -166,9 +175,9 @@ result<any_policy> policy_in(const policy_file& file) {
   const auto refused = [&](const std::string& found, const std::string& expected) {
     return error{errc::wrong_kind, file.tensors.source() + ": policy card: found " + found + ", expected " + expected};
   };
-  const auto known = std::ranges::find(all_rules, split(card.rule, ':').front(), &rule::name);
+  const auto known = std::ranges::find(all_rules, split(without_treatments(card.rule), ':').front(), &rule::name);
   if (known == all_rules.end() || known->of_file)  // a file that names a file might name itself
-    return refused("the rule " + in_quotes(card.rule), "bsp, asp or ssp, as in --policies");
+    return refused("the rule " + in_quotes(card.rule), "a rule of --policies that reads no file");
   try {
     any_policy policy = make(*known, card.rule);
     if (policy.kind() == card.kind) return policy;
@@ -180,7 +189,7 @@ result<any_policy> policy_in(const policy_file& file) {
 }
 
 named_policy parse_policy(std::string_view name) {
-  const rule& which = find_rule(name);
+  const rule& which = find_rule(without_treatments(name));
   try {
     return {std::string{name}, make(which, name)};
   } catch (const std::invalid_argument& error) {
@@ -201,6 +210,15 @@ std::vector<policy_request> parse_policies(std::string_view list, bool tunable) 
     }
   }
   return requests;
+}
+
+void fit_policies(std::vector<policy_request>& requests, std::uint32_t workers) {
+  for (policy_request& request : requests) {
+    const auto problem = [&](const named_policy& candidate) { return candidate.policy.problem(workers); };
+    const std::string first = problem(request.candidates.front());
+    std::erase_if(request.candidates, [&](const named_policy& candidate) { return !problem(candidate).empty(); });
+    if (request.candidates.empty()) throw user_error{"--policies: " + in_quotes(request.name) + ": " + first};
+  }
 }
 
 }  // namespace rubato::lab

@@ -1,6 +1,7 @@
 #ifndef RUBATO_EXAMPLES_LAB_POLICIES_HPP
 #define RUBATO_EXAMPLES_LAB_POLICIES_HPP
 
+#include <cstdint>
 #include <rubato/core/result.hpp>
 #include <rubato/sync/any_policy.hpp>
 #include <span>
@@ -58,6 +59,10 @@ struct policy_request {
 /// Errors: user_error that begins with "--policies: ", also for an empty item, a name given twice, and, unless
 /// `tunable`, a bare name that leaves the parameter to tuning.
 [[nodiscard]] std::vector<policy_request> parse_policies(std::string_view list, bool tunable);
+
+/// Takes out the candidates whose options do not fit so many workers.
+/// Errors: user_error where a request has no other, with what is wrong with the first.
+void fit_policies(std::vector<policy_request>&, std::uint32_t workers);
 
 }  // namespace rubato::lab
 

@@ -322,13 +322,13 @@ inline std::string rule_based(const std::string& kind, const std::string& rule, 
        "policy card: layers: dynamic_mlp: width 1 is 3000, expected 1 to 2048"},
       {"too_deep", with_layers({40, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3}),
        "policy card: layers: dynamic_mlp: 18 widths, expected 2 to 17"},
-      {"unknown_rule", rule_based("dssp", "dssp:3"),
-       "policy card: found the rule \"dssp:3\", expected bsp, asp or ssp, as in --policies"},
+      {"unknown_rule", rule_based("presto", "presto:3"),
+       "policy card: found the rule \"presto:3\", expected a rule of --policies that reads no file"},
       {"rule_without_its_bound", rule_based("ssp", "ssp"),
        "policy card: rule \"ssp\": found \"\", expected a number of steps, or inf"},
       {"rule_that_names_a_file", rule_based("file", "file:rule_that_names_a_file.safetensors"),
-       "policy card: found the rule \"file:rule_that_names_a_file.safetensors\", expected bsp, asp or ssp, as in "
-       "--policies"},
+       "policy card: found the rule \"file:rule_that_names_a_file.safetensors\", expected a "
+       "rule of --policies that reads no file"},
       {"rule_of_another_kind", rule_based("bsp", "ssp:3"),
        "policy card: found the rule \"ssp:3\" of kind \"bsp\", expected the kind of that rule"},
   };

@@ -44,8 +44,103 @@ TEST(Policies, RlpConventionIsOneLess) {
   EXPECT_EQ(describe("ssp:1:rlp"), describe("ssp:0"));
 }
 
+TEST(Policies, RivalNamesMeanWhatTheySay) {
+  EXPECT_EQ(describe("ksync:5"), R"({"kind":"ksync","k":5})");
+  EXPECT_EQ(describe("kbatch:5"), R"({"kind":"kbatch","k":5})");
+  EXPECT_EQ(describe("kasync:5"), R"({"kind":"kasync","k":5})");
+  EXPECT_EQ(describe("kbatchasync:5"), R"({"kind":"kbatchasync","k":5})");
+  EXPECT_EQ(describe("buffer:10-5-2"), R"({"kind":"buffer","active":10,"buffer":5,"open":2})");
+  EXPECT_EQ(describe("backup:0"), R"({"kind":"backup","backups":0})");
+  EXPECT_EQ(describe("rennala:5"), R"({"kind":"rennala","batch":5})");
+  EXPECT_EQ(describe("ringmaster:20"), R"({"kind":"ringmaster","delay":20,"stops":false})");
+  EXPECT_EQ(describe("ringmaster:20:stop"), R"({"kind":"ringmaster","delay":20,"stops":true})");
+  EXPECT_EQ(describe("mfastest:4"), R"({"kind":"mfastest","m":4,"probe":0})");
+  EXPECT_EQ(describe("mfastest:4:50"), R"({"kind":"mfastest","m":4,"probe":50})");
+  EXPECT_EQ(describe("cap:3"), R"({"kind":"cap","running":3,"order":"fifo"})");
+  EXPECT_EQ(describe("cap:3:fastest"), R"({"kind":"cap","running":3,"order":"fastest"})");
+  EXPECT_EQ(describe("cap:3:random"), R"({"kind":"cap","running":3,"order":"random"})");
+}
+
+TEST(Policies, BadNamesOfRivalsAreRefused) {
+  const auto bad = [](const std::string& name, const std::string& what) {
+    EXPECT_EQ(refusal_of_list(name).find("--policies: \"" + name + "\": found " + what + " (known: "), 0u)
+        << refusal_of_list(name);
+  };
+  for (const std::string each : {"ksync:", "kasync:"}) bad(each, "\"\", expected a number of workers, at least 1");
+  for (const std::string each : {"kbatch:0", "kbatchasync:0", "rennala:0"})
+    bad(each, "\"0\", expected a number of gradients, at least 1");
+  bad("ksync:3:2", "\"2\", expected nothing more");
+  bad("backup:x", "\"x\", expected a number of workers");
+  for (const std::string parts : {"10", "10-5", "10-5-", "10-5-1-1", "10-0-1", "-5-1", "a-b-c"})
+    EXPECT_NE(refusal_of_list("buffer:" + parts).find("expected three numbers of at least 1: K-B-O, as in 10-5-1"),
+              std::string::npos)
+        << parts;
+  bad("ringmaster:0", "\"0\", expected a number of updates, at least 1");
+  bad("ringmaster:5:go", "\"go\", expected stop or nothing");
+  bad("mfastest:4:0", "\"0\", expected a number of pushes, at least 1");
+  bad("cap:3:slowest", "\"slowest\", expected fifo, fastest or random");
+}
+
+TEST(Policies, AdaptiveNamesMeanWhatTheySay) {
+  EXPECT_EQ(describe("dssp:3-15"), R"({"kind":"dssp","lower":3,"upper":15,"smoothing":1})");
+  EXPECT_EQ(describe("zipline"), describe("zipline:15"));
+  EXPECT_EQ(describe("zipline:40"), R"({"kind":"zipline","lookahead":40})");
+  EXPECT_EQ(describe("aap"), R"({"kind":"aap","floor":1,"fraction":0,"staleness":null})");
+  EXPECT_EQ(describe("aap:inf"), R"({"kind":"aap","floor":null,"fraction":0,"staleness":null})");
+  EXPECT_EQ(describe("aap:3:0.5:8"), R"({"kind":"aap","floor":3,"fraction":0.5,"staleness":8})");
+  EXPECT_EQ(describe("adasync"), describe("adasync:1:kasync"));
+  EXPECT_EQ(describe("adasync:ksync"), describe("adasync:1:ksync"));
+  EXPECT_EQ(describe("adasync:2:kbatch"),
+            R"({"kind":"adasync","rule":"kbatch","initial":2,"interval":10,"newest":0.1,"monotone":true})");
+}
+
+TEST(Policies, BadNamesOfAdaptiveRulesAreRefused) {
+  const auto bad = [](const std::string& name, const std::string& what) {
+    EXPECT_EQ(refusal_of_list(name).find("--policies: \"" + name + "\": found " + what + " (known: "), 0u)
+        << refusal_of_list(name);
+  };
+  for (const std::string parts : {"", "3", "15-3", "3-", "-3", "3-70000", "a-b"})
+    EXPECT_NE(
+        refusal_of_list("dssp:" + parts).find("expected two numbers of steps, the lower one first: L-U, as in 3-15"),
+        std::string::npos)
+        << parts;
+  bad("zipline:0", "\"0\", expected a number of steps, at least 1");
+  bad("aap:-1", "\"-1\", expected a number of updates, or inf");
+  bad("aap:1:-1", "\"-1\", expected a part of a step time, 0 or more");
+  bad("aap:1:0:x", "\"x\", expected a number of steps");
+  bad("aap:1:0:3:4", "\"4\", expected nothing more");
+  bad("adasync:0", "\"0\", expected a number of gradients, at least 1");
+  bad("adasync:2:asp", "\"asp\", expected ksync, kasync, kbatch or kbatchasync");
+  bad("adasync:asp", "\"asp\", expected a number of gradients, ksync, kasync, kbatch or kbatchasync");
+  bad("adasync:2:ksync:1", "\"1\", expected nothing more");
+}
+
+TEST(Policies, ThoseThatDoNotFitTheWorkersAreRefused) {
+  auto list = parse_policies("asp,ksync:11", false);
+  EXPECT_EQ(rubato::test::message_of<rubato::support::user_error>([&] { fit_policies(list, 10); }),
+            "--policies: \"ksync:11\": k is 11, expected 1 to 10, the number of workers");
+  list = parse_policies("asp,ksync:11", false);
+  fit_policies(list, 11);
+  EXPECT_EQ(list[1].candidates.size(), 1u);
+}
+
+TEST(Policies, TuningTakesThoseThatFit) {
+  auto list = parse_policies("ksync,rennala", true);
+  EXPECT_EQ(list[0].candidates.size(), 4u);
+  fit_policies(list, 5);
+  ASSERT_EQ(list[0].candidates.size(), 2u);
+  EXPECT_EQ(list[0].candidates.back().name, "ksync:4");
+  EXPECT_EQ(list[1].candidates.size(), 4u);
+  EXPECT_EQ(rubato::test::message_of<rubato::support::user_error>([&] { fit_policies(list, 1); }),
+            "--policies: \"ksync\": k is 2, expected 1 to 1, the number of workers");
+}
+
 TEST(Policies, BadNamesAreRefusedWithWhatIsKnown) {
-  const std::string known = "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, rlp[:PATH], file:PATH";
+  const std::string known =
+      "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, ksync:K, kbatch:K, kasync:K, kbatchasync:K, buffer:K-B-O, "
+      "backup:B, rennala:K, ringmaster:R[:stop], mfastest:M[:PROBE], cap:M[:fifo|:fastest|:random], "
+      "dssp:L-U, zipline[:R], aap[:L[:F[:S]]], adasync[:K0][:ksync|:kasync|:kbatch|:kbatchasync], rlp[:PATH], "
+      "file:PATH; after any of them +scale:1/tau|1/(tau+1)|dyn|poly:A|hinge:A:B +const:C +lr:R/M +decay";
   EXPECT_EQ(refusal_of_list("bps"), "--policies: found \"bps\", expected one of " + known);
   EXPECT_EQ(refusal_of_list(""), "--policies: found \"\", expected one of " + known);
   EXPECT_EQ(refusal_of_list("asp,,bsp"), "--policies: found \"\", expected one of " + known);

@@ -76,7 +76,7 @@ TEST(PolicyFile, RefusesARuleThatIsNone) {
   EXPECT_EQ(refused("ssp", "ssp:x"), card + "rule \"ssp:x\": found \"x\", expected a number of steps, or inf");
   EXPECT_EQ(refused("bsp", "asp"), card + "found the rule \"asp\" of kind \"bsp\", expected the kind of that rule");
   for (const std::string& rule : std::vector<std::string>{"bps", "asp,bsp", "file:" + folder.at("p"), "rlp"})
-    EXPECT_TRUE(refused("asp", rule).ends_with("expected bsp, asp or ssp, as in --policies")) << rule;
+    EXPECT_TRUE(refused("asp", rule).ends_with("expected a rule of --policies that reads no file")) << rule;
 }
 
 TEST(PolicyFile, RlpTakesItsOwnKinds) {
@@ -109,8 +109,9 @@ TEST(PolicyFile, RefusesNamesThatResultsCannotHave) {
   const policy_folder folder;
   for (const std::string name : {"a\nb", "a\x1b[2J", "a\xFF"}) {
     folder.put(name, policy_bytes::of());
-    EXPECT_NE(said_about("file:" + folder.at(name)).find("expected a path of UTF-8 without control or hidden characters"),
-              std::string::npos)
+    EXPECT_NE(
+        said_about("file:" + folder.at(name)).find("expected a path of UTF-8 without control or hidden characters"),
+        std::string::npos)
         << said_about("file:" + folder.at(name));
   }
   EXPECT_NE(said_about("file").find("found \"\", expected the path of a policy file"), std::string::npos);

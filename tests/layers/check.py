@@ -100,7 +100,7 @@ def check(repository):
             errors.append(f"{where}: {len(lines)} lines, at most {LINES_FAIL} allowed")
         elif len(lines) > LINES_WARN:
             warnings.append(f"{where}: {len(lines)} lines, {LINES_WARN} wanted")
-        page = pathlib.Path(repository) / "docs" / f"{folder.rsplit('/', 1)[-1]}.md"
+        page = pathlib.Path(repository) / "docs" / f"{pathlib.PurePosixPath(folder).name}.md"
         mention = f"`{path.name}`" if path.parent == root / folder else f"`{path.parent.name}/`"
         if folder and page.is_file() and mention not in page.read_text(encoding="utf-8"):
             errors.append(f"{where}: not mentioned in docs/{page.name}")

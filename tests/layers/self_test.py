@@ -61,6 +61,10 @@ class Layers(unittest.TestCase):
         tree = {"core/a.hpp": "", "core/b.hpp": "", "../../docs/core.md": "| `b.hpp` | told |"}
         self.expect_error(tree, "core/a.hpp: not mentioned in docs/core.md")
 
+    def test_page_of_a_subfolder_has_its_name(self):
+        tree = {"sync/rivals/a.hpp": "", "sync/rivals/b.hpp": "", "../../docs/rivals.md": "| `b.hpp` | told |"}
+        self.expect_error(tree, "sync/rivals/a.hpp: not mentioned in docs/rivals.md")
+
     def test_missing_file(self):
         self.expect_error({"core/a.hpp": '#include "b.hpp"\n'}, "no such file")
 

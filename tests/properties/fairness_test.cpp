@@ -4,16 +4,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <rubato/core/rng.hpp>
+#include <rubato/sync/rivals/capped.hpp>
 #include <vector>
 
 #include "../support/cluster.hpp"
 #include "../support/metronome.hpp"
-#include "../support/test_policies.hpp"
 
 namespace rubato {
 namespace {
 
-using test::cap;
 using test::metronome;
 
 // Two may run, the fastest first: without an age the four slower ones run once or twice and never again.
@@ -21,7 +20,8 @@ constexpr double age = 5.0;
 const std::vector<double> step_times{1.0, 1.1, 1.9, 2.8, 3.9, 5.5};
 
 std::vector<double> longest_waits(double max_wait) {
-  metronome cluster{cap{.n = 2, .order = release_order::fastest}, step_times, {.guard = {.max_wait = max_wait}}, 1000};
+  metronome cluster{
+      capped{.running = 2, .order = release_order::fastest}, step_times, {.guard = {.max_wait = max_wait}}, 1000};
   EXPECT_TRUE(cluster.run(500).ok());
   std::vector<double> finished(step_times.size(), 0.0);
   std::vector<double> longest(step_times.size(), 0.0);
@@ -46,7 +46,8 @@ TEST(Fairness, WithoutAnAgeTheSlowStarve) {
 }
 
 TEST(Fairness, AnAgeChangesTheOrderOnly) {
-  metronome cluster{cap{.n = 2, .order = release_order::fastest}, step_times, {.guard = {.max_wait = age}}, 1000};
+  metronome cluster{
+      capped{.running = 2, .order = release_order::fastest}, step_times, {.guard = {.max_wait = age}}, 1000};
   for (int n = 0; n < 500; ++n) {
     ASSERT_TRUE(cluster.run(1).ok());
     ASSERT_EQ(cluster.control().workers().busy(), 2u) << "the policy's count holds";
@@ -59,7 +60,7 @@ TEST(Fairness, AnAgeChangesTheOrderOnly) {
 TEST(Fairness, ACapIsNotExceededUnderABoundOfTheGuard) {
   for (const auto order : {release_order::fifo, release_order::fastest, release_order::random})
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      test::cluster<cap> c{cap{.n = 2, .order = order}, 5, {.guard = {.bound = 0}, .seed = seed}};
+      test::cluster<capped> c{capped{.running = 2, .order = order}, 5, {.guard = {.bound = 0}, .seed = seed}};
       random_sequence random{seed};
       for (int i = 0; i < 200; ++i) {
         const std::vector<std::uint32_t> running = c.running();

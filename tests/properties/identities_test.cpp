@@ -26,7 +26,7 @@ std::vector<double> random_step_times(std::uint64_t seed, std::uint32_t k) {
 
 // one(k) and other(k) make the policies for k workers.
 template <class One, class Other>
-void expect_same_trace(One&& one, Other&& other) {
+void expect_same_trace(One&& one, Other&& other, bool same_updates = true) {
   constexpr std::uint32_t steps = 300;
   for (std::uint64_t seed = 0; seed < test::scaled(20); ++seed)
     for (const std::uint32_t k : {1u, 2u, 5u, 12u})
@@ -37,6 +37,9 @@ void expect_same_trace(One&& one, Other&& other) {
         ASSERT_TRUE(a.run(steps).ok() && b.run(steps).ok());
         ASSERT_GE(a.trace().size(), steps - k);
         ASSERT_EQ(a.trace(), b.trace()) << "seed " << seed << ", " << k << " workers";
+        if (same_updates) {
+          ASSERT_EQ(a.control().updates(), b.control().updates()) << "seed " << seed;
+        }
       }
 }
 
@@ -44,11 +47,11 @@ constexpr auto bsp_mean = [](std::uint32_t) { return bsp{}; };
 constexpr auto plain_asp = [](std::uint32_t) { return asp{}; };
 
 TEST(Identities, SspOfZeroIsBsp) {
-  expect_same_trace([](std::uint32_t) { return ssp{.staleness = 0}; }, bsp_mean);
+  expect_same_trace([](std::uint32_t) { return ssp{.staleness = 0}; }, bsp_mean, false);
 }
 
 TEST(Identities, BspOfSumIsBspOfMean) {
-  expect_same_trace([](std::uint32_t) { return bsp{bsp::sum}; }, bsp_mean);
+  expect_same_trace([](std::uint32_t) { return bsp{bsp::sum}; }, bsp_mean, false);
 }
 
 TEST(Identities, UnboundedSspIsAsp) {
@@ -56,20 +59,82 @@ TEST(Identities, UnboundedSspIsAsp) {
 }
 
 TEST(Identities, KSyncOfAllIsBsp) {
-  expect_same_trace([](std::uint32_t k) { return test::k_sync{.k = k}; }, bsp_mean);
+  expect_same_trace([](std::uint32_t k) { return k_sync{.k = k}; }, bsp_mean);
 }
 
-TEST(Identities, KAsyncOfAllIsBsp) {
-  expect_same_trace([](std::uint32_t k) { return test::k_async{.k = k}; }, bsp_mean);
+TEST(Identities, BackupOfNoneIsBsp) {
+  expect_same_trace([](std::uint32_t) { return backup_workers{.backups = 0}; }, bsp_mean);
+}
+
+TEST(Identities, KAsyncIsBspOrAspAtItsEnds) {
+  expect_same_trace([](std::uint32_t k) { return k_async{.k = k}; }, bsp_mean);
+  expect_same_trace([](std::uint32_t) { return k_async{.k = 1}; }, plain_asp);
 }
 
 TEST(Identities, KBatchAsyncOfOneIsAsp) {
-  expect_same_trace([](std::uint32_t) { return test::k_batch_async{.k = 1}; }, plain_asp);
+  expect_same_trace([](std::uint32_t) { return k_batch_async{.k = 1}; }, plain_asp);
+}
+
+TEST(Identities, BufferedIsBspOrKBatchAsyncAtItsEnds) {
+  expect_same_trace([](std::uint32_t k) { return buffered{.active = k, .buffer = k, .open = k}; }, bsp_mean);
+  for (const std::uint32_t size : {1u, 2u, 7u})
+    expect_same_trace([&](std::uint32_t k) { return buffered{.active = k, .buffer = size, .open = 1}; },
+                      [&](std::uint32_t) { return k_batch_async{.k = size}; });
+}
+
+TEST(Identities, RingmasterOfADelayThatIsNeverReachedIsAsp) {
+  for (const bool stops : {false, true})
+    expect_same_trace([&](std::uint32_t) { return ringmaster{.delay = 1'000'000, .stops = stops}; }, plain_asp);
 }
 
 TEST(Identities, CapOfAllIsAsp) {
   for (const auto order : {release_order::fifo, release_order::fastest})
-    expect_same_trace([&](std::uint32_t k) { return test::cap{.n = k, .order = order}; }, plain_asp);
+    expect_same_trace([&](std::uint32_t k) { return capped{.running = k, .order = order}; }, plain_asp);
+  expect_same_trace([](std::uint32_t k) { return m_fastest{.m = k, .probe = 3}; }, plain_asp);
+}
+
+TEST(Identities, MFastestIsACapOnTheFastest) {
+  expect_same_trace([](std::uint32_t k) { return m_fastest{.m = (k + 1) / 2}; },
+                    [](std::uint32_t k) { return capped{.running = (k + 1) / 2, .order = release_order::fastest}; });
+}
+
+// What K-batch-sync computes more than Rennala by stopping what is too old; of one worker there is nothing to stop.
+TEST(Identities, KBatchSyncOfOneWorkerIsRennala) {
+  metronome a{k_batch_sync{.k = 3}, {1.5}};
+  metronome b{rennala{.batch = 3}, {1.5}};
+  ASSERT_TRUE(a.run(100).ok() && b.run(100).ok());
+  EXPECT_EQ(a.trace(), b.trace());
+  EXPECT_EQ(a.flushes(), 33u);
+  EXPECT_EQ(b.flushes(), 33u);
+}
+
+TEST(Identities, DsspOfEqualBoundsIsSsp) {
+  for (const clock_type s : {0u, 1u, 4u})
+    expect_same_trace([s](std::uint32_t) { return dssp{.lower = s, .upper = s}; },
+                      [s](std::uint32_t) { return ssp{.staleness = s}; });
+}
+
+TEST(Identities, ZiplineOfOneStepIsBsp) {
+  expect_same_trace([](std::uint32_t) { return zipline{.lookahead = 1}; }, bsp_mean);
+}
+
+TEST(Identities, AdaSyncOfASteadyLossIsItsRule) {
+  using rule = ada_sync::rule;
+  const auto fixed = [](rule by) {
+    return [by](std::uint32_t k) { return ada_sync{.by = by, .initial = std::min(k, 2U), .interval = 0.0}; };
+  };
+  expect_same_trace(fixed(rule::k_sync), [](std::uint32_t k) { return k_sync{.k = std::min(k, 2U)}; });
+  expect_same_trace(fixed(rule::k_async), [](std::uint32_t k) { return k_async{.k = std::min(k, 2U)}; });
+  expect_same_trace(fixed(rule::k_batch_sync), [](std::uint32_t k) { return k_batch_sync{.k = std::min(k, 2U)}; });
+  expect_same_trace(fixed(rule::k_batch_async), [](std::uint32_t k) { return k_batch_async{.k = std::min(k, 2U)}; });
+}
+
+TEST(Identities, AapIsAspSspOrBspAtItsEnds) {
+  expect_same_trace([](std::uint32_t) { return aap{.floor = 0}; }, plain_asp);
+  for (const clock_type s : {0u, 1u, 4u})
+    expect_same_trace([s](std::uint32_t) { return aap{.floor = 0, .staleness = s}; },
+                      [s](std::uint32_t) { return ssp{.staleness = s}; });
+  expect_same_trace([](std::uint32_t) { return aap{.floor = unbounded}; }, bsp_mean);
 }
 
 // In the order of their starts but for those at the same time.
@@ -92,8 +157,8 @@ TEST(Identities, AspUnderABoundOfTheGuardIsSsp) {
 TEST(Identities, AnyPolicyIsThePolicyThatItHolds) {
   expect_same_trace([](std::uint32_t) { return any_policy{ssp{.staleness = 2}}; },
                     [](std::uint32_t) { return ssp{.staleness = 2}; });
-  expect_same_trace([](std::uint32_t) { return any_policy{test::k_sync{.k = 2}}; },
-                    [](std::uint32_t) { return test::k_sync{.k = 2}; });
+  expect_same_trace([](std::uint32_t) { return any_policy{k_sync{.k = 2}}; },
+                    [](std::uint32_t) { return k_sync{.k = 2}; });
 }
 
 }  // namespace

@@ -60,8 +60,9 @@ TEST_P(EveryPolicy, Determinism) {
 // Fairness: whoever waited beyond the guard's age goes first among those that the bound and the policy's count allow.
 TEST_P(EveryPolicy, Fairness) {
   for (const double max_wait : {0.0, 0.7, 3.0})
-    for_random_schedules({.schedules = 10, .guard = {.enabled = true, .max_wait = max_wait}, .overrides = true, .seed = 8},
-                         GetParam().policy);
+    for_random_schedules(
+        {.schedules = 10, .guard = {.enabled = true, .max_wait = max_wait}, .overrides = true, .seed = 8},
+        GetParam().policy);
 }
 
 // A bound that the operator sets holds whatever the policy says.

@@ -10,6 +10,7 @@
 #include <rubato/sim/cluster.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
+#include <rubato/sync/rivals/k_sync.hpp>
 #include <rubato/sync/ssp.hpp>
 
 #include "test_objective.hpp"
@@ -19,19 +20,6 @@ namespace {
 
 using enum failure_kind;
 using test::test_objective;
-
-// The first k gradients of a round make the update; who is not among them starts anew.
-struct k_sync {
-  std::uint32_t k = 3;
-  [[nodiscard]] admission admit(const cluster_view& view, const event&) const noexcept {
-    return view.round_admissions() + 1 >= k ? admission::accumulate_and_flush() : admission::accumulate();
-  }
-  [[nodiscard]] decision release(const cluster_view& view, const event& what) const noexcept {
-    if (what.why == cause::push && what.dropped) return decision::submitter();
-    if (what.flushed) return decision::all().with_cancel_below(view.version());
-    return what.why == cause::push && what.pending ? decision::hold() : decision::all();
-  }
-};
 
 // What every run keeps, however it went.
 void expect_in_order(const run_result& run, const test_objective& goal, const std::string& where) {

@@ -12,6 +12,7 @@
 #include <rubato/sim/quadratic.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
+#include <rubato/sync/rivals/k_sync.hpp>
 #include <rubato/sync/ssp.hpp>
 
 #include "test_objective.hpp"
@@ -187,7 +188,9 @@ TEST(Cluster, AProbeAfterADepartureKeepsTheServerBusyToo) {
   run_options run = so_many_pushes(4);
   run.loss = loss_source::probe;
   run.probe_time = 5;
-  static_cast<void>(simulate({.workers = 3, .step_time = {1, 1, 3}, .jitter = 0,
+  static_cast<void>(simulate({.workers = 3,
+                              .step_time = {1, 1, 3},
+                              .jitter = 0,
                               .failures = {{.time = 1.5, .worker = 2, .kind = failure_kind::death}}},
                              run, bsp{}, goal, log));
   std::vector<double> admitted;
@@ -202,6 +205,12 @@ TEST(Cluster, OptionsOutOfRangeRunNothing) {
   EXPECT_EQ(result.end, run_end::invalid);
   EXPECT_FALSE(result.reached);
   EXPECT_EQ(result.pushes, 0U);
+}
+
+TEST(Cluster, APolicyWhoseOptionsDoNotFitRunsNothing) {
+  test_objective goal;
+  EXPECT_EQ(simulate({.workers = 3}, so_many_pushes(5), k_sync{.k = 4}, goal).end, run_end::invalid);
+  EXPECT_EQ(simulate({.workers = 4}, so_many_pushes(5), k_sync{.k = 4}, goal).pushes, 5U);
 }
 
 // Holds everybody and lets one go whenever its alarm rings.

@@ -10,6 +10,23 @@
 #include <rubato/sync/any_policy.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
+#include <rubato/sync/rivals/aap.hpp>
+#include <rubato/sync/rivals/ada_sync.hpp>
+#include <rubato/sync/rivals/backup_workers.hpp>
+#include <rubato/sync/rivals/buffered.hpp>
+#include <rubato/sync/rivals/capped.hpp>
+#include <rubato/sync/rivals/concurrency_scaled.hpp>
+#include <rubato/sync/rivals/dssp.hpp>
+#include <rubato/sync/rivals/k_async.hpp>
+#include <rubato/sync/rivals/k_batch_async.hpp>
+#include <rubato/sync/rivals/k_batch_sync.hpp>
+#include <rubato/sync/rivals/k_sync.hpp>
+#include <rubato/sync/rivals/loss_decayed.hpp>
+#include <rubato/sync/rivals/m_fastest.hpp>
+#include <rubato/sync/rivals/rennala.hpp>
+#include <rubato/sync/rivals/ringmaster.hpp>
+#include <rubato/sync/rivals/scaled.hpp>
+#include <rubato/sync/rivals/zipline.hpp>
 #include <rubato/sync/ssp.hpp>
 #include <string>
 #include <vector>
@@ -43,18 +60,44 @@ template <StateEncoder Encoder>
           {"ssp_unbounded", ssp{.staleness = unbounded}},
           {"k_sync_2", k_sync{.k = 2}},
           {"k_sync_4", k_sync{.k = 4}},
+          {"k_batch_sync_3", k_batch_sync{.k = 3}},
+          {"k_async_2", k_async{.k = 2}},
+          {"k_async_4", k_async{.k = 4}},
           {"k_batch_async_1", k_batch_async{.k = 1}},
           {"k_batch_async_3", k_batch_async{.k = 3}},
-          {"k_async_2", k_async{.k = 2}},
+          {"buffered_4_2_1", buffered{.active = 4, .buffer = 2, .open = 1}},
+          {"buffered_4_4_4", buffered{.active = 4, .buffer = 4, .open = 4}},
+          {"buffered_3_5_2", buffered{.active = 3, .buffer = 5, .open = 2}},
+          {"backup_1", backup_workers{.backups = 1}},
+          {"rennala_3", rennala{.batch = 3}},
+          {"ringmaster_2", ringmaster{.delay = 2}},
+          {"ringmaster_3_stop", ringmaster{.delay = 3, .stops = true}},
+          {"m_fastest_2", m_fastest{.m = 2}},
+          {"m_fastest_3_probing", m_fastest{.m = 3, .probe = 4}},
+          {"cap_2_fifo", capped{.running = 2}},
+          {"cap_3_fastest", capped{.running = 3, .order = release_order::fastest}},
+          {"cap_2_random", capped{.running = 2, .order = release_order::random}},
+          {"pairs", pairs{}},
           {"one_by_one", one_by_one{}},
-          {"cap_fifo", cap{.n = 2}},
-          {"cap_fastest", cap{.n = 3, .order = release_order::fastest}},
-          {"cap_random", cap{.n = 2, .order = release_order::random}},
           {"excluding", excluding{}},
           {"timed_rounds", timed_rounds{}},
           {"breathing_ssp", breathing_ssp{.rebases = false}},
           {"rebasing_ssp", breathing_ssp{}},
           {"weighing", weighing{}},
+          {"dssp_0_4", dssp{.lower = 0, .upper = 4}},
+          {"dssp_2_9", dssp{.lower = 2, .upper = 9, .smoothing = 0.25}},
+          {"zipline_1", zipline{.lookahead = 1}},
+          {"zipline_6", zipline{.lookahead = 6}},
+          {"aap_1", aap{}},
+          {"aap_3_half", aap{.floor = 3, .fraction = 0.5, .staleness = 4}},
+          {"aap_all", aap{.floor = unbounded, .staleness = 1}},
+          {"ada_sync", ada_sync{.by = ada_sync::rule::k_sync, .interval = 2.0}},
+          {"ada_async", ada_sync{.interval = 0.0, .newest = 0.7, .monotone = false}},
+          {"ada_batch_sync", ada_sync{.by = ada_sync::rule::k_batch_sync, .interval = 2.0, .monotone = false}},
+          {"ada_batch_async", ada_sync{.by = ada_sync::rule::k_batch_async, .interval = 0.0, .newest = 0.7}},
+          {"scaled_k_async", scaled{k_async{.k = 2}}},
+          {"scaled_weighing", scaled{weighing{}, staleness_weight::polynomial(0.5F)}},
+          {"treated_ssp", loss_decayed{concurrency_scaled{scaled{ssp{.staleness = 2}}}}},
           {"rlp", unlearned<rlp_state>(2)},
           {"rlp_normalised", unlearned<rlp_normalised_state>(3, 2.0)},
           {"cluster", unlearned<cluster_state>(5)}};

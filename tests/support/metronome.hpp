@@ -56,6 +56,9 @@ class metronome {
     return *this;
   }
 
+  /// Of the steps that it starts from now on.
+  void set_step_time(std::uint32_t worker, double time) { step_times_[worker] = time; }
+
   void release(std::uint32_t, worker_id worker, const grant&) {
     due_[worker.index] = now_ + step_times_[worker.index];
     trace_.push_back({now_, worker.index});

@@ -14,54 +14,19 @@ namespace rubato::test {
 
 inline constexpr double never = std::numeric_limits<double>::infinity();
 
-/// Updates by the mean of the first k gradients of a round; the rest of the cluster is cancelled and all start anew.
-struct k_sync {
-  std::uint32_t k = 2;
-
-  [[nodiscard]] admission admit(const cluster_view&, const event& what) const noexcept {
-    return what.staleness > 0 ? admission::drop(reason::stale) : admission::accumulate();
-  }
-  [[nodiscard]] decision release(const cluster_view& view, const event& what) const noexcept {
-    if (view.pending() >= k || view.busy() == 0) {
-      const decision next = decision::all().with_flush();
-      return view.parked() > 0 ? next.with_cancel_below(view.version() + 1) : next;  // somebody has to go on
-    }
-    if (what.why == cause::enter) return decision::all();
-    if (what.why == cause::join) return decision::only(what.worker);
-    return what.why == cause::push && !what.pending ? decision::submitter() : decision::hold();
-  }
-  static constexpr std::string_view kind = "k_sync";
-};
-
-/// Updates by the mean of k gradients, whosesoever they are; nobody waits. The verdict completes the round.
-struct k_batch_async {
-  std::uint32_t k = 2;
-
-  [[nodiscard]] admission admit(const cluster_view& view, const event&) const noexcept {
-    return view.round_admissions() + 1 >= k ? admission::accumulate_and_flush() : admission::accumulate();
-  }
-  [[nodiscard]] decision release(const cluster_view&, const event& what) const noexcept {
-    return what.why == cause::push ? decision::submitter() : decision::all();
-  }
-  [[nodiscard]] double max_legal_wait(std::uint32_t) const noexcept { return 0.0; }
-  static constexpr std::string_view kind = "k_batch_async";
-};
-
-/// Updates by the mean of k gradients of different workers, who wait for it and then go on; the others never wait.
-struct k_async {
-  std::uint32_t k = 2;
-
+/// Gradients of weight 1/2, two an update; who gave them waits for it and then goes on, the others never wait.
+struct pairs {
   [[nodiscard]] admission admit(const cluster_view&, const event&) const noexcept {
     return admission::accumulate(0.5F);
   }
   [[nodiscard]] decision release(const cluster_view& view, const event& what) const noexcept {
     if (view.busy() == 0) return decision::all().with_flush();
-    if (view.pending() >= k) return decision::contributors().with_flush(2.0F);
+    if (view.pending() >= 2) return decision::contributors().with_flush(2.0F);
     if (what.why == cause::enter) return decision::all();
     if (what.why == cause::join) return decision::only(what.worker);
     return what.why == cause::push && !what.pending ? decision::submitter() : decision::hold();
   }
-  static constexpr std::string_view kind = "k_async";
+  static constexpr std::string_view kind = "pairs";
 };
 
 /// One worker at a time, the slowest next.
@@ -70,17 +35,6 @@ struct one_by_one {
     return view.busy() == 0 && view.alive() > 0 ? decision::only(view.slowest()) : decision::hold();
   }
   static constexpr std::string_view kind = "one_by_one";
-};
-
-/// At most n workers at a time.
-struct cap {
-  std::uint32_t n = 2;
-  release_order order = release_order::fifo;
-
-  [[nodiscard]] decision release(const cluster_view& view, const event&) const noexcept {
-    return view.busy() < n ? decision::up_to(n - view.busy(), order) : decision::hold();
-  }
-  static constexpr std::string_view kind = "cap";
 };
 
 /// Sends the slowest worker away when it falls too far behind, and takes it back eight updates later.

@@ -466,12 +466,13 @@ class cluster {
   run_result result_;
 };
 
-/// A whole run; one that ends at once as `invalid` where problem(machines) or problem(run) objects. Costs as for
-/// `cluster`.
+/// A whole run; one that ends at once as `invalid` where problem(machines), problem(run) or the policy's own objects.
+/// Costs as for `cluster`.
 template <SyncPolicy Policy, Objective Goal, Observer Watcher>
 [[nodiscard]] run_result simulate(const cluster_options& machines, const run_options& run, Policy policy, Goal& goal,
                                   Watcher& watcher) {
-  if (!problem(machines).empty() || !problem(run).empty()) return {.end = run_end::invalid, .time = run.max_time};
+  if (!problem(machines).empty() || !problem(run).empty() || !problem_of(policy, machines.workers).empty())
+    return {.end = run_end::invalid, .time = run.max_time};
   cluster<Policy, Goal, Watcher> all{machines, run, std::move(policy), goal, watcher};
   while (all.advance()) continue;
   return all.result();

@@ -1,0 +1,57 @@
+#ifndef RUBATO_EXAMPLES_LAB_POLICY_ARGUMENTS_HPP
+#define RUBATO_EXAMPLES_LAB_POLICY_ARGUMENTS_HPP
+
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace rubato::lab {
+
+/// What follows a rule's name, without the ':' between.
+using policy_arguments = std::span<const std::string_view>;
+
+/// Throws std::invalid_argument: found this, expected that.
+[[noreturn]] inline void refuse_argument(std::string_view found, std::string_view expected) {
+  throw std::invalid_argument{"found \"" + std::string{found} + "\", expected " + std::string{expected}};
+}
+
+inline void at_most(policy_arguments given, std::size_t count) {
+  if (given.size() > count) refuse_argument(given[count], "nothing more");
+}
+
+/// The argument in this place, counted from 0; empty if there are fewer.
+[[nodiscard]] inline std::string_view argument(policy_arguments given, std::size_t place) {
+  return place < given.size() ? given[place] : std::string_view{};
+}
+
+/// The whole of a text as an integer of at least `least`; refused as not `expected` if it is not one.
+[[nodiscard]] inline std::uint32_t whole_number(std::string_view text, std::string_view expected,
+                                                std::uint32_t least = 0) {
+  std::uint32_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || rest != end || number < least) refuse_argument(text, expected);
+  return number;
+}
+
+/// The same for a number between two bounds, both allowed.
+[[nodiscard]] inline double real_number(std::string_view text, std::string_view expected, double least,
+                                        double most = (std::numeric_limits<double>::max)()) {
+  double number = 0.0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const bool fits = std::isfinite(number) && number >= least && number <= most;
+  if (error != std::errc{} || rest != end || !fits) refuse_argument(text, expected);
+  return number;
+}
+
+}  // namespace rubato::lab
+
+#endif

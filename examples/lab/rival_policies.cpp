@@ -1,0 +1,129 @@
+#include "rival_policies.hpp"
+
+#include <rubato/sync/rivals/backup_workers.hpp>
+#include <rubato/sync/rivals/buffered.hpp>
+#include <rubato/sync/rivals/capped.hpp>
+#include <rubato/sync/rivals/k_async.hpp>
+#include <rubato/sync/rivals/k_batch_async.hpp>
+#include <rubato/sync/rivals/k_batch_sync.hpp>
+#include <rubato/sync/rivals/k_sync.hpp>
+#include <rubato/sync/rivals/m_fastest.hpp>
+#include <rubato/sync/rivals/rennala.hpp>
+#include <rubato/sync/rivals/ringmaster.hpp>
+
+#include "policy_arguments.hpp"
+
+namespace rubato::lab {
+namespace {
+
+constexpr std::string_view some_workers = "a number of workers, at least 1";
+constexpr std::string_view some_gradients = "a number of gradients, at least 1";
+
+// The one argument of a rule that has no other.
+[[nodiscard]] std::uint32_t only_number(policy_arguments given, std::string_view expected, std::uint32_t least = 1) {
+  at_most(given, 1);
+  return whole_number(argument(given, 0), expected, least);
+}
+
+any_policy make_k_sync(policy_arguments given) { return k_sync{.k = only_number(given, some_workers)}; }
+any_policy make_k_batch_sync(policy_arguments given) { return k_batch_sync{.k = only_number(given, some_gradients)}; }
+any_policy make_k_async(policy_arguments given) { return k_async{.k = only_number(given, some_workers)}; }
+any_policy make_k_batch_async(policy_arguments given) { return k_batch_async{.k = only_number(given, some_gradients)}; }
+any_policy make_rennala(policy_arguments given) { return rennala{.batch = only_number(given, some_gradients)}; }
+any_policy make_backup(policy_arguments given) {
+  return backup_workers{.backups = only_number(given, "a number of workers", 0)};
+}
+
+any_policy make_buffered(policy_arguments given) {
+  constexpr std::string_view expected = "three numbers of at least 1: K-B-O, as in 10-5-1";
+  at_most(given, 1);
+  const std::string_view all = argument(given, 0);
+  const std::size_t first = all.find('-');
+  const std::size_t second = first == std::string_view::npos ? first : all.find('-', first + 1);
+  if (second == std::string_view::npos) refuse_argument(all, expected);
+  return buffered{.active = whole_number(all.substr(0, first), expected, 1),
+                  .buffer = whole_number(all.substr(first + 1, second - first - 1), expected, 1),
+                  .open = whole_number(all.substr(second + 1), expected, 1)};
+}
+
+any_policy make_ringmaster(policy_arguments given) {
+  at_most(given, 2);
+  const std::uint32_t delay = whole_number(argument(given, 0), "a number of updates, at least 1", 1);
+  if (given.size() == 2 && given[1] != "stop") refuse_argument(given[1], "stop or nothing");
+  return ringmaster{.delay = delay, .stops = given.size() == 2};
+}
+
+any_policy make_m_fastest(policy_arguments given) {
+  at_most(given, 2);
+  const std::uint32_t m = whole_number(argument(given, 0), some_workers, 1);
+  const bool probes = given.size() == 2;
+  return m_fastest{.m = m, .probe = probes ? whole_number(given[1], "a number of pushes, at least 1", 1) : 0};
+}
+
+any_policy make_capped(policy_arguments given) {
+  at_most(given, 2);
+  capped made{.running = whole_number(argument(given, 0), some_workers, 1)};
+  if (given.size() < 2 || given[1] == "fifo") return made;
+  if (given[1] != "fastest" && given[1] != "random") refuse_argument(given[1], "fifo, fastest or random");
+  made.order = given[1] == "fastest" ? release_order::fastest : release_order::random;
+  return made;
+}
+
+}  // namespace
+
+std::vector<rule> rival_rules() {
+  return {
+      {"ksync",
+       "ksync:K",
+       "an update by the first K workers; the others are cancelled, and all start anew",
+       {"ksync:2", "ksync:4", "ksync:6", "ksync:8"},
+       make_k_sync},
+      {"kbatch",
+       "kbatch:K",
+       "an update by the first K gradients on one version, whosesoever; the others are cancelled",
+       {"kbatch:2", "kbatch:5", "kbatch:10", "kbatch:20"},
+       make_k_batch_sync},
+      {"kasync",
+       "kasync:K",
+       "an update by the first K workers, who wait for it; the others go on",
+       {"kasync:2", "kasync:4", "kasync:6", "kasync:8"},
+       make_k_async},
+      {"kbatchasync",
+       "kbatchasync:K",
+       "an update by every K gradients; nobody waits",
+       {"kbatchasync:2", "kbatchasync:5", "kbatchasync:10"},
+       make_k_batch_async},
+      {"buffer",
+       "buffer:K-B-O",
+       "FedBuff: K workers run, an update by every B gradients, new steps when O slots are open",
+       {"buffer:10-5-1", "buffer:10-5-5", "buffer:10-5-10", "buffer:5-5-1", "buffer:5-2-1"},
+       make_buffered},
+      {"backup",
+       "backup:B",
+       "an update by all workers but the B last, whose gradients are dropped",
+       {"backup:1", "backup:2", "backup:3"},
+       make_backup},
+      {"rennala",
+       "rennala:K",
+       "an update by K gradients on one version, whosesoever; stale ones are dropped",
+       {"rennala:2", "rennala:5", "rennala:10", "rennala:20"},
+       make_rennala},
+      {"ringmaster",
+       "ringmaster:R[:stop]",
+       "nobody waits; gradients R updates old are dropped, or with stop cancelled on the way",
+       {"ringmaster:5", "ringmaster:10", "ringmaster:20", "ringmaster:10:stop", "ringmaster:20:stop"},
+       make_ringmaster},
+      {"mfastest",
+       "mfastest:M[:PROBE]",
+       "only the M fastest workers run; with PROBE, every so many pushes another one is tried",
+       {"mfastest:2", "mfastest:4", "mfastest:6", "mfastest:8"},
+       make_m_fastest},
+      {"cap",
+       "cap:M[:fifo|:fastest|:random]",
+       "at most M workers run; the longest waiting (default), the fastest or anybody goes next",
+       {"cap:2", "cap:4", "cap:6", "cap:8", "cap:4:random"},
+       make_capped},
+  };
+}
+
+}  // namespace rubato::lab

@@ -1,0 +1,107 @@
+#include "treatments.hpp"
+
+#include <algorithm>
+#include <rubato/sync/rivals/concurrency_scaled.hpp>
+#include <rubato/sync/rivals/loss_decayed.hpp>
+#include <rubato/sync/rivals/scaled.hpp>
+#include <utility>
+
+namespace rubato::lab {
+namespace {
+
+constexpr float least_factor = 1e-6F;
+constexpr std::string_view a_factor = "a number above 0";
+
+[[nodiscard]] float factor_in(std::string_view text) {
+  return static_cast<float>(real_number(text, a_factor, static_cast<double>(least_factor), 1e6));
+}
+
+any_policy put_scale(any_policy policy, policy_arguments given) {
+  const std::string_view law = argument(given, 0);
+  staleness_weight by;
+  std::size_t used = 1;
+  if (law == "1/tau") {
+    by = staleness_weight::inverse();
+  } else if (law == "poly") {
+    used = 2;
+    by = staleness_weight::polynomial(factor_in(argument(given, 1)));
+  } else if (law == "hinge") {
+    used = 3;
+    by =
+        staleness_weight::hinge(factor_in(argument(given, 1)), whole_number(argument(given, 2), "a number of updates"));
+  } else if (law != "1/(tau+1)" && law != "dyn") {
+    refuse_argument(law, "1/tau, 1/(tau+1), dyn, poly:A or hinge:A:B");
+  }
+  at_most(given, used);
+  return scaled<any_policy>{std::move(policy), by};
+}
+
+any_policy put_const(any_policy policy, policy_arguments given) {
+  at_most(given, 1);
+  return scaled<any_policy>{std::move(policy), staleness_weight::constant(factor_in(argument(given, 0)))};
+}
+
+any_policy put_lr(any_policy policy, policy_arguments given) {
+  constexpr std::string_view form = "R/M, as in 1/M";
+  at_most(given, 1);
+  const std::string_view text = argument(given, 0);
+  if (!text.ends_with("/M")) refuse_argument(text, form);
+  const std::uint32_t reference = whole_number(text.substr(0, text.size() - 2), form, 1);
+  return concurrency_scaled<any_policy>{std::move(policy), {.reference = static_cast<float>(reference)}};
+}
+
+any_policy put_decay(any_policy policy, policy_arguments given) {
+  at_most(given, 0);
+  return loss_decayed<any_policy>{std::move(policy)};
+}
+
+const std::vector<treatment> all_treatments{
+    {"scale",
+     "+scale:1/tau|1/(tau+1)|dyn|poly:A|hinge:A:B",
+     "gradients weighed by their staleness tau: 1/tau; 1/(tau+1), which is dyn; (tau+1)^-A; 1 up to B, then "
+     "1/(A(tau-B)+1)",
+     {"+scale:1/tau", "+scale:1/(tau+1)", "+scale:poly:0.5", "+scale:hinge:0.5:4"},
+     put_scale},
+    {"const", "+const:C", "gradients weighed by C", {"+const:0.1"}, put_const},
+    {"lr", "+lr:R/M", "learning rate times R/M, at most 1, with M workers running", {"+lr:1/M", "+lr:4/M"}, put_lr},
+    {"decay",
+     "+decay",
+     "learning rate times 2 while the running average of the loss is above 1, times 1/2 from 0.6 down",
+     {"+decay"},
+     put_decay},
+};
+
+// Where a treatment begins, with its '+'; the end of the text if none does.
+[[nodiscard]] std::size_t begin_of_treatment(std::string_view text) {
+  for (std::size_t plus = text.find('+'); plus != std::string_view::npos; plus = text.find('+', plus + 1)) {
+    const std::string_view rest = text.substr(plus + 1);
+    const std::string_view word = rest.substr(0, rest.find_first_of(":+"));
+    if (std::ranges::find(all_treatments, word, &treatment::name) != all_treatments.end()) return plus;
+  }
+  return text.size();
+}
+
+}  // namespace
+
+std::span<const treatment> treatments() { return all_treatments; }
+
+std::string_view without_treatments(std::string_view policy) { return policy.substr(0, begin_of_treatment(policy)); }
+
+any_policy treated(any_policy policy, std::string_view suffixes) {
+  while (!suffixes.empty()) {
+    suffixes.remove_prefix(1);  // the '+'
+    const std::string_view one = suffixes.substr(0, begin_of_treatment(suffixes));
+    suffixes.remove_prefix(one.size());
+    std::vector<std::string_view> parts;
+    for (std::size_t from = 0; from <= one.size();) {
+      const std::size_t end = (std::min)(one.find(':', from), one.size());
+      parts.push_back(one.substr(from, end - from));
+      from = end + 1;
+    }
+    const auto& which = *std::ranges::find(all_treatments, parts.front(), &treatment::name);
+    policy = which.put_on(std::move(policy), policy_arguments{parts}.subspan(1));
+  }
+  return policy;
+}
+
+}  // namespace rubato::lab

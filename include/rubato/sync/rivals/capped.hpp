@@ -1,0 +1,56 @@
+#ifndef RUBATO_SYNC_RIVALS_CAPPED_HPP
+#define RUBATO_SYNC_RIVALS_CAPPED_HPP
+
+#include <limits>
+
+#include "../concepts.hpp"
+#include "wording.hpp"
+
+namespace rubato::inline RUBATO_ABI {
+
+/// At most so many workers run at a time; every gradient is applied on arrival.
+///
+/// Never do more than `running` workers run, but for those that ran already when the rule was switched on, and never
+/// fewer while somebody waits. That bounds the number of steps that are computed on parameters other than the latest,
+/// and with it the mean staleness, to running - 1. With as many as there are workers it is asp.
+///
+/// Options  running: at least 1; order: who goes next. `fifo` lets nobody be overtaken while it waits; `fastest`
+///          starves the slow, see m_fastest; `random` draws from the controller's seed
+/// Cost     O(1) per push. No allocation. Not thread-safe.
+/// Tests    tests/sync/rivals/capped_test.cpp: NeverMoreThanTheCap, WaitsForThoseWhoRanAlready, FifoOvertakesNobody,
+///          FastestPrefersTheFast
+/// Source   the cap on concurrency of federated learning: Nguyen et al., "Federated Learning with Buffered Asynchronous
+///          Aggregation", AISTATS 2022, §3
+struct capped {
+  std::uint32_t running = 1;
+  release_order order = release_order::fifo;
+
+  [[nodiscard]] decision release(const cluster_view& view, const event&) const noexcept {
+    return view.busy() < running ? decision::up_to(running - view.busy(), order) : decision::hold();
+  }
+
+  /// In the order of waiting nobody is overtaken, so each of the others finishes one step at most.
+  [[nodiscard]] constexpr double max_legal_wait(std::uint32_t) const noexcept {
+    return order == release_order::fifo ? 1.0 : std::numeric_limits<double>::infinity();
+  }
+  [[nodiscard]] std::string problem(std::uint32_t) const {
+    if (order > release_order::random) return "order is none of fifo, fastest and random";
+    return detail::below("running", running, 1);
+  }
+  [[nodiscard]] description describe() const {
+    const std::string_view first = order == release_order::fifo      ? "fifo"
+                                   : order == release_order::fastest ? "fastest"
+                                                                     : "random";
+    std::string json = R"({"kind":"cap","running":)";
+    json.append(std::to_string(running)).append(R"(,"order":")").append(first).append(R"("})");
+    return {detail::sentence_of("cap: at most ", running, " workers run, next: ", first), std::move(json)};
+  }
+
+  static constexpr std::string_view kind = "cap";
+};
+
+static_assert(SyncPolicy<capped>);
+
+}  // namespace rubato::inline RUBATO_ABI
+
+#endif

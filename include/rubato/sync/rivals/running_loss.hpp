@@ -1,0 +1,30 @@
+#ifndef RUBATO_SYNC_RIVALS_RUNNING_LOSS_HPP
+#define RUBATO_SYNC_RIVALS_RUNNING_LOSS_HPP
+
+#include <cmath>
+
+#include "../../core/archive.hpp"
+
+namespace rubato::inline RUBATO_ABI::detail {
+
+/// The running average of the losses that workers report. The first counts in full, each newer one moves the average
+/// by `newest` of the way. Losses that a host did not measure (0), or that are not finite, are left out.
+/// Tests   tests/sync/rivals/loss_decayed_test.cpp: FollowsTheRunningLoss, OneWithoutLosses
+struct running_loss {
+  double average = 0.0;
+  bool measured = false;
+
+  void add(float loss, double newest) noexcept {
+    if (!std::isfinite(loss) || loss == 0.0F) return;
+    average = measured ? average + newest * (static_cast<double>(loss) - average) : static_cast<double>(loss);
+    measured = true;
+  }
+  void state(archive& bytes) {
+    bytes(average, measured);
+    if (!std::isfinite(average)) bytes.fail();
+  }
+};
+
+}  // namespace rubato::inline RUBATO_ABI::detail
+
+#endif

@@ -1,0 +1,107 @@
+#ifndef RUBATO_SYNC_RIVALS_SCALED_HPP
+#define RUBATO_SYNC_RIVALS_SCALED_HPP
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "treatment.hpp"
+
+namespace rubato::inline RUBATO_ABI {
+
+/// The weight of a gradient by its staleness tau: updates between what its worker read and its arrival.
+///
+/// Sources  inverse_plus_one: Jiang et al., "Heterogeneity-aware Distributed Parameter Servers" (DynSGD), SIGMOD 2017;
+///          inverse: Zhang et al., "Staleness-aware Async-SGD", IJCAI 2016; polynomial, hinge: Xie et al.,
+///          "Asynchronous Federated Optimization" (FedAsync), 2019, of which a = 1/2 is what Nguyen et al., "Federated
+///          Learning with Buffered Asynchronous Aggregation" (FedBuff), AISTATS 2022, use; constant: ConSGD of Jiang et
+///          al., where 1 / workers is the natural choice
+struct staleness_weight {
+  enum class law : std::uint8_t {
+    inverse_plus_one,  ///< 1 / (tau + 1)
+    inverse,           ///< 1 / tau, and 1 for 0
+    polynomial,        ///< (tau + 1)^-a
+    hinge,             ///< 1 up to b, then 1 / (a (tau - b) + 1)
+    constant           ///< a
+  };
+  law by = law::inverse_plus_one;
+  float a = 0.0F;
+  std::uint64_t b = 0;
+
+  [[nodiscard]] static constexpr staleness_weight inverse_plus_one() noexcept { return {}; }
+  [[nodiscard]] static constexpr staleness_weight inverse() noexcept { return {.by = law::inverse}; }
+  [[nodiscard]] static constexpr staleness_weight polynomial(float a) noexcept { return {law::polynomial, a}; }
+  [[nodiscard]] static constexpr staleness_weight hinge(float a, std::uint64_t b) noexcept {
+    return {law::hinge, a, b};
+  }
+  [[nodiscard]] static constexpr staleness_weight constant(float weight) noexcept { return {law::constant, weight}; }
+
+  [[nodiscard]] float operator()(std::uint64_t staleness) const noexcept {
+    const auto tau = static_cast<float>(staleness);
+    switch (by) {
+      case law::inverse_plus_one: return 1.0F / (tau + 1.0F);
+      case law::inverse: return staleness == 0 ? 1.0F : 1.0F / tau;
+      case law::polynomial: return std::pow(tau + 1.0F, -a);
+      case law::hinge: return staleness <= b ? 1.0F : 1.0F / (a * static_cast<float>(staleness - b) + 1.0F);
+      case law::constant: return a;
+    }
+    return 1.0F;
+  }
+
+  [[nodiscard]] std::string problem() const {
+    if (by > law::constant) return "staleness_weight: unknown law";
+    const bool positive = std::isfinite(a) && a > 0.0F;
+    if (by >= law::polynomial && !positive) return "staleness_weight: a must be a number above 0";
+    return {};
+  }
+  /// As a formula.
+  [[nodiscard]] std::string text() const {
+    switch (by) {
+      case law::inverse_plus_one: return "1/(tau+1)";
+      case law::inverse: return "1/tau";
+      case law::polynomial: return "(tau+1)^-" + detail::decimal(a);
+      case law::hinge: return "1/(" + detail::decimal(a) + " max(tau-" + std::to_string(b) + ",0)+1)";
+      case law::constant: return detail::decimal(a);
+    }
+    return {};
+  }
+};
+
+/// A treatment of any policy: each gradient that it takes is weighed by its staleness too.
+///
+///     rubato::scaled policy{rubato::ssp{.staleness = 3}, rubato::staleness_weight::inverse()};
+///
+/// The factor multiplies the weight of the policy's own verdict, whether the gradient is applied or joins a round;
+/// a round is still divided by the number of its gradients, not by their weights. Dropped gradients stay dropped.
+/// Cost    O(1) per push. No allocation. Thread: as the policy.
+/// Tests   tests/sync/rivals/scaled_test.cpp: LawsByHand, MultipliesTheVerdict, CountsUpdatesNotSteps,
+///         RefusesBadOptions
+/// Source  see staleness_weight
+template <TreatablePolicy Policy>
+struct scaled : Policy {
+  staleness_weight weight{};
+
+  scaled(Policy policy, staleness_weight by = {}) : Policy(std::move(policy)), weight{by} {}  // NOLINT(*-explicit-*)
+
+  [[nodiscard]] admission admit([[maybe_unused]] const cluster_view& view, const event& what) noexcept {
+    admission verdict_on = admission::apply();
+    if constexpr (AdmittingPolicy<Policy>) verdict_on = Policy::admit(view, what);
+    if (verdict_on.what <= verdict::accumulate) verdict_on.weight *= weight(what.staleness);
+    return verdict_on;
+  }
+
+  [[nodiscard]] std::string problem(std::uint32_t capacity) const {
+    std::string wrong = problem_of(static_cast<const Policy&>(*this), capacity);
+    return wrong.empty() ? weight.problem() : wrong;
+  }
+  [[nodiscard]] description describe() const {
+    const std::string formula = weight.text();
+    return detail::treated(static_cast<const Policy&>(*this), "gradients weighed by " + formula,
+                           R"("weight":")" + formula + R"(")");
+  }
+};
+
+}  // namespace rubato::inline RUBATO_ABI
+
+#endif

@@ -1,0 +1,43 @@
+#ifndef RUBATO_SYNC_RIVALS_TREATMENT_HPP
+#define RUBATO_SYNC_RIVALS_TREATMENT_HPP
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "../concepts.hpp"
+#include "decimal.hpp"
+
+namespace rubato::inline RUBATO_ABI {
+
+/// A policy that a treatment can be put on: scaled, concurrency_scaled, loss_decayed.
+///
+/// A treatment *is* the policy, with some members hidden by its own: it derives from it. So every optional member that
+/// the policy has is forwarded, and none that it lacks appears; treatments can be put on treatments, and on any_policy.
+/// Tests   tests/sync/rivals/treatment_test.cpp: ForwardsWhatThePolicyHasAndNothingElse, DecidesAsThePolicy,
+///         SavesWhatThePolicySaves, StacksInAnyOrder, WorksOnAnyPolicy
+template <class P>
+concept TreatablePolicy = SyncPolicy<P> && !std::is_final_v<P>;
+
+namespace detail {
+
+/// The description of a policy under a treatment: `words` for people; `json`, a member, for machines, and the policy's
+/// own object as "of".
+template <SyncPolicy P>
+[[nodiscard]] description treated(const P& policy, std::string_view words, std::string_view json) {
+  description inner;
+  if constexpr (DescribedPolicy<P>)
+    inner = policy.describe();
+  else
+    inner.line.append(kind_of(policy)), inner.json.append(R"({"kind":")").append(kind_of(policy)).append(R"("})");
+  description whole;
+  whole.line.append(inner.line).append("; ").append(words);
+  whole.json.append(R"({"kind":")").append(kind_of(policy)).append(R"(",)").append(json);
+  whole.json.append(R"(,"of":)").append(inner.json).append("}");
+  return whole;
+}
+
+}  // namespace detail
+}  // namespace rubato::inline RUBATO_ABI
+
+#endif

@@ -1,0 +1,96 @@
+#include "../../examples/lab/treatments.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <rubato/sync/asp.hpp>
+#include <string>
+
+#include "../../examples/lab/policies.hpp"
+#include "../../examples/support/user_error.hpp"
+#include "temporary_directory.hpp"
+
+namespace {
+
+using namespace rubato::lab;
+
+nlohmann::json described(const std::string& name) {
+  return nlohmann::json::parse(parse_policy(name).policy.describe().json);
+}
+
+TEST(Treatments, EveryVariantGoesOnEveryRule) {
+  for (const treatment& each : treatments())
+    for (const auto& suffix : each.variants)
+      for (const rule& known : rules()) {
+        if (known.of_file || known.variants.empty()) continue;
+        const std::string name = std::string{known.variants.back()} + std::string{suffix};
+        const named_policy parsed = parse_policy(name);
+        EXPECT_EQ(parsed.name, name);
+        EXPECT_EQ(parsed.policy.kind(), known.name);
+        EXPECT_EQ(described(name).at("kind"), known.name);
+        EXPECT_EQ(described(name).at("of"), described(std::string{known.variants.back()}));
+      }
+}
+
+TEST(Treatments, NamesMeanWhatTheySay) {
+  EXPECT_EQ(described("asp+scale:1/tau").at("weight"), "1/tau");
+  EXPECT_EQ(described("asp+scale:1/(tau+1)").at("weight"), "1/(tau+1)");
+  EXPECT_EQ(described("asp+scale:dyn"), described("asp+scale:1/(tau+1)"));
+  EXPECT_EQ(described("asp+scale:poly:0.5").at("weight"), "(tau+1)^-0.5");
+  EXPECT_EQ(described("asp+scale:hinge:0.5:4").at("weight"), "1/(0.5 max(tau-4,0)+1)");
+  EXPECT_EQ(described("asp+const:0.1").at("weight"), "0.1");
+  EXPECT_EQ(described("asp+lr:1/M").at("lr_scale"), "1/M in [0, 1]");
+  EXPECT_EQ(described("asp+lr:10/M").at("lr_scale"), "10/M in [0, 1]");
+  EXPECT_EQ(described("asp+decay").at("loss_decay"), (std::vector{1.0, 0.6, 2.0, 0.5, 0.1}));
+}
+
+TEST(Treatments, SeveralFollowEachOther) {
+  const auto outer = described("ssp:3+scale:1/(tau+1)+lr:1/M+decay");
+  EXPECT_TRUE(outer.contains("loss_decay"));
+  EXPECT_TRUE(outer.at("of").contains("lr_scale"));
+  EXPECT_TRUE(outer.at("of").at("of").contains("weight"));
+  EXPECT_EQ(outer.at("of").at("of").at("of"), described("ssp:3"));
+}
+
+// Only a '+' before the name of a treatment begins one.
+TEST(Treatments, OtherPlusSignsBelongToTheName) {
+  EXPECT_EQ(without_treatments("ssp:3"), "ssp:3");
+  EXPECT_EQ(without_treatments("ssp:3+decay"), "ssp:3");
+  EXPECT_EQ(without_treatments("asp+scale:1/(tau+1)"), "asp");
+  EXPECT_EQ(without_treatments("file:a+b.safetensors"), "file:a+b.safetensors");
+  EXPECT_EQ(without_treatments("file:a+decayed+b"), "file:a+decayed+b");
+  EXPECT_EQ(without_treatments("file:a+b+const:0.5+decay"), "file:a+b");
+}
+
+TEST(Treatments, BadOnesAreRefused) {
+  const auto bad = [](const std::string& suffix, const std::string& what) {
+    const std::string name = "asp" + suffix;
+    const std::string said =
+        rubato::test::message_of<rubato::support::user_error>([&] { static_cast<void>(parse_policy(name)); });
+    EXPECT_EQ(said.find("\"" + name + "\": found " + what + " (known: "), 0u) << said;
+  };
+  bad("+scale", "\"\", expected 1/tau, 1/(tau+1), dyn, poly:A or hinge:A:B");
+  bad("+scale:2/tau", "\"2/tau\", expected 1/tau, 1/(tau+1), dyn, poly:A or hinge:A:B");
+  bad("+scale:1/tau:3", "\"3\", expected nothing more");
+  bad("+scale:poly", "\"\", expected a number above 0");
+  bad("+scale:poly:0", "\"0\", expected a number above 0");
+  bad("+scale:hinge:1:x", "\"x\", expected a number of updates");
+  bad("+const:", "\"\", expected a number above 0");
+  bad("+const:-1", "\"-1\", expected a number above 0");
+  bad("+lr:M", "\"M\", expected R/M, as in 1/M");
+  bad("+lr:0/M", "\"0\", expected R/M, as in 1/M");
+  bad("+decay:2", "\"2\", expected nothing more");
+  EXPECT_NE(rubato::test::message_of<rubato::support::user_error>([] {
+              static_cast<void>(parse_policy("asp+slower"));
+            }).find("found \"asp+slower\", expected one of bsp"),
+            std::string::npos);
+}
+
+TEST(Treatments, TuningKeepsThem) {
+  const auto list = parse_policies("ssp+decay", true);
+  ASSERT_EQ(list[0].candidates.size(), 6u);
+  EXPECT_EQ(list[0].candidates[1].name, "ssp:1+decay");
+  EXPECT_TRUE(described(list[0].candidates[1].name).contains("loss_decay"));
+}
+
+}  // namespace

@@ -1,0 +1,176 @@
+#include <rubato/sync/rivals/aap.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <rubato/sync/any_policy.hpp>
+#include <rubato/sync/ssp.hpp>
+#include <vector>
+
+#include "../../support/cluster.hpp"
+
+namespace {
+
+using namespace rubato;
+
+constexpr double forever = std::numeric_limits<double>::infinity();
+
+TEST(Aap, StretchByHand) {
+  // 2 updates in a step of 4: one every 2. Three more make 5, in 6; half a usual step of 4 more brings one more.
+  const aap::stretch s = aap{.floor = 5, .fraction = 0.5}.stretch_of(2, 4.0, 4.0);
+  EXPECT_EQ(s.updates, 4u);
+  EXPECT_EQ(s.time, 8.0);
+  // More than the floor has come: only the fraction is waited for.
+  const aap::stretch enough = aap{.floor = 5, .fraction = 0.5}.stretch_of(8, 4.0, 3.0);
+  EXPECT_EQ(enough.updates, 3u);
+  EXPECT_EQ(enough.time, 1.5);
+  // Nothing has come: no rate, so no time.
+  const aap::stretch empty = aap{.floor = 5, .fraction = 0.5}.stretch_of(0, 4.0, 4.0);
+  EXPECT_EQ(empty.updates, 5u);
+  EXPECT_EQ(empty.time, forever);
+  // Nothing is wanted.
+  EXPECT_EQ(aap{.floor = 0}.stretch_of(0, 4.0, 4.0).updates, 0u);
+  EXPECT_EQ(aap{.floor = 0}.stretch_of(9, 4.0, 4.0).time, 0.0);
+  // Everything is wanted.
+  EXPECT_EQ(aap{.floor = unbounded}.stretch_of(9, 4.0, 4.0).updates, unbounded);
+  EXPECT_EQ(aap{.floor = unbounded}.stretch_of(9, 4.0, 4.0).time, forever);
+  // A step that took no time at all.
+  EXPECT_EQ((aap{.floor = 1, .fraction = 1e300}.stretch_of(9, 1e-30, 4.0).updates), unbounded);
+}
+
+TEST(Aap, WaitsForTheUpdatesOfOthers) {
+  test::cluster c{aap{.floor = 2}, 3};
+  c.at(1).push(0);
+  EXPECT_EQ(c.parked(), std::vector{0u}) << "nothing has come from the others";
+  c.at(2).push(1);
+  EXPECT_EQ(c.parked(), (std::vector{0u, 1u})) << "one update each";
+  c.at(2.5).push(2);
+  EXPECT_EQ(c.running(), (std::vector{0u, 1u, 2u})) << "everybody has what it wants, or nothing to wait for";
+
+  // Worker 3 has read a later version when it pushes again, so it lacks one when worker 0 has two.
+  test::cluster more{aap{.floor = 2}, 4};
+  more.at(1).push(0).at(2).push(1).at(2.25).push(2).at(3).push(3).at(3.25).push(0);
+  ASSERT_EQ(more.running(), (std::vector{1u, 2u, 3u}));
+  more.at(3.5).push(3);
+  EXPECT_EQ(more.running(), (std::vector{0u, 1u, 2u}));
+  EXPECT_EQ(more.overrides(), 0u);
+}
+
+TEST(Aap, OrForTheDeadline) {
+  test::cluster c{aap{.floor = 3}, 3};
+  c.at(1).push(0);
+  ASSERT_EQ(c.control().next_deadline(), forever);
+  c.at(2).push(1);
+  EXPECT_EQ(c.control().next_deadline(), 6.0) << "one update in 2; the two that are missing take 4";
+  c.at(5).poll();
+  EXPECT_EQ(c.parked(), (std::vector{0u, 1u}));
+  c.at(6).poll();
+  EXPECT_EQ(c.parked(), std::vector{0u});
+  EXPECT_EQ(c.control().next_deadline(), forever) << "worker 0 knows no rate";
+  EXPECT_EQ(c.overrides(), 0u);
+}
+
+// Several may go on, others may not: they go one by one, at once.
+TEST(Aap, WhoMayGoOnGoesByPolls) {
+  test::cluster c{aap{.floor = 3}, 5};
+  c.at(1).push(0).at(2).push(1).at(3).push(2);
+  ASSERT_EQ(c.control().next_deadline(), 4.5) << "worker 2: two updates in 3, so one more in 1.5";
+  c.at(4.5).poll();
+  ASSERT_EQ(c.running(), (std::vector{2u, 3u, 4u}));
+  c.at(4.75).push(2);
+  EXPECT_EQ(c.parked(), (std::vector{1u, 2u})) << "0 and 1 have three; 2 has read the first three already";
+  ASSERT_EQ(c.control().next_deadline(), 4.75);
+  c.at(4.75).poll();
+  EXPECT_EQ(c.parked(), std::vector{2u});
+  EXPECT_EQ(c.control().next_deadline(), forever);
+  EXPECT_EQ(c.overrides(), 0u);
+}
+
+TEST(Aap, NothingWillComeSoAllGo) {
+  test::cluster c{aap{.floor = 100}, 3};
+  c.push(0).push(1);
+  ASSERT_EQ(c.parked(), (std::vector{0u, 1u}));
+  c.die(2);
+  EXPECT_EQ(c.running(), (std::vector{0u, 1u}));
+  EXPECT_EQ(c.overrides(), 0u);
+}
+
+TEST(Aap, KeepsTheBound) {
+  test::cluster c{aap{.floor = 0, .staleness = 1}, 3, {.guard = {.enabled = false}}};
+  c.push(0).push(0).push(1);
+  EXPECT_EQ(c.parked(), std::vector{0u}) << "two ahead of worker 2";
+  c.push(1);
+  EXPECT_EQ(c.parked(), (std::vector{0u, 1u}));
+  c.push(2);
+  EXPECT_EQ(c.running(), (std::vector{0u, 1u, 2u}));
+
+  // The bound holds also when all who are within it wait for updates.
+  test::cluster waits{aap{.floor = 100, .staleness = 0}, 2, {.guard = {.enabled = false}}};
+  waits.push(0).push(1).push(0);
+  EXPECT_EQ(waits.running(), std::vector{1u});
+  waits.push(1);
+  EXPECT_EQ(waits.running(), (std::vector{0u, 1u}));
+}
+
+// Whoever was beyond the bound when the others were let go, as after a switch, is not forgotten.
+TEST(Aap, WhoWasBeyondTheBoundGoesOnceItMay) {
+  test::cluster<any_policy> c{ssp{.staleness = 2}, 4, {.guard = {.enabled = false}}};
+  c.push(0).push(0).push(0);
+  ASSERT_EQ(c.parked(), std::vector{0u});
+  c.switch_to(aap{.floor = 2, .staleness = 2});
+  c.push(2).push(3).push(3);
+  EXPECT_EQ(c.parked(), (std::vector{0u, 3u})) << "0 is 3 ahead of worker 1; 3 has read all there is, and wants 2 more";
+  c.push(1);
+  EXPECT_EQ(c.state(0), worker_state::running) << "2 ahead";
+  EXPECT_EQ(c.state(3), worker_state::parked) << "one of two";
+}
+
+TEST(Aap, AJoinerGoesAtOnce) {
+  test::cluster c{aap{.floor = 5}, 2, {.capacity = 3}};
+  c.push(0);
+  c.join(2);
+  EXPECT_EQ(c.running(), (std::vector{1u, 2u}));
+}
+
+// A switch or a load: whoever waits goes on, if the bound allows it.
+TEST(Aap, SwitchingToItFreesWhoeverWaits) {
+  test::cluster<aap> c{aap{.floor = 5}, 3};
+  c.push(0).push(1);
+  ASSERT_EQ(c.parked(), (std::vector{0u, 1u}));
+  c.switch_to(aap{.floor = 7});
+  EXPECT_EQ(c.running(), (std::vector{0u, 1u, 2u}));
+}
+
+TEST(Aap, ALoadFreesWhoeverWaits) {
+  test::cluster<aap> c{aap{.floor = 3}, 3};
+  c.at(1001).push(0).at(1002).push(1);
+  ASSERT_EQ(c.parked(), (std::vector{0u, 1u}));
+  archive out;
+  ASSERT_EQ(c.control().save(out), errc::ok);
+
+  controller<aap, std::uint32_t> other{{.capacity = 3}, aap{.floor = 3}};
+  archive in{out.bytes()};
+  ASSERT_EQ(other.load(in, [](worker_id who) { return std::optional{who.index}; }), errc::ok);
+  EXPECT_TRUE(other.policy().wishes[1].waits);
+  int released = 0;
+  other.poll(1.0, [&](std::uint32_t, worker_id, const grant&) { ++released; });  // the host's clock has started anew
+  EXPECT_EQ(released, 2);
+  EXPECT_EQ(other.next_deadline(), forever);
+}
+
+TEST(Aap, RefusesBadOptions) {
+  EXPECT_EQ(aap{}.problem(4), "");
+  EXPECT_EQ(aap{.fraction = -0.5}.problem(4), "fraction must be a number of 0 or more");
+  EXPECT_EQ(aap{.fraction = std::nan("")}.problem(4), "fraction must be a number of 0 or more");
+}
+
+TEST(Aap, DescribesItself) {
+  EXPECT_EQ((aap{.floor = 3, .fraction = 0.5, .staleness = 4}.describe().json),
+            R"({"kind":"aap","floor":3,"fraction":0.5,"staleness":4})");
+  EXPECT_EQ(aap{.floor = unbounded}.describe().json, R"({"kind":"aap","floor":null,"fraction":0,"staleness":null})");
+}
+
+}  // namespace

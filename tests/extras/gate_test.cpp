@@ -308,7 +308,7 @@ struct counting_clock : std::chrono::steady_clock {
 
 TEST(Gate, OnlyTheReleasedAreWoken) {
   constexpr std::uint32_t workers = 48;
-  gate<test::cap, no_effects, no_observer, counting_clock> gate{{.capacity = workers}, {.n = 1}};
+  gate<capped, no_effects, no_observer, counting_clock> gate{{.capacity = workers}, {.running = 1}};
   std::atomic<std::uint32_t> through{0};
   crew threads;
   for (std::uint32_t w = 0; w < workers; ++w)
@@ -328,9 +328,9 @@ TEST(Gate, OnlyTheReleasedAreWoken) {
 
 // Policies that are changed all the time, threads that die in a step and are found later, impatient ones, late ones.
 void storm(std::uint32_t workers, std::uint64_t seed, int changes) {
-  const auto policies = test::all_policies();
+  const auto policies = test::policies_for(workers);
   random_sequence random{seed};
-  const auto any = [&] { return policies[random.below(policies.size())].policy; };
+  const auto any = [&] { return policies[random.below(policies.size())]; };
   gate<any_policy, rounds> gate{{.capacity = workers, .quorum = workers / 2, .seed = seed}, any()};
   struct seat {
     std::atomic<std::uint32_t> life{0};

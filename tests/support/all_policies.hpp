@@ -95,12 +95,20 @@ template <StateEncoder Encoder>
           {"ada_async", ada_sync{.interval = 0.0, .newest = 0.7, .monotone = false}},
           {"ada_batch_sync", ada_sync{.by = ada_sync::rule::k_batch_sync, .interval = 2.0, .monotone = false}},
           {"ada_batch_async", ada_sync{.by = ada_sync::rule::k_batch_async, .interval = 0.0, .newest = 0.7}},
-          {"scaled_k_async", scaled{k_async{.k = 2}}},
-          {"scaled_weighing", scaled{weighing{}, staleness_weight::polynomial(0.5F)}},
-          {"treated_ssp", loss_decayed{concurrency_scaled{scaled{ssp{.staleness = 2}}}}},
+          {"scaled_k_async", rubato::scaled{k_async{.k = 2}}},
+          {"scaled_weighing", rubato::scaled{weighing{}, staleness_weight::polynomial(0.5F)}},
+          {"treated_ssp", loss_decayed{concurrency_scaled{rubato::scaled{ssp{.staleness = 2}}}}},
           {"rlp", unlearned<rlp_state>(2)},
           {"rlp_normalised", unlearned<rlp_normalised_state>(3, 2.0)},
           {"cluster", unlearned<cluster_state>(5)}};
+}
+
+/// Those of them whose options fit so many workers.
+[[nodiscard]] inline std::vector<any_policy> policies_for(std::uint32_t workers) {
+  std::vector<any_policy> all;
+  for (const named_policy& p : all_policies())
+    if (p.policy.problem(workers).empty()) all.push_back(p.policy);
+  return all;
 }
 
 [[nodiscard]] inline std::vector<any_policy> policies_of(const std::vector<named_policy>& named) {

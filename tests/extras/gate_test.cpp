@@ -296,11 +296,41 @@ TEST(Gate, TimesAreThoseOfItsClock) {
   gate.inspect([&](auto& sync) { EXPECT_FLOAT_EQ(sync.watcher().of(0, gate.now()).step_time, 0.25F); });
 }
 
+// A clock that counts who looks at it: each thread that wakes does.
+struct counting_clock : std::chrono::steady_clock {
+  using time_point = std::chrono::time_point<counting_clock, duration>;
+  static inline std::atomic<std::uint64_t> looks{0};
+  static time_point now() {
+    ++looks;
+    return time_point{std::chrono::steady_clock::now().time_since_epoch()};
+  }
+};
+
+TEST(Gate, OnlyTheReleasedAreWoken) {
+  constexpr std::uint32_t workers = 48;
+  gate<capped, no_effects, no_observer, counting_clock> gate{{.capacity = workers}, {.running = 1}};
+  std::atomic<std::uint32_t> through{0};
+  crew threads;
+  for (std::uint32_t w = 0; w < workers; ++w)
+    threads.start([&, w] {
+      EXPECT_TRUE(gate.join_and_wait({w, 0}));
+      ++through;
+    });
+  await([&] { return through == 1; });
+  const std::uint64_t before = counting_clock::looks;
+  for (std::uint32_t w = 0; w < workers; ++w) {
+    EXPECT_EQ(gate.finish({w, 0}), errc::ok);  // one goes, one comes, the others sleep
+    if (w + 1 < workers) await([&] { return through == w + 2; });
+  }
+  threads.gather();
+  EXPECT_LT(counting_clock::looks - before, 8 * workers) << "a herd would be " << workers * workers / 2;
+}
+
 // Policies that are changed all the time, threads that die in a step and are found later, impatient ones, late ones.
 void storm(std::uint32_t workers, std::uint64_t seed, int changes) {
-  const auto policies = test::all_policies();
+  const auto policies = test::policies_for(workers);
   random_sequence random{seed};
-  const auto any = [&] { return policies[random.below(policies.size())].policy; };
+  const auto any = [&] { return policies[random.below(policies.size())]; };
   gate<any_policy, rounds> gate{{.capacity = workers, .quorum = workers / 2, .seed = seed}, any()};
   struct seat {
     std::atomic<std::uint32_t> life{0};

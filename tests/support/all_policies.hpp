@@ -108,6 +108,14 @@ template <StateEncoder Encoder>
           {"cluster", unlearned<cluster_state>(5)}};
 }
 
+/// Those of them whose options fit so many workers.
+[[nodiscard]] inline std::vector<any_policy> policies_for(std::uint32_t workers) {
+  std::vector<any_policy> all;
+  for (const named_policy& p : all_policies())
+    if (p.policy.problem(workers).empty()) all.push_back(p.policy);
+  return all;
+}
+
 [[nodiscard]] inline std::vector<any_policy> policies_of(const std::vector<named_policy>& named) {
   std::vector<any_policy> all;
   for (const named_policy& p : named) all.push_back(p.policy);

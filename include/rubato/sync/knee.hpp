@@ -76,6 +76,7 @@ struct level_search {
 struct knee_note {
   double started = 0.0;      // its step, in the unit of event::now
   float usual = 0.0F;        // log of the time of its steps at the best level, less the shift of all workers
+  float speed = 0.0F;        // that it brings into the machine: exp(-usual) while it runs, else 0
   std::uint32_t period = 0;  // in which that step started
   bool known = false;        // `usual` is
 };
@@ -86,10 +87,10 @@ struct knee_note {
 ///
 /// Each further worker makes every gradient staler; that is worth it while it speeds the whole cluster up. The rule
 /// compares two levels of parallelism at a time, by how much longer steps of the same workers take at the higher one.
-/// Throughput is level / step time, and its elasticity, d log throughput / d log level, is 1 where nothing is shared
-/// and 0 where cores, a link or the server are saturated. The rule begins with everybody, halves, narrows the bracket
-/// down, and from then on tries the neighbours, at once where the last one was better and ever more rarely where it was
-/// not, so that it follows a cluster that changes. It needs no loss, and its options no tuning.
+/// The elasticity of throughput, what it gains over what it would gain if steps took no longer, both as logarithms, is
+/// 1 where nothing is shared and 0 where cores, a link or the server are saturated. The rule begins with everybody,
+/// halves, narrows the bracket down, and from then on tries the neighbours: soon again where the last one was better,
+/// ever more rarely where it was not, so that it follows a cluster that changes. It needs neither a loss nor tuning.
 ///
 /// Invariant: while somebody is parked, as many workers are busy as the level that is in force, which is parallelism()
 /// or the level that is being tried; more only until steps of a higher level are over.
@@ -105,18 +106,20 @@ struct knee_note {
 ///          the host it changes nothing.
 /// Cost     O(1) per push, O(capacity) when the workers have doubled since the search began. Allocates in resize()
 ///          only, 24 bytes per worker. Not thread-safe.
-/// Tests    tests/sync/knee_test.cpp
+/// Tests    tests/sync/knee_test.cpp: FindsTheKnee, FindsTheKneeInSpiteOfJitter, FollowsADrift, PrefersTheFast,
+///          NoticesWhoHasBecomeFast, SurvivesJoinsAndDeaths, ForgetsNothing, WithoutALossNothingFollowsIt
 struct knee {
   float threshold = 0.3F;
   bool scales_rate = true;
   bool follows_loss = false;
 
   [[nodiscard]] decision release(const cluster_view& view, const event& what) noexcept {
-    if (what.why == cause::push && what.loss > 0.0F) smooth(what.loss);
+    if (what.why == cause::push && !what.dropped && what.loss > 0.0F) smooth(what.loss);
     if (view.alive() != alive_)
       count_members(view.alive());
     else if (what.why == cause::push)
       measure(what.worker, what.now);
+    if (what.worker != no_worker) take_speed(what.worker);
     const std::uint32_t most = (std::min)(level_, alive_);
     const std::uint32_t busy = view.busy();
     if (!settled_ && busy <= most) settled_ = true, ++period_;
@@ -126,20 +129,30 @@ struct knee {
   }
 
   void shape(const cluster_view& view, std::uint32_t worker, grant&) noexcept {
-    each_[worker].started = view.now();
-    each_[worker].period = period_;
+    detail::knee_note& e = each_[worker];
+    take_speed(worker);
+    e.started = view.now();
+    e.period = period_;
+    if (!e.known) return;
+    e.speed = std::exp(-e.usual);
+    speeds_ += static_cast<double>(e.speed);
+    ++known_;
   }
 
   /// The level found so far.
   [[nodiscard]] std::uint32_t parallelism() const noexcept { return search_.level(alive_); }
 
   void resize(std::uint32_t capacity) { each_.assign(capacity, {}); }
-  void reset(std::uint32_t worker) noexcept { each_[worker] = {}; }
+  void reset(std::uint32_t worker) noexcept {
+    take_speed(worker);
+    each_[worker] = {};
+  }
   void state(archive& bytes) {
     search_.state(bytes);
     bytes(alive_, fewest_, level_, period_, count_, sum_, squares_, shift_, settled_, owes_turn_);
+    bytes(speeds_, known_, home_speed_);
     bytes(losses_, loss_, first_loss_);
-    for (detail::knee_note& e : each_) bytes(e.started, e.usual, e.period, e.known);
+    for (detail::knee_note& e : each_) bytes(e.started, e.usual, e.speed, e.period, e.known);
     if (level_ == 0) bytes.fail();
   }
   [[nodiscard]] std::string problem(std::uint32_t) const {
@@ -190,6 +203,19 @@ struct knee {
     go_to(parallelism());
   }
 
+  // It does not run, or not any longer.
+  void take_speed(std::uint32_t worker) noexcept {
+    const float speed = std::exchange(each_[worker].speed, 0.0F);
+    speeds_ -= static_cast<double>(speed);
+    known_ -= speed > 0.0F ? 1U : 0U;
+    if (known_ == 0) speeds_ = 0.0;  // no rounding error lasts
+  }
+
+  // Of all that run now, if nothing were shared; who is not known is taken for an average one.
+  [[nodiscard]] float speed(std::uint32_t running) const noexcept {
+    return static_cast<float>(speeds_ * running / (std::max)(known_, 1U));
+  }
+
   void go_to(std::uint32_t level) noexcept {
     level_ = level;
     settled_ = false;
@@ -208,7 +234,9 @@ struct knee {
     if (at == home) {
       e.usual += (e.known ? 0.3F : 1.0F) * (time - e.usual);
       e.known = true;
-      if (++count_ >= std::uint64_t{search_.patience} * window) go_to(search_.next(alive_));
+      if (++count_ < std::uint64_t{search_.patience} * window) return;
+      home_speed_ = speed(at);
+      go_to(search_.next(alive_));
     } else if (e.known) {
       sum_ += time - e.usual;
       squares_ += (time - e.usual) * (time - e.usual);
@@ -222,19 +250,23 @@ struct knee {
     const auto high = static_cast<float>((std::max)(at, home));
     const auto samples = static_cast<float>(count_);
     const float change = sum_ / samples;
-    const float cost = at > home ? change : -change;  // how much longer steps take at the higher level
-    const float gain = std::log(high / low) - cost;   // of throughput
-    const float margin = gain - threshold * std::log(high / low);
+    const float now_speed = speed(at);
+    const float sign = at > home ? 1.0F : -1.0F;
+    const float cost = sign * change;                             // how much longer steps take at the higher level
+    const float more = sign * std::log(now_speed / home_speed_);  // throughput there, if they took no longer
+    const float gain = more - cost;
+    const float margin = gain - threshold * more;
     const float variance = (std::max)(squares_ / samples - change * change, 1e-4F);
     const bool sure = margin * margin * samples > variance;
     if (!sure && !must_end) return;
     const bool tracks = !search_.narrows;
     const bool worth = tracks && !sure ? at < home : margin >= 0.0F;
     // Step times and throughput never fall with the level, so a small change bounds that of every level between.
-    const bool all_between = worth ? cost <= (1.0F - threshold) * std::log(high / (high - 1.0F))
-                                   : gain <= threshold * std::log((low + 1.0F) / low);
+    const float each = more / std::log(high / low);
+    const bool all_between = worth ? cost <= (1.0F - threshold) * each * std::log(high / (high - 1.0F))
+                                   : gain <= threshold * each * std::log((low + 1.0F) / low);
     const bool moves = search_.judge(at, alive_, worth, all_between);
-    if (moves) shift_ += change;
+    if (moves) shift_ += change, home_speed_ = now_speed;
     owes_turn_ = tracks && !moves;
     go_to(search_.narrows ? search_.next(alive_) : parallelism());
   }
@@ -242,14 +274,17 @@ struct knee {
   std::vector<detail::knee_note> each_{};
   detail::level_search search_{};
   std::uint32_t alive_ = 0;
-  std::uint32_t fewest_ = 0;    // that were there since the search from everybody down began
-  std::uint32_t level_ = 1;     // in force
-  std::uint32_t period_ = 0;    // grows when all that run are of one level
-  std::uint32_t count_ = 0;     // samples in this window
+  std::uint32_t fewest_ = 0;  // that were there since the search from everybody down began
+  std::uint32_t level_ = 1;   // in force
+  std::uint32_t period_ = 0;  // grows when all that run are of one level
+  std::uint32_t count_ = 0;   // samples in this window
   std::uint32_t losses_ = 0;
+  std::uint32_t known_ = 0;   // workers of known speed that run
+  double speeds_ = 0.0;       // sum of theirs
+  float home_speed_ = 0.0F;   // of all that ran at the best level
+  float shift_ = 0.0F;        // log of the time of steps at the best level, against the first one
   float sum_ = 0.0F;
   float squares_ = 0.0F;
-  float shift_ = 0.0F;  // log of the time of steps at the best level, against the first one
   float loss_ = 0.0F;
   float first_loss_ = 0.0F;
   bool settled_ = false;

@@ -28,7 +28,7 @@ namespace rubato::inline RUBATO_ABI {
 /// Tests    tests/sync/rivals/aimd_test.cpp: SawsBelowTheKnee, RunsEverybodyWhereNothingIsShared, FollowsADrift,
 ///          SurvivesJoinsAndDeaths, ForgetsNothing
 /// Source   Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for Congestion Avoidance in Computer
-///          Networks", 1989, §2; the signal is that of Brakmo and Peterson, "TCP Vegas", 1995, §3
+///          Networks", 1989; the signal is that of Brakmo and Peterson, "TCP Vegas", 1995: time against the shortest
 struct aimd {
   float tolerance = 0.2F;
   float decrease = 0.5F;

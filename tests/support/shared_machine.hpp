@@ -1,6 +1,7 @@
 #ifndef RUBATO_TESTS_SUPPORT_SHARED_MACHINE_HPP
 #define RUBATO_TESTS_SUPPORT_SHARED_MACHINE_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -12,21 +13,24 @@
 
 namespace rubato::test {
 
-/// Workers that share a machine of a given throughput: while n of them run, each runs at 1/n of `curve(n)` times its
-/// own speed, so that a step of a worker of speed 1 that runs alone takes 1/curve(1). The curve, the speeds and the
-/// membership may change at any time. Steps end in the order that this gives; of equals the lower index comes first.
+/// Workers that share a machine of a given throughput: while n of them compute, each does so at 1/n of `curve(n)` times
+/// its own speed, so that a step of a worker of speed 1 that is alone takes 1/curve(1). Some sleep after that, for a
+/// time of their own, and need nothing of the machine meanwhile. Curve, speeds, sleeps and membership may change at any
+/// time. Of steps that end at the same time the lower index comes first.
 template <SyncPolicy Policy>
 class shared_machine {
  public:
   using curve_type = std::function<double(double)>;
 
   shared_machine(Policy policy, std::uint32_t workers, curve_type shared, controller_options options = {})
-      : curve{std::move(shared)}, speed(workers, 1.0), left_(workers, none), controller_{sized(options, workers), std::move(policy)} {
+      : curve{std::move(shared)}, speed(workers, 1.0), sleep(workers, 0.0), left_(workers, none), wakes_(workers, none),
+        starts_(workers, 0), controller_{sized(options, workers), std::move(policy)} {
     for (std::uint32_t w = 0; w < workers; ++w) join(w);
   }
 
   curve_type curve;
   std::vector<double> speed;
+  std::vector<double> sleep;
   double loss = 0.0;
   std::uint64_t jitter = 0;  ///< a step takes up to this many percent longer, from a fixed sequence
 
@@ -37,12 +41,12 @@ class shared_machine {
   }
 
   shared_machine& join(std::uint32_t worker) {
-    left_[worker] = none;
+    left_[worker] = wakes_[worker] = none;
     ok_ &= controller_.join({worker, incarnation_++}, now_, worker, *this) == errc::ok;
     return *this;
   }
   shared_machine& die(std::uint32_t worker) {
-    left_[worker] = none;
+    left_[worker] = wakes_[worker] = none;
     ok_ &= controller_.depart(controller_.workers().id(worker), now_, cause::death, *this) == errc::ok;
     return *this;
   }
@@ -80,22 +84,33 @@ class shared_machine {
   static constexpr double none = -1.0;
 
   void step() {
-    const double n = running();
-    const double share = n == 0.0 ? 0.0 : curve(n) / n;
-    std::uint32_t next = no_worker;
-    double soonest = std::numeric_limits<double>::infinity();
-    for (std::uint32_t w = 0; w < left_.size(); ++w)
-      if (left_[w] != none && left_[w] / speed[w] < soonest) soonest = left_[w] / speed[w], next = w;
-    if (next == no_worker || share <= 0.0) {
-      ok_ = false;
+    for (;;) {
+      double n = 0.0;
+      for (const double left : left_) n += left != none ? 1.0 : 0.0;
+      const double share = n == 0.0 ? 0.0 : curve(n) / n;
+      std::uint32_t next = no_worker;
+      double soonest = std::numeric_limits<double>::infinity();
+      for (std::uint32_t w = 0; w < left_.size(); ++w) {
+        const double in = wakes_[w] != none ? wakes_[w] - now_ : left_[w] / (share * speed[w]);
+        if ((wakes_[w] != none || left_[w] != none) && in < soonest) soonest = in, next = w;
+      }
+      if (next == no_worker) {
+        ok_ = false;
+        return;
+      }
+      now_ += soonest;
+      for (std::uint32_t w = 0; w < left_.size(); ++w)
+        if (left_[w] != none) left_[w] = (std::max)(left_[w] - soonest * share * speed[w], 0.0);
+      left_[next] = none;
+      if (wakes_[next] == none && sleep[next] > 0.0) {
+        wakes_[next] = now_ + sleep[next];
+        continue;
+      }
+      wakes_[next] = none;
+      const push_event push{.worker = controller_.workers().id(next), .now = now_, .loss = static_cast<float>(loss)};
+      ok_ &= controller_.push(push, next, *this) == errc::ok;
       return;
     }
-    now_ += soonest / share;
-    for (std::uint32_t w = 0; w < left_.size(); ++w)
-      if (left_[w] != none) left_[w] = std::max(left_[w] - soonest * speed[w], 0.0);
-    left_[next] = none;
-    const push_event push{.worker = controller_.workers().id(next), .now = now_, .loss = static_cast<float>(loss)};
-    ok_ &= controller_.push(push, next, *this) == errc::ok;
   }
 
   [[nodiscard]] static controller_options sized(controller_options o, std::uint32_t workers) {
@@ -103,8 +118,9 @@ class shared_machine {
     return o;
   }
 
-  std::vector<double> left_;  // of the step that it runs; none: it runs none
-  std::vector<std::uint32_t> starts_ = std::vector<std::uint32_t>(speed.size(), 0);
+  std::vector<double> left_;   // to compute; none: it does not compute
+  std::vector<double> wakes_;  // when; none: it does not sleep
+  std::vector<std::uint32_t> starts_;
   controller<Policy, std::uint32_t> controller_;
   std::uint64_t random_ = 1;
   std::uint32_t incarnation_ = 0;

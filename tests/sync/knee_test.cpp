@@ -67,6 +67,19 @@ TEST(Knee, PrefersTheFast) {
   EXPECT_GT(machine.starts(0) + machine.starts(2) + machine.starts(5), 3800u);
 }
 
+// A fifth worker that sleeps half the time slows four less down than one that does not, but brings less too.
+TEST(Knee, SlowWorkersCountForWhatTheyBring) {
+  for (const std::uint64_t jitter : {0u, 10u}) {
+    knee_machine machine{{}, 10, cores(4)};
+    machine.jitter = jitter;
+    for (std::uint32_t w = 4; w < 10; ++w) machine.sleep[w] = 1.0;
+    EXPECT_NEAR(machine.run(2000).mean_running(2000), 4.0, 0.2);
+  }
+  knee_machine idle{{}, 10, cores(10)};
+  for (std::uint32_t w = 4; w < 10; ++w) idle.sleep[w] = 3.0;
+  EXPECT_NEAR(idle.run(2000).mean_running(2000), 10.0, 0.2) << "cores are free: they are welcome";
+}
+
 TEST(Knee, NoticesWhoHasBecomeFast) {
   knee_machine machine{{}, 6, cores(2)};
   machine.speed = {1.0, 1.0, 0.2, 0.2, 0.2, 0.2};

@@ -74,8 +74,6 @@ TEST(Aimd, RefusesOptionsOutOfRange) {
   EXPECT_EQ(aimd{}.problem(1), "");
 }
 
-TEST(Aimd, DescribesItself) {
-  EXPECT_EQ(aimd{}.describe().json, R"({"kind":"aimd","tolerance":0.2,"decrease":0.5})");
-}
+TEST(Aimd, DescribesItself) { EXPECT_EQ(aimd{}.describe().json, R"({"kind":"aimd","tolerance":0.2,"decrease":0.5})"); }
 
 }  // namespace

@@ -37,7 +37,7 @@ void add_compare_options(CLI::App& command, compare_arguments& given) {
       ->expected(1)
       ->take_all()
       ->allow_extra_args(false);
-  command.add_option("--policies", given.policies, "Comma-separated policies; see `rubato-lab policies`")
+  command.add_option("--policies", given.policies, "Comma-separated policies, or all; see `rubato-lab policies`")
       ->capture_default_str();
   command.add_option("--seed", given.seed, "Seed of the first run")
       ->check(whole(0, first_tuning_seed - most_seeds))

@@ -220,12 +220,44 @@ named_policy parse_policy(std::string_view name) {
   }
 }
 
+namespace {
+
+[[nodiscard]] bool has(const std::vector<policy_request>& requests, std::string_view name) {
+  return std::ranges::find(requests, name, &policy_request::name) != requests.end();
+}
+
+// What `all`, with treatments behind it, stands for; but for those that are there already.
+void add_all(std::vector<policy_request>& requests, const std::string& treatments, bool tunable) {
+  for (const rule& each : all_rules) {
+    if (each.of_file) continue;
+    std::vector<std::string> names{std::string{each.name}};
+    if (!tunable || each.variants.front() == each.name) names.assign(each.variants.begin(), each.variants.end());
+    std::vector<std::string> descriptions;  // bsp is bsp:mean
+    for (std::string& name : names) {
+      name += treatments;
+      if (has(requests, name)) continue;
+      policy_request request = parse_request(name, tunable);
+      request.of_all = true;
+      std::string described = request.candidates.front().policy.describe().json;
+      if (request.candidates.size() == 1 && std::ranges::find(descriptions, described) != descriptions.end()) continue;
+      descriptions.push_back(std::move(described));
+      requests.push_back(std::move(request));
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<policy_request> parse_policies(std::string_view list, bool tunable) {
   std::vector<policy_request> requests;
   for (const std::string_view item : split(list, ',')) {
     const std::string_view name = trimmed(item);
-    if (std::ranges::find(requests, name, &policy_request::name) != requests.end())
-      throw user_error{"--policies: found " + quoted(name) + " twice, expected it once"};
+    const std::string_view bare = without_treatments(name);
+    if (bare == "all") {
+      add_all(requests, std::string{name.substr(bare.size())}, tunable);
+      continue;
+    }
+    if (has(requests, name)) throw user_error{"--policies: found " + quoted(name) + " twice, expected it once"};
     try {
       requests.push_back(parse_request(name, tunable));
     } catch (const user_error& error) {
@@ -240,8 +272,10 @@ void fit_policies(std::vector<policy_request>& requests, std::uint32_t workers) 
     const auto problem = [&](const named_policy& candidate) { return candidate.policy.problem(workers); };
     const std::string first = problem(request.candidates.front());
     std::erase_if(request.candidates, [&](const named_policy& candidate) { return !problem(candidate).empty(); });
-    if (request.candidates.empty()) throw user_error{"--policies: " + in_quotes(request.name) + ": " + first};
+    if (request.candidates.empty() && !request.of_all)
+      throw user_error{"--policies: " + in_quotes(request.name) + ": " + first};
   }
+  std::erase_if(requests, [](const policy_request& request) { return request.candidates.empty(); });
 }
 
 }  // namespace rubato::lab

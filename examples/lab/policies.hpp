@@ -53,15 +53,18 @@ struct named_policy {
 struct policy_request {
   std::string name;
   std::vector<named_policy> candidates;  ///< at least one
+  bool of_all = false;                   ///< one of those that `all` stands for: left out where it does not fit
 };
 
-/// Reads a comma-separated list, so that paths in it have no commas; blanks around names are of no matter.
+/// Reads a comma-separated list, so that paths in it have no commas; blanks around names are of no matter. `all` stands
+/// for every rule that reads no file: once each, if `tunable` and it has a parameter to be found, else each of its
+/// variants. Treatments after `all` are put on all.
 /// Errors: user_error that begins with "--policies: ", also for an empty item, a name given twice, and, unless
 /// `tunable`, a bare name that leaves the parameter to tuning.
 [[nodiscard]] std::vector<policy_request> parse_policies(std::string_view list, bool tunable);
 
 /// Takes out the candidates whose options do not fit so many workers.
-/// Errors: user_error where a request has no other, with what is wrong with the first.
+/// Errors: user_error where a request, unless it came with `all`, has no other, with what is wrong with the first.
 void fit_policies(std::vector<policy_request>&, std::uint32_t workers);
 
 }  // namespace rubato::lab

@@ -121,7 +121,7 @@ std::vector<rule> rival_rules() {
       {"cap",
        "cap:M[:fifo|:fastest|:random]",
        "at most M workers run; the longest waiting (default), the fastest or anybody goes next",
-       {"cap:2", "cap:4", "cap:6", "cap:8", "cap:4:random"},
+       {"cap:2:fastest", "cap:3:fastest", "cap:4:fastest", "cap:6:fastest", "cap:8:fastest", "cap:4", "cap:6"},
        make_capped},
   };
 }

@@ -137,7 +137,7 @@ TEST(Policies, TuningTakesThoseThatFit) {
 
 TEST(Policies, BadNamesAreRefusedWithWhatIsKnown) {
   const std::string known =
-      "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, ksync:K, kbatch:K, kasync:K, kbatchasync:K, buffer:K-B-O, "
+      "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, knee[:loss], aimd, ksync:K, kbatch:K, kasync:K, kbatchasync:K, buffer:K-B-O, "
       "backup:B, rennala:K, ringmaster:R[:stop], mfastest:M[:PROBE], cap:M[:fifo|:fastest|:random], "
       "dssp:L-U, zipline[:R], aap[:L[:F[:S]]], adasync[:K0][:ksync|:kasync|:kbatch|:kbatchasync], rlp[:PATH], "
       "file:PATH; after any of them +scale:1/tau|1/(tau+1)|dyn|poly:A|hinge:A:B +const:C +lr:R/M +decay";
@@ -175,6 +175,40 @@ TEST(Policies, BlanksAroundNamesAreOfNoMatter) {
   EXPECT_EQ(list[1].name, "ssp:3");
   EXPECT_EQ(refusal_of_list("asp, asp"), "--policies: found \"asp\" twice, expected it once");
   EXPECT_EQ(refusal_of_list("asp, "), refusal_of_list("asp,"));
+}
+
+TEST(Policies, AllIsEveryRuleThatReadsNoFile) {
+  const auto names_of = [](const std::string& list, bool tunable) {
+    std::vector<std::string> names;
+    for (const policy_request& each : parse_policies(list, tunable)) names.push_back(each.name);
+    return names;
+  };
+  const auto count = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::ranges::count(names, name);
+  };
+  const auto tuned = names_of("all", true), each = names_of("all", false);
+  for (const rule& known : rules()) {
+    const auto any_of_it = [&](const std::string& name) { return name.substr(0, name.find(':')) == known.name; };
+    EXPECT_EQ(std::ranges::any_of(tuned, any_of_it), !known.of_file) << known.name;
+    EXPECT_EQ(std::ranges::any_of(each, any_of_it), !known.of_file) << known.name;
+  }
+  EXPECT_EQ(count(tuned, "ssp"), 1);
+  EXPECT_EQ(count(each, "ssp:3"), 1);
+  EXPECT_EQ(count(tuned, "bsp:sum"), 1);
+  EXPECT_EQ(count(tuned, "bsp:mean"), 0) << "bsp is the same";
+  EXPECT_EQ(count(names_of("all+decay", true), "ssp+decay"), 1);
+  const auto first = names_of("knee,all", true);
+  EXPECT_EQ(first.front(), "knee");
+  EXPECT_EQ(count(first, "knee"), 1);
+}
+
+TEST(Policies, AllLeavesOutWhatDoesNotFit) {
+  auto requests = parse_policies("all", false);
+  const auto before = requests.size();
+  fit_policies(requests, 3);
+  EXPECT_LT(requests.size(), before);
+  EXPECT_GT(requests.size(), 20u);
+  for (const policy_request& each : requests) EXPECT_EQ(each.candidates.front().policy.problem(3), "") << each.name;
 }
 
 TEST(Policies, OnlyTuningFindsAParameterByItself) {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/extras/gate.hpp>
+#include <rubato/sync/rivals/capped.hpp>
 #include <rubato/sync/ssp.hpp>
 #include <thread>
 #include <utility>
@@ -119,6 +120,37 @@ TEST(GateAwaitable, RefusalsOfAFormerLifeWakeNobody) {
   EXPECT_EQ(diaries[1].end, errc::ok) << "it waits";
   gate.shutdown();
   loop.run();
+}
+
+TEST(GateAwaitable, TheLastGradientOfAFormerLifeWakesNobody) {
+  one_thread loop;
+  gate<capped, queue> gate{{.capacity = 2}, {.running = 1}, loop.executor()};
+  for (std::uint32_t w = 0; w < 2; ++w) ASSERT_EQ(gate.join({w, 0}), errc::ok);
+  const admitted last = gate.admit({.worker = {0, 0}});
+  ASSERT_EQ(gate.die({0, 0}), errc::ok);
+  diary mine;
+  work(gate, {0, 1}, 5, mine);  // waits for that commit, then for worker 1
+  EXPECT_EQ(gate.commit(last.work), errc::ok);
+  EXPECT_EQ(loop.run(), 0u);
+  EXPECT_EQ(gate.leave({1, 0}), errc::ok);
+  EXPECT_GT(loop.run(), 0u);
+  EXPECT_EQ(mine.steps, 5u);
+}
+
+TEST(GateAwaitable, ACoroutineReplacesAThread) {
+  one_thread loop;
+  gate<ssp, queue> gate{{.capacity = 2}, {.staleness = 0}, loop.executor()};
+  ASSERT_EQ(gate.join({1, 0}), errc::ok);
+  ASSERT_EQ(gate.join({0, 0}), errc::ok);
+  std::thread earlier{[&] { EXPECT_EQ(gate.arrive_and_wait({.worker = {0, 0}}).error().code, errc::repeated); }};
+  while (gate.inspect([](auto& sync) { return sync.workers()[0].state; }) != worker_state::parked)
+    std::this_thread::yield();
+  diary mine;
+  work(gate, {0, 0}, 1, mine);
+  earlier.join();
+  gate.shutdown();
+  loop.run();
+  EXPECT_EQ(mine.end, errc::departed_worker);
 }
 
 TEST(GateAwaitable, ARefusalIsToldWithoutWaiting) {

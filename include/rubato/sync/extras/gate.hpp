@@ -233,7 +233,7 @@ class gate {
   template <class Rep, class Period>
   [[nodiscard]] static limit_type limit_after(const std::chrono::duration<Rep, Period>& limit) {
     const time_point from = Clock::now();
-    const std::chrono::duration<double> most = time_point::max() - from;
+    const std::chrono::duration<double> most = (time_point::max)() - from;
     if (!(std::chrono::duration<double>(limit) < 0.5 * most)) return {};
     return from + std::chrono::ceil<typename Clock::duration>(limit);
   }

@@ -6,7 +6,6 @@
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
 #include <rubato/sync/knee.hpp>
-#include <rubato/sync/rivals/aimd.hpp>
 #include <rubato/sync/ssp.hpp>
 #include <stdexcept>
 
@@ -53,11 +52,6 @@ any_policy make_knee(arguments given) {
   at_most(given, 1);
   if (!given.empty() && given[0] != "loss") refuse_argument(given[0], "loss or nothing");
   return knee{.follows_loss = !given.empty()};
-}
-
-any_policy make_aimd(arguments given) {
-  at_most(given, 0);
-  return aimd{};
 }
 
 [[nodiscard]] policy_file open_file(const std::string& path) {
@@ -115,11 +109,6 @@ const std::vector<rule> all_rules = with_rivals({
      "the fastest workers, as many as raise the throughput; with loss the learning rate follows the training loss",
      {"knee", "knee:loss"},
      make_knee},
-    {"aimd",
-     "aimd",
-     "one more worker while steps take no longer than the shortest, half as many when they do; the fastest first",
-     {"aimd"},
-     make_aimd},
     {"rlp",
      "rlp[:PATH]",
      "a learned policy that sees what Zhu et al. (2020) see: the one that ships, or one in a policy file",

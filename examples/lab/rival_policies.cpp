@@ -1,5 +1,6 @@
 #include "rival_policies.hpp"
 
+#include <rubato/sync/rivals/aimd.hpp>
 #include <rubato/sync/rivals/backup_workers.hpp>
 #include <rubato/sync/rivals/buffered.hpp>
 #include <rubato/sync/rivals/capped.hpp>
@@ -69,6 +70,11 @@ any_policy make_capped(policy_arguments given) {
   return made;
 }
 
+any_policy make_aimd(policy_arguments given) {
+  at_most(given, 0);
+  return aimd{};
+}
+
 }  // namespace
 
 std::vector<rule> rival_rules() {
@@ -123,6 +129,11 @@ std::vector<rule> rival_rules() {
        "at most M workers run; the longest waiting (default), the fastest or anybody goes next",
        {"cap:2:fastest", "cap:3:fastest", "cap:4:fastest", "cap:6:fastest", "cap:8:fastest", "cap:4", "cap:6"},
        make_capped},
+      {"aimd",
+       "aimd",
+       "one more worker while steps take no longer than the shortest, half as many when they do; the fastest first",
+       {"aimd"},
+       make_aimd},
   };
 }
 

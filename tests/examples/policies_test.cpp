@@ -36,6 +36,9 @@ TEST(Policies, NamesMeanWhatTheySay) {
   EXPECT_EQ(describe("asp"), R"({"kind":"asp"})");
   EXPECT_EQ(describe("ssp:0"), R"({"kind":"ssp","staleness":0})");
   EXPECT_EQ(describe("ssp:inf"), R"({"kind":"ssp","staleness":null})");
+  EXPECT_EQ(describe("knee"), R"({"kind":"knee","threshold":0.3,"scales_rate":true,"follows_loss":false})");
+  EXPECT_EQ(describe("knee:loss"), R"({"kind":"knee","threshold":0.3,"scales_rate":true,"follows_loss":true})");
+  EXPECT_NE(refusal_of_list("knee:lass").find("expected loss or nothing"), std::string::npos);
 }
 
 // Zhu et al. hold a worker when its lead equals s, we when it exceeds s.
@@ -59,6 +62,7 @@ TEST(Policies, RivalNamesMeanWhatTheySay) {
   EXPECT_EQ(describe("cap:3"), R"({"kind":"cap","running":3,"order":"fifo"})");
   EXPECT_EQ(describe("cap:3:fastest"), R"({"kind":"cap","running":3,"order":"fastest"})");
   EXPECT_EQ(describe("cap:3:random"), R"({"kind":"cap","running":3,"order":"random"})");
+  EXPECT_EQ(describe("aimd"), R"({"kind":"aimd","tolerance":0.2,"decrease":0.5})");
 }
 
 TEST(Policies, BadNamesOfRivalsAreRefused) {
@@ -137,9 +141,9 @@ TEST(Policies, TuningTakesThoseThatFit) {
 
 TEST(Policies, BadNamesAreRefusedWithWhatIsKnown) {
   const std::string known =
-      "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, knee[:loss], aimd, ksync:K, kbatch:K, kasync:K, kbatchasync:K, "
+      "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, knee[:loss], ksync:K, kbatch:K, kasync:K, kbatchasync:K, "
       "buffer:K-B-O, "
-      "backup:B, rennala:K, ringmaster:R[:stop], mfastest:M[:PROBE], cap:M[:fifo|:fastest|:random], "
+      "backup:B, rennala:K, ringmaster:R[:stop], mfastest:M[:PROBE], cap:M[:fifo|:fastest|:random], aimd, "
       "dssp:L-U, zipline[:R], aap[:L[:F[:S]]], adasync[:K0][:ksync|:kasync|:kbatch|:kbatchasync], rlp[:PATH], "
       "file:PATH; after any of them +scale:1/tau|1/(tau+1)|dyn|poly:A|hinge:A:B +const:C +lr:R/M +decay";
   EXPECT_EQ(refusal_of_list("bps"), "--policies: found \"bps\", expected one of " + known);

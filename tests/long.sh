@@ -2,7 +2,7 @@
 # What takes too long for run.sh: the property tests with many more random schedules, optimised and under the sanitizers,
 # the lab under the sanitizers, and the robust DQN on CartPole, ten seeds. Results to standard output.
 # usage: long.sh [SCALE]      SCALE: how many times the usual number of schedules (20, which is over a million events
-#                             for each policy); a tenth of that under the sanitizers
+#                             for each policy); a fortieth of that under the sanitizers
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -13,19 +13,36 @@ bash cmake/need.sh cmake ninja-build g++ clang libclang-rt-dev python3 libgtest-
 
 printf 'commit %s, %s, RUBATO_TEST_SCALE=%s\n' "$(git describe --always --dirty 2>/dev/null || echo unknown)" \
   "$("$CXX" --version | head -n 1)" "$scale"
+# build PRESET PROGRAM...
+build() {
+  mkdir -p build/logs
+  { cmake --preset "$1" && cmake --build --preset "$1" -j "$(nproc)" --target "${@:2}"; } \
+    >build/logs/long.log 2>&1 || { tail -n 80 build/logs/long.log; exit 1; }
+}
 # run PRESET PROGRAM SCALE
 run() {
-  mkdir -p build/logs
-  { cmake --preset "$1" && cmake --build --preset "$1" -j "$(nproc)" --target "$2"; } \
-    >build/logs/long.log 2>&1 || { tail -n 80 build/logs/long.log; exit 1; }
-  printf '== %s %s\n' "$1" "$2"
+  printf '== %s %s, scale %s\n' "$1" "$2" "$3"
   RUBATO_TEST_SCALE=$3 "build/$1/bin/$2" --gtest_brief=0 | grep -vE '^\[ +RUN +\]|^$'
 }
-tenth=$(awk "BEGIN { print $scale / 10 }")
-run release test_properties "$scale"
-run asan test_properties "$tenth"
-run asan test_sim "$tenth"
-run asan test_examples 1
-cmake --build --preset release --target classic_control >build/logs/long.log 2>&1 || { tail -n 80 build/logs/long.log; exit 1; }
-printf '== release classic_control\n'
-build/release/bin/classic_control cartpole 1 10 build/logs/cartpole.csv
+build release test_properties classic_control
+build asan test_properties test_sim test_examples
+
+# Two at a time, since none of these has more than one thread that works.
+fortieth=$(awk "BEGIN { print $scale / 40 }")
+optimised() {
+  run release test_properties "$scale"
+  printf '== release classic_control\n'
+  build/release/bin/classic_control cartpole 1 10 build/logs/cartpole.csv
+}
+checked() {
+  run asan test_properties "$fortieth"
+  run asan test_sim "$fortieth"
+  run asan test_examples 1
+}
+optimised >build/logs/long_optimised.log 2>&1 &
+first=$!
+status=0
+checked || status=1
+wait "$first" || status=1
+cat build/logs/long_optimised.log
+exit "$status"

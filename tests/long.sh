@@ -30,14 +30,12 @@ build asan test_properties test_sim test_examples
 # Two at a time, since none of these has more than one thread that works.
 fortieth=$(awk "BEGIN { print $scale / 40 }")
 optimised() {
-  run release test_properties "$scale"
-  printf '== release classic_control\n'
-  build/release/bin/classic_control cartpole 1 10 build/logs/cartpole.csv
+  run release test_properties "$scale" &&
+    printf '== release classic_control\n' &&
+    build/release/bin/classic_control cartpole 1 10 build/logs/cartpole.csv
 }
 checked() {
-  run asan test_properties "$fortieth"
-  run asan test_sim "$fortieth"
-  run asan test_examples 1
+  run asan test_properties "$fortieth" && run asan test_sim "$fortieth" && run asan test_examples 1
 }
 optimised >build/logs/long_optimised.log 2>&1 &
 first=$!

@@ -382,7 +382,8 @@ class reference : public reference_state, public journal_reader {
     return i;
   }
 
-  // Which of these the controller let go first, going by what it did afterwards.
+  // Which of these, in park order, the controller let go first, going by what it did afterwards. Of several it is the
+  // last one: what else the same call let go went in park order, so that the last one could not have gone otherwise.
   [[nodiscard]] std::uint32_t chosen_among(const std::vector<std::uint32_t>& some) const {
     if (comes(kind::shape))
       if (const std::uint32_t i = (*log_)[next_].worker.index;
@@ -393,7 +394,7 @@ class reference : public reference_state, public journal_reader {
     };
     for (const state s :
          {state::released, state::running, state::left, state::done, state::dead})  // it may have gone on since
-      if (const auto i = std::ranges::find_if(some, freed(s)); i != some.end()) return *i;
+      if (const auto i = std::find_if(some.rbegin(), some.rend(), freed(s)); i != some.rend()) return *i;
     return no_worker;
   }
 

@@ -1,6 +1,7 @@
 // A parameter server in one process: threads train one linear regression, as fast as a policy lets them.
 //
-//     02_threads_ps [--policy asp|bsp|bsp:sum|ssp:S|ssp:S:rlp] [--workers N] [--seconds T] [--log FILE] [--trace FILE]
+//     02_threads_ps [--policy asp|bsp|bsp:sum|knee|ssp:S|ssp:S:rlp] [--workers N] [--seconds T] [--log FILE]
+//                   [--trace FILE]
 //
 // Every fourth worker straggles, worker 0 sends a broken gradient now and then, the last but one dies in the middle
 // without a word, and the last one comes late. What a host has to do is in `server`: one mutex around the controller,
@@ -266,6 +267,7 @@ std::optional<Number> number(std::string_view text, Number least, Number most) {
 
 std::optional<rubato::any_policy> policy_named(std::string_view name) {
   if (name == "asp") return rubato::asp{};
+  if (name == "knee") return rubato::knee{};
   if (name == "bsp") return rubato::bsp{};
   if (name == "bsp:sum") return rubato::bsp{.aggregate = rubato::bsp::sum};
   if (!name.starts_with("ssp:")) return std::nullopt;
@@ -283,7 +285,7 @@ int complain(const std::string& what, int status = 2) {
 
 int help() {
   std::printf(
-      "usage: 02_threads_ps [--policy asp|bsp|bsp:sum|ssp:S|ssp:S:rlp] [--workers N] [--seconds T] [--log FILE]\n"
+      "usage: 02_threads_ps [--policy asp|bsp|bsp:sum|knee|ssp:S|ssp:S:rlp] [--workers N] [--seconds T] [--log FILE]\n"
       "                     [--trace FILE]\n"
       "A parameter server in one process: threads train one linear regression, as fast as a policy lets them.\n");
   return 0;
@@ -315,7 +317,8 @@ int main(int argc, char** argv) {
   }
   const auto policy = policy_named(given["--policy"]);
   if (!policy)
-    return complain("--policy " + given["--policy"] + ": expected asp, bsp, bsp:sum, ssp:S or ssp:S:rlp (S >= 1)");
+    return complain("--policy " + given["--policy"] +
+                    ": expected asp, bsp, bsp:sum, knee, ssp:S or ssp:S:rlp (S >= 1)");
   const auto count = number<std::uint32_t>(given["--workers"], 3, 512);
   if (!count) return complain("--workers " + given["--workers"] + ": expected a number from 3 to 512");
   const auto duration = number<double>(given["--seconds"], 0.1, 3600.0);

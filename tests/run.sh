@@ -62,10 +62,10 @@ stage_tsan() {
   run_tests tsan -L '^(core|sync|extras)$'
   run_tests tsan -R '^example\.(02|04)' --repeat until-fail:5  # those with threads
 }
-# Optimised code of clang.
+# Optimised code of clang. The lab is only built.
 stage_clang() {
   configure clang
-  build clang "test_sim|test_nn|test_odr|$programs"
+  build clang "rubato-lab|test_sim|test_nn|test_odr|$programs"
   run_tests clang -L '^(sim|nn|odr|compile_fail|example)$'
 }
 # Everything under include/; the lab under sanitizers is for long.sh. Left out: what is about numbers, and slow here.

@@ -5,8 +5,9 @@
 set -euo pipefail
 lab=$1 dir=$2 seeds=${3:-30}
 mkdir -p "$dir"
+decayed=bsp:sum+decay,asp+decay,ssp+decay,cap+decay,knee+decay,aimd+decay,buffer+decay,kasync+decay,ringmaster+decay
 for scenario in shared4 table1 paper link ideal table1-ideal paper-literal; do
-  "$lab" compare --scenario "$scenario" --policies all,bsp:sum+decay,asp+decay,ssp+decay,cap+decay,knee+decay \
+  "$lab" compare --scenario "$scenario" --policies "all,$decayed" \
     --tune --clairvoyant --seeds "$seeds" --cache "$dir/cache" --json "$dir/$scenario.json" --csv "$dir/$scenario.csv"
 done
 python3 "$(dirname "${BASH_SOURCE[0]}")/rule_tables.py" rules "$dir"

@@ -1,5 +1,6 @@
 // The robust DQN on tasks whose difficulty is known, so that a learner that works can be told from one that does not.
-// Prints a table row for each seed; exit status 1 if less than 8 in 10 seeds reach the goal.
+// Prints a table row for each seed; exit status 1 if less than 8 in 10 seeds reach the goal, 2 if
+// it was called wrongly or cannot write the curves.
 //
 // usage: classic_control cartpole|acrobot FIRST_SEED LAST_SEED [CURVES.csv [plain|dueling|prioritised]]
 #include <cstdint>
@@ -56,6 +57,11 @@ bool reaches(const goal& wanted, std::uint64_t seed, const rl::dqn_options& opti
   return best.mean >= wanted.mean;
 }
 
+int cannot_write(const char* file) {
+  std::fprintf(stderr, "classic_control: %s: cannot be written\n", file);
+  return 2;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -65,11 +71,17 @@ int main(int count, char** words) {
     std::fprintf(stderr, "usage: classic_control cartpole|acrobot FIRST_SEED LAST_SEED [CURVES.csv [VARIANT]]\n");
     return 2;
   }
+  if (variant != "plain" && variant != "dueling" && variant != "prioritised") {
+    std::fprintf(stderr, "classic_control: found \"%s\", expected plain, dueling or prioritised\n", words[5]);
+    return 2;
+  }
   rl::dqn_options options = rl::dqn_options::robust();
   options.dueling = variant == "dueling";
   if (variant == "prioritised") options.sample = rl::sampling::prioritised;
-  std::ofstream curves{count > 4 ? words[4] : "/dev/null"};
-  curves << "task,seed,steps,mean,least,most\n";
+  const char* const file = count > 4 ? words[4] : "/dev/null";
+  std::ofstream curves{file};
+  curves << "task,seed,steps,mean,least,most\n" << std::flush;
+  if (!curves) return cannot_write(file);
 
   std::printf(
       "| seed | mean of 100, best network | least | mean of 100, last network | first at the goal, steps | CPU, s |\n"
@@ -81,5 +93,6 @@ int main(int count, char** words) {
                                   : reaches<rubato::test::acrobot>({"acrobot", -100}, number, options, curves);
   }
   std::printf("reached by %d of %d seeds\n", reached, to - from + 1);
+  if (!curves) return cannot_write(file);
   return 10 * reached >= 8 * (to - from + 1) ? 0 : 1;
 }

@@ -4,7 +4,8 @@ usage: rule_tables.py rules|knee DIR
 
 Times are interquartile means over seeds. A ratio is the time of the best of bsp, asp and ssp, each with the parameter
 and the learning rate that tuning gave it, over the time of the rule: above 1 the rule is quicker. Intervals: 95 %,
-seeds drawn with replacement, the same for both.
+seeds drawn with replacement, the same for both. What is missing in DIR is named on standard error; means are of the
+rest, and say of how many. Tested in tests/bench/rule_tables_test.py.
 """
 
 import csv
@@ -40,16 +41,31 @@ def read(path):
     return rows
 
 
-def ratio(top, bottom):
-    """Of interquartile means, with its interval."""
+def read_all(directory, names):
+    """{name: rows of NAME.csv} of those that are there."""
+    files = {name: directory / f"{name}.csv" for name in names}
+    found = {name: rows for name, path in files.items() if path.is_file() and (rows := read(path))}
+    if not found:
+        sys.exit(f"rule_tables.py: {directory}: found no measurements, expected {names[0]}.csv to {names[-1]}.csv")
+    missing = [name for name in names if name not in found]
+    if missing:
+        print(f"rule_tables.py: {directory}: missing: {', '.join(missing)}", file=sys.stderr)
+    return found
+
+
+def ratio(pairs):
+    """"MEAN [LOW, HIGH]": of the ratios of interquartile means, top / bottom, over these pairs; seeds in common."""
+
+    def mean(chosen):
+        return geometric_mean(
+            [interquartile_mean([t[i] for i in chosen]) / interquartile_mean([b[i] for i in chosen]) for t, b in pairs]
+        )
+
+    seeds = range(len(pairs[0][0]))
     draw = random.Random(1)
-    ratios = []
-    for _ in range(RESAMPLES):
-        chosen = draw.choices(range(len(top)), k=len(top))
-        ratios.append(interquartile_mean([top[i] for i in chosen]) / interquartile_mean([bottom[i] for i in chosen]))
-    ratios.sort()
+    drawn = sorted(mean(draw.choices(seeds, k=len(seeds))) for _ in range(RESAMPLES))
     edge = RESAMPLES // 40
-    return interquartile_mean(top) / interquartile_mean(bottom), ratios[edge], ratios[-edge - 1]
+    return f"{mean(seeds):.2f} [{drawn[edge]:.2f}, {drawn[-edge - 1]:.2f}]"
 
 
 def quickest(rows, policies):
@@ -74,7 +90,7 @@ def table_of_ratios(measured, policies, classical):
             for rows in measured.values()
         ]
     best = [max(found[p][i] for p in policies if p != "clairvoyant") for i in range(len(measured))]
-    head(["rule", *(f"`{s}`" for s in measured), "geometric mean"])
+    head(["rule", *(f"`{s}`" for s in measured), f"geometric mean of {len(measured)}"])
     for policy in sorted(policies, key=lambda p: -geometric_mean(found[p])):
         cells = [f"**{r:.2f}**" if r == b else f"{r:.2f}" for r, b in zip(found[policy], best)]
         line([f"`{policy}`", *cells, f"{geometric_mean(found[policy]):.2f}"])
@@ -82,7 +98,7 @@ def table_of_ratios(measured, policies, classical):
 
 
 def rules(directory):
-    measured = {s: read(directory / f"{s}.csv") for s in SCENARIOS}
+    measured = read_all(directory, SCENARIOS)
     policies = list(next(iter(measured.values())))
     table_of_ratios(measured, [p for p in policies if not p.endswith("+decay")], CLASSICAL)
     decayed = [p for p in policies if p.endswith("+decay")]
@@ -96,7 +112,7 @@ def rules(directory):
         cells = [f"`{scenario}`", f"`{rows[base][0]}`, {interquartile_mean(rows[base][2]):.4g}", f"`{rows[plain][0]}`"]
         for policy in (plain, "knee", "clairvoyant"):
             if policy in rows:
-                cells.append("{:.2f} [{:.2f}, {:.2f}]".format(*ratio(rows[base][2], rows[policy][2])))
+                cells.append(ratio([(rows[base][2], rows[policy][2])]))
             else:
                 cells.append("-")
         line(cells)
@@ -104,29 +120,32 @@ def rules(directory):
 
 def knee(directory):
     shown = ("aimd", "knee", "knee+decay")
-    to_classical = {p: [] for p in ("cap", *shown)}
-    to_cap = {p: [] for p in shown}
+    pairs = {p: [] for p in ("cap", *shown)}  # times of the best classical rule, and of this one
+    measured = read_all(directory, [f"{scenario}-{layers}" for scenario in SCENARIOS for layers in (0, 1, 3)])
     head(["scenario", "layers", "best of `bsp`, `asp`, `ssp`", "best cap", *(f"`{p}`: ratio to both" for p in shown)])
-    for scenario in SCENARIOS:
-        for layers in (0, 1, 3):
-            path = directory / f"{scenario}-{layers}.csv"
-            if not path.exists():
-                continue
-            rows = read(path)
-            base = quickest(rows, CLASSICAL)
-            times = {p: interquartile_mean(rows[p][2]) for p in rows}
-            cells = [f"`{scenario}`", str(layers)]
-            cells += [f"`{rows[p][0]}` at {rows[p][1]:.3g}: {times[p]:.4g}" for p in (base, "cap")]
-            to_classical["cap"].append(times[base] / times["cap"])
-            for policy in shown:
-                value, low, high = ratio(rows[base][2], rows[policy][2])
-                to_classical[policy].append(value)
-                to_cap[policy].append(times["cap"] / times[policy])
-                cells.append(f"at {rows[policy][1]:.3g}: {value:.2f} [{low:.2f}, {high:.2f}], {to_cap[policy][-1]:.2f}")
-            line(cells)
-    for name, summary in (("geometric mean", geometric_mean), ("least", min)):
-        both = [f"{summary(to_classical[p]):.2f}, {summary(to_cap[p]):.2f}" for p in shown]
-        line([name, "", "", f"{summary(to_classical['cap']):.2f}", *both])
+    for name, rows in measured.items():
+        scenario, layers = name.rsplit("-", 1)
+        base = quickest(rows, CLASSICAL)
+        for policy in pairs:
+            pairs[policy].append((rows[base][2], rows[policy][2]))
+        cells = [f"`{scenario}`", layers]
+        cells += [f"`{rows[p][0]}` at {rows[p][1]:.3g}: {interquartile_mean(rows[p][2]):.4g}" for p in (base, "cap")]
+        to_cap = interquartile_mean(rows["cap"][2])
+        for policy in shown:
+            of_cap = to_cap / interquartile_mean(rows[policy][2])
+            cells.append(f"at {rows[policy][1]:.3g}: {ratio(pairs[policy][-1:])}, {of_cap:.2f}")
+        line(cells)
+
+    def values(policy):
+        return [interquartile_mean(top) / interquartile_mean(bottom) for top, bottom in pairs[policy]]
+
+    def values_to_cap(policy):
+        return [a / b for a, b in zip(values(policy), values("cap"))]
+
+    cells = [f"geometric mean of {len(measured)}", "", "", ratio(pairs["cap"])]
+    line(cells + [f"{ratio(pairs[p])}, {geometric_mean(values_to_cap(p)):.2f}" for p in shown])
+    cells = [f"least of {len(measured)}", "", "", f"{min(values('cap')):.2f}"]
+    line(cells + [f"{min(values(p)):.2f}, {min(values_to_cap(p)):.2f}" for p in shown])
 
 
 def main():

@@ -6,13 +6,16 @@
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
 #include <rubato/sync/knee.hpp>
+#include <rubato/sync/rivals/capped.hpp>
 #include <rubato/sync/ssp.hpp>
+#include <set>
 #include <stdexcept>
 
 #include "adaptive_policies.hpp"
 #include "policy_arguments.hpp"
 #include "rival_policies.hpp"
 #include "shipped.hpp"
+#include "support/json_schema.hpp"
 #include "support/user_error.hpp"
 #include "treatments.hpp"
 
@@ -49,8 +52,14 @@ any_policy make_ssp(arguments given) {
 }
 
 any_policy make_knee(arguments given) {
-  at_most(given, 0);
-  return knee{};
+  constexpr std::string_view threshold = "a number above 0 and below 1";
+  at_most(given, 2);
+  knee policy;
+  if (!given.empty()) policy.threshold = static_cast<float>(real_number(given[0], threshold, 0.0, 1.0));
+  if (!policy.problem(1).empty()) refuse_argument(given[0], threshold);
+  if (given.size() == 2 && given[1] != "fixed") refuse_argument(given[1], "fixed or nothing");
+  policy.scales_rate = given.size() < 2;
+  return policy;
 }
 
 [[nodiscard]] policy_file open_file(const std::string& path) {
@@ -103,7 +112,12 @@ const std::vector<rule> all_rules = with_rivals({
      "wait while more than S steps ahead of the slowest; with rlp: S or more",
      {"ssp:0", "ssp:1", "ssp:2", "ssp:3", "ssp:5", "ssp:8"},
      make_ssp},
-    {"knee", "knee", "the fastest workers, as many as raise the throughput", {"knee"}, make_knee},
+    {"knee",
+     "knee[:THRESHOLD[:fixed]]",
+     "the fastest workers, as many as raise the throughput with an elasticity of THRESHOLD (0.3); with fixed at the "
+     "host's learning rate",
+     {"knee", "knee:0.5", "knee:0.3:fixed"},
+     make_knee},
     {"rlp",
      "rlp[:PATH]",
      "a learned policy that sees what Zhu et al. (2020) see: the one that ships, or one in a policy file",
@@ -128,8 +142,11 @@ const std::vector<rule> all_rules = with_rivals({
 
 [[nodiscard]] const rule& find_rule(std::string_view policy) {
   const auto found = std::ranges::find(all_rules, split(policy, ':').front(), &rule::name);
-  if (found == all_rules.end()) throw user_error{"found " + quoted(policy) + ", expected one of " + known_names()};
-  return *found;
+  if (found != all_rules.end()) return *found;
+  std::vector<std::string> names;
+  for (const rule& each : all_rules) names.emplace_back(each.name);
+  throw user_error{"found " + quoted(policy) + ", expected one of " + known_names() + "; the nearest is " +
+                   support::nearest_key(policy, names)};
 }
 
 [[nodiscard]] policy_request parse_request(std::string_view name, bool tunable) {
@@ -190,7 +207,8 @@ named_policy parse_policy(std::string_view name) {
   try {
     return {std::string{name}, make(which, name)};
   } catch (const std::invalid_argument& error) {
-    throw user_error{quoted(name) + ": " + error.what() + " (known: " + known_names() + ")"};
+    throw user_error{quoted(name) + ": " + error.what() + " (usage: " + std::string{which.syntax} +
+                     "[+TREATMENT...]; rubato-lab policies explains them)"};
   }
 }
 
@@ -243,11 +261,30 @@ std::vector<policy_request> parse_policies(std::string_view list, bool tunable) 
   return requests;
 }
 
+namespace {
+
+// With as many running as there are workers nobody waits, so that the order is of no matter.
+[[nodiscard]] bool caps_nobody(const std::string& policy, std::uint32_t workers) {
+  const any_policy bare = parse_policy(without_treatments(policy)).policy;
+  const auto* const cap = bare.target<capped>();
+  return cap != nullptr && cap->running >= workers;
+}
+
+}  // namespace
+
 void fit_policies(std::vector<policy_request>& requests, std::uint32_t workers) {
+  std::set<std::string> uncapped;  // treatments of those caps so far that are none
   for (policy_request& request : requests) {
+    const bool is_named = request.candidates.size() == 1 && !request.of_all;
     const auto problem = [&](const named_policy& candidate) { return candidate.policy.problem(workers); };
     const std::string first = problem(request.candidates.front());
     std::erase_if(request.candidates, [&](const named_policy& candidate) { return !problem(candidate).empty(); });
+    if (!is_named) {
+      std::erase_if(request.candidates, [&](const named_policy& candidate) {
+        const std::string treatments = candidate.name.substr(without_treatments(candidate.name).size());
+        return caps_nobody(candidate.name, workers) && !uncapped.insert(treatments).second;
+      });
+    }
     if (request.candidates.empty() && !request.of_all)
       throw user_error{"--policies: " + in_quotes(request.name) + ": " + first};
   }

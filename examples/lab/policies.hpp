@@ -63,8 +63,10 @@ struct policy_request {
 /// `tunable`, a bare name that leaves the parameter to tuning.
 [[nodiscard]] std::vector<policy_request> parse_policies(std::string_view list, bool tunable);
 
-/// Takes out the candidates whose options do not fit so many workers.
+/// Takes out the candidates whose options do not fit so many workers. Of the variants of cap that let all workers run,
+/// and so are one rule, the first stays; what was asked for by its whole name stays in any case.
 /// Errors: user_error where a request, unless it came with `all`, has no other, with what is wrong with the first.
+/// Tests   tests/examples/policies_test.cpp: ThoseThatDoNotFitTheWorkersAreRefused, OneCapOfThoseThatHoldNobody
 void fit_policies(std::vector<policy_request>&, std::uint32_t workers);
 
 }  // namespace rubato::lab

@@ -93,8 +93,9 @@ any_policy treated(any_policy policy, std::string_view suffixes) {
     const std::string_view one = suffixes.substr(0, begin_of_treatment(suffixes));
     suffixes.remove_prefix(one.size());
     const std::vector<std::string_view> parts = split(one, ':');
-    const auto& which = *std::ranges::find(all_treatments, parts.front(), &treatment::name);
-    policy = which.put_on(std::move(policy), policy_arguments{parts}.subspan(1));
+    const auto which = std::ranges::find(all_treatments, parts.front(), &treatment::name);
+    if (which == all_treatments.end()) refuse_argument(one, "treatments: scale, const, lr or decay, each after a +");
+    policy = which->put_on(std::move(policy), policy_arguments{parts}.subspan(1));
   }
   return policy;
 }

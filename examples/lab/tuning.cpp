@@ -59,14 +59,19 @@ struct candidate {
   return best;
 }
 
-// Of each row the quicker quarter, but at least `least`; in the same order.
-void drop_the_slow(std::vector<candidate>& all, std::size_t least) {
+// Row by row, the quickest of each first.
+void rank(std::vector<candidate>& all) {
   std::ranges::stable_sort(all, {}, [](const candidate& c) { return std::tuple{c.row, c.score()}; });
+}
+
+// Of each row the quicker quarter, but at least two.
+void drop_the_slow(std::vector<candidate>& all) {
+  rank(all);
   std::vector<candidate> left;
   for (auto first = all.begin(); first != all.end();) {
     const auto last = std::find_if(first, all.end(), [&](const candidate& c) { return c.row != first->row; });
     const auto count = static_cast<std::size_t>(last - first);
-    const auto kept = static_cast<std::ptrdiff_t>((std::min)(count, (std::max)(least, (count + 3) / 4)));
+    const auto kept = static_cast<std::ptrdiff_t>((std::min)(count, (std::max)(std::size_t{2}, (count + 3) / 4)));
     left.insert(left.end(), std::make_move_iterator(first), std::make_move_iterator(first + kept));
     first = last;
   }
@@ -93,10 +98,12 @@ void tune(comparison& made, const runner& run) {
       of.accuracy += measured[j]->final_accuracy;
     }
     done = until;
-    drop_the_slow(left, done < made.asked.tuning_seeds ? 2 : 1);
+    if (done < made.asked.tuning_seeds) drop_the_slow(left);
   }
   if (run.stop) return;
-  drop_the_slow(left, 1);
+  rank(left);
+  const auto same_row = [](const candidate& a, const candidate& b) { return a.row == b.row; };
+  left.erase(std::unique(left.begin(), left.end(), same_row), left.end());
   for (const candidate& winner : left) {
     made.rows[winner.row].used = *winner.policy;
     made.rows[winner.row].learning_rate = winner.learning_rate;

@@ -9,7 +9,7 @@
 namespace rubato::lab {
 
 /// Factors on the scenario's learning rate that tuning tries.
-inline constexpr double tuning_factors[] = {0.5, 1, 2, 4};
+inline constexpr double tuning_factors[] = {0.5, 1, 2, 4, 8};
 
 /// A round of tuning: as many seeds as there are numbers of hidden layers in the shipped scenarios.
 inline constexpr std::uint32_t tuning_round = 4;

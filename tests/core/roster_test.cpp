@@ -119,6 +119,14 @@ TEST(Roster, LongestRunningFirst) {
   all.unpark(3);
   all.move_to(3, worker_state::running);
   EXPECT_EQ(order(), (std::vector{1u, 2u, 0u, 3u}));
+  all.doom(2, reason::cancelled);
+  all.exclude(0);
+  EXPECT_EQ(order(), (std::vector{1u, 3u})) << "whoever waits for those to come back does not pass them each time";
+  all.move_to(2, worker_state::admitted);
+  all.depart(0, worker_state::dead);
+  all.exclude(1);
+  all.doom(3, reason::cancelled);
+  EXPECT_EQ(order(), std::vector<std::uint32_t>{});
 }
 
 TEST(Roster, StepTimesAreSmoothed) {

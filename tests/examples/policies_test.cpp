@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <rubato/sync/knee.hpp>
 
 #include "../../examples/support/user_error.hpp"
 #include "temporary_directory.hpp"
@@ -37,7 +38,32 @@ TEST(Policies, NamesMeanWhatTheySay) {
   EXPECT_EQ(describe("ssp:0"), R"({"kind":"ssp","staleness":0})");
   EXPECT_EQ(describe("ssp:inf"), R"({"kind":"ssp","staleness":null})");
   EXPECT_EQ(describe("knee"), R"({"kind":"knee","threshold":0.3,"scales_rate":true})");
-  EXPECT_NE(refusal_of_list("knee:loss").find("expected nothing more"), std::string::npos);
+  EXPECT_EQ(describe("knee:0.5"), R"({"kind":"knee","threshold":0.5,"scales_rate":true})");
+  EXPECT_EQ(describe("knee:0.3:fixed"), R"({"kind":"knee","threshold":0.3,"scales_rate":false})");
+  EXPECT_EQ(nlohmann::json::parse(describe("knee:0.5+decay")).at("of"), nlohmann::json::parse(describe("knee:0.5")));
+}
+
+TEST(Policies, ThresholdsOfKneeAreTheNumbersThatItPrints) {
+  for (const float threshold : {0.3F, 0.1F, 1.0F / 3, 0.30000004F, 1e-7F, 1.1e-38F, 0.99999994F}) {
+    const std::string options = rubato::knee{.threshold = threshold}.describe().json;
+    const std::size_t begin = options.find("threshold\":") + std::string_view{"threshold\":"}.size();
+    const std::string printed = options.substr(begin, options.find(',', begin) - begin);
+    const named_policy parsed = parse_policy("knee:" + printed);
+    EXPECT_EQ(parsed.name, "knee:" + printed);
+    EXPECT_EQ(parsed.policy.target<rubato::knee>()->threshold, threshold) << printed;
+  }
+}
+
+TEST(Policies, BadNamesOfKneeAreRefused) {
+  const auto bad = [](const std::string& name, const std::string& what) {
+    EXPECT_EQ(refusal_of_list(name).find("--policies: \"" + name + "\": found " + what + " (usage: "), 0u)
+        << refusal_of_list(name);
+  };
+  for (const std::string each : {"", "0", "1", "-0.5", "1.5", "nan", "0.5x", "0.9999999999", "1e-60", "fixed", "loss"})
+    bad("knee:" + each, "\"" + each + "\", expected a number above 0 and below 1");
+  bad("knee:0.5:scaled", "\"scaled\", expected fixed or nothing");
+  bad("knee:0.5:", "\"\", expected fixed or nothing");
+  bad("knee:0.5:fixed:1", "\"1\", expected nothing more");
 }
 
 // Zhu et al. hold a worker when its lead equals s, we when it exceeds s.
@@ -66,7 +92,7 @@ TEST(Policies, RivalNamesMeanWhatTheySay) {
 
 TEST(Policies, BadNamesOfRivalsAreRefused) {
   const auto bad = [](const std::string& name, const std::string& what) {
-    EXPECT_EQ(refusal_of_list(name).find("--policies: \"" + name + "\": found " + what + " (known: "), 0u)
+    EXPECT_EQ(refusal_of_list(name).find("--policies: \"" + name + "\": found " + what + " (usage: "), 0u)
         << refusal_of_list(name);
   };
   for (const std::string each : {"ksync:", "kasync:"}) bad(each, "\"\", expected a number of workers, at least 1");
@@ -99,7 +125,7 @@ TEST(Policies, AdaptiveNamesMeanWhatTheySay) {
 
 TEST(Policies, BadNamesOfAdaptiveRulesAreRefused) {
   const auto bad = [](const std::string& name, const std::string& what) {
-    EXPECT_EQ(refusal_of_list(name).find("--policies: \"" + name + "\": found " + what + " (known: "), 0u)
+    EXPECT_EQ(refusal_of_list(name).find("--policies: \"" + name + "\": found " + what + " (usage: "), 0u)
         << refusal_of_list(name);
   };
   for (const std::string parts : {"", "3", "15-3", "3-", "-3", "3-70000", "a-b"})
@@ -138,18 +164,44 @@ TEST(Policies, TuningTakesThoseThatFit) {
             "--policies: \"ksync\": k is 2, expected 1 to 1, the number of workers");
 }
 
+// With ten workers cap:10:fastest, cap:12:fastest, cap:16 and so on are all asp.
+TEST(Policies, OneCapOfThoseThatHoldNobody) {
+  const auto open = [](const std::string& list, bool tunable, std::uint32_t workers) {
+    auto requests = parse_policies(list, tunable);
+    fit_policies(requests, workers);
+    std::string names;
+    for (const policy_request& request : requests)
+      for (const auto& [name, policy] : request.candidates)
+        if (name.starts_with("cap:") && std::stoul(name.substr(4)) >= workers) names += " " + name;
+    return names;
+  };
+  EXPECT_EQ(open("cap", true, 10), " cap:10:fastest");
+  EXPECT_EQ(open("cap", true, 11), " cap:12:fastest");
+  EXPECT_EQ(open("cap,cap+decay", true, 16), " cap:16:fastest cap:16:fastest+decay");
+  EXPECT_EQ(open("cap", true, 65), "");
+  EXPECT_EQ(open("all", true, 10), " cap:10:fastest");
+  EXPECT_EQ(open("all,all+decay", false, 10), " cap:10:fastest cap:10:fastest+decay");
+  EXPECT_EQ(open("cap:64,cap:16,cap:12:fastest,cap:16+decay", false, 10), " cap:64 cap:16 cap:12:fastest cap:16+decay");
+  EXPECT_EQ(open("cap:64,cap", true, 10), " cap:64 cap:10:fastest");
+  EXPECT_EQ(open("all,cap:16", false, 10), " cap:10:fastest cap:16");
+  auto cap = parse_policies("cap", true);
+  fit_policies(cap, 10);
+  EXPECT_EQ(cap[0].candidates.size(), 16u);
+}
+
 TEST(Policies, BadNamesAreRefusedWithWhatIsKnown) {
   const std::string known =
-      "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, knee, ksync:K, kbatch:K, kasync:K, kbatchasync:K, "
+      "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, knee[:THRESHOLD[:fixed]], ksync:K, kbatch:K, kasync:K, "
+      "kbatchasync:K, "
       "buffer:K-B-O, "
       "backup:B, rennala:K, ringmaster:R[:stop], mfastest:M[:PROBE], cap:M[:fifo|:fastest|:random], aimd, "
       "dssp:L-U, zipline[:R], aap[:L[:F[:S]]], adasync[:K0][:ksync|:kasync|:kbatch|:kbatchasync], rlp[:PATH], "
       "file:PATH; after any of them +scale:1/tau|1/(tau+1)|dyn|poly:A|hinge:A:B +const:C +lr:R/M +decay";
-  EXPECT_EQ(refusal_of_list("bps"), "--policies: found \"bps\", expected one of " + known);
-  EXPECT_EQ(refusal_of_list(""), "--policies: found \"\", expected one of " + known);
-  EXPECT_EQ(refusal_of_list("asp,,bsp"), "--policies: found \"\", expected one of " + known);
+  EXPECT_EQ(refusal_of_list("bps"), "--policies: found \"bps\", expected one of " + known + "; the nearest is bsp");
+  EXPECT_EQ(refusal_of_list(""), "--policies: found \"\", expected one of " + known + "; the nearest is bsp");
+  EXPECT_EQ(refusal_of_list("asp,,bsp"), "--policies: found \"\", expected one of " + known + "; the nearest is bsp");
   const auto bad = [&](const std::string& name, const std::string& what) {
-    EXPECT_EQ(refusal_of_list("asp," + name), "--policies: \"" + name + "\": " + what + " (known: " + known + ")");
+    EXPECT_EQ(refusal_of_list("asp," + name).find("--policies: \"" + name + "\": " + what + " (usage: "), 0u);
   };
   bad("bsp:median", "found \"median\", expected mean or sum");
   bad("bsp:sum:2", "found \"2\", expected nothing more");

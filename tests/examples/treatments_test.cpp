@@ -67,8 +67,10 @@ TEST(Treatments, BadOnesAreRefused) {
     const std::string name = "asp" + suffix;
     const std::string said =
         rubato::test::message_of<rubato::support::user_error>([&] { static_cast<void>(parse_policy(name)); });
-    EXPECT_EQ(said.find("\"" + name + "\": found " + what + " (known: "), 0u) << said;
+    EXPECT_EQ(said.find("\"" + name + "\": found " + what + " (usage: "), 0u) << said;
   };
+  bad("+decay+nope", "\"decay+nope\", expected treatments: scale, const, lr or decay, each after a +");
+  bad("+decay+", "\"decay+\", expected treatments: scale, const, lr or decay, each after a +");
   bad("+scale", "\"\", expected 1/tau, 1/(tau+1), dyn, poly:A or hinge:A:B");
   bad("+scale:2/tau", "\"2/tau\", expected 1/tau, 1/(tau+1), dyn, poly:A or hinge:A:B");
   bad("+scale:1/tau:3", "\"3\", expected nothing more");

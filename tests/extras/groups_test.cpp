@@ -206,6 +206,23 @@ TEST(Groups, ADeadlineIsWaitedFor) {
   EXPECT_EQ(b.sink.take(), said{"release 0 t1 @0 @0"});
 }
 
+// The guards have done their part: each group has let somebody go.
+TEST(Groups, GroupsThatWaitForEachOtherWaitForADeadlineAsWell) {
+  struct everybody_later {
+    [[nodiscard]] decision release(const cluster_view& view, const event& what) const noexcept {
+      if (what.why == cause::deadline) return decision::all();
+      return view.busy() > 0 ? decision::hold() : decision::only(0).with_wake_at(what.now + 5.0);
+    }
+  };
+  pair_of_groups<> b{{everybody_later{}, one_at_a_time{.first = 1}}, 2};
+  EXPECT_EQ(b.pull(0, 0), said{});
+  EXPECT_EQ(b.pull(1, 10), said{});
+  EXPECT_EQ(b.sync.next_deadline(), 5.0) << "only a poll can help";
+  b.sync.poll(5.0, b.sink);
+  EXPECT_EQ(b.sink.take(), said{"release 1 t10 @0 @0"});
+  EXPECT_EQ(b.sync.counts().total(reason::liveness), 0u);
+}
+
 TEST(Groups, RefusalsAndRepeatsAreAnsweredAndCounted) {
   pair_of_groups<> b{{bsp{bsp::sum}, asp{}}, 2};
   EXPECT_EQ(b.sync.pull({7, 0}, 1.0, 1, b.sink), errc::unknown_worker);

@@ -6,6 +6,7 @@
 #include <new>
 #include <rubato/sync/extras/groups.hpp>
 #include <rubato/sync/extras/scores.hpp>
+#include <rubato/sync/outbox.hpp>
 #include <span>
 
 #include "../support/all_policies.hpp"
@@ -80,13 +81,17 @@ TEST(AllocationCount, IsMeasured) {
   ::operator delete(memory);
 }
 
+struct deaf {
+  void release(int, worker_id, const grant&) {}
+  void flush(std::uint64_t, float, std::uint32_t) {}
+  void discard(std::uint64_t, std::uint32_t) {}
+  void cancel(worker_id) {}
+  void abandon(int, worker_id, reason) {}
+};
+
 TEST(AllocationCount, StaysThroughMembershipChanges) {
   controller<any_policy, int> sync{{.capacity = 64, .quorum = 1}, ssp{.staleness = 2}};
-  struct quiet {
-    void release(int, worker_id, const grant&) {}
-    void flush(std::uint64_t, float, std::uint32_t) {}
-    void discard(std::uint64_t, std::uint32_t) {}
-  } sink;
+  deaf sink;
   allocations = 0;
   counting = true;
   errc last = errc::ok;
@@ -99,6 +104,18 @@ TEST(AllocationCount, StaysThroughMembershipChanges) {
   }
   counting = false;
   static_cast<void>(last);
+  EXPECT_EQ(allocations, 0u);
+}
+
+TEST(Outbox, AllocatesNothingWithinWhatIsReserved) {
+  outbox<int> box{10};
+  allocations = 0;
+  counting = true;
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint32_t n = 0; n < 10; ++n) box.release(1, {n, 0}, {});
+    box.deliver(deaf{});
+  }
+  counting = false;
   EXPECT_EQ(allocations, 0u);
 }
 

@@ -42,6 +42,7 @@ class random_host {
     control_ = std::make_unique<controller_type>(c_, spy{std::move(policy), log_}, fingerprint{&report_.log});
     model_.emplace(c_, control_->policy().clock_bound());
     hosts_.resize(c_.capacity);
+    if (pick(4) == 0) return;  // all equally fast
     for (host_worker& h : hosts_) h.pace = 0.25 + random_.uniform() * (pick(4) == 0 ? 8.0 : 1.0);
   }
 

@@ -144,7 +144,7 @@ class reference : public reference_state, public journal_reader {
       return errc::ok;
     }
     if (w.waits_with) {
-      ++counts[index(reason::replaced)];
+      counts[index(reason::replaced)] += t.has_value();
       abandon(work.worker, reason::replaced, t);
     } else {
       w.waits_with = t;
@@ -331,7 +331,7 @@ class reference : public reference_state, public journal_reader {
     if (d.verb == release_verb::submitter) d.worker = what.worker;
     const std::uint64_t contributed = open_round;
     if (d.is_degraded) ++counts[index(reason::degraded)];
-    if (d.wakes && !std::isnan(d.wake_at)) wake_at_ = d.wake_at;
+    if (d.wakes && d.wake_at > -never) wake_at_ = d.wake_at;
     if (d.flushes) close(true, d.flush_scale);
     if (d.cancels) cancel_below(d, contributed);
     if (d.rebases) {
@@ -339,7 +339,7 @@ class reference : public reference_state, public journal_reader {
       retries_ = std::ranges::any_of(workers_, [](const worker& w) { return w.withheld; });
     }
     release(d, contributed, options_.max_release_per_call);
-    protect();
+    protect(d);
     asked_minimum_ = minimum();
     asked_bound_ = bound_;
   }
@@ -384,7 +384,8 @@ class reference : public reference_state, public journal_reader {
 
   // Which of these, in park order, the controller let go first, going by what it did afterwards. Of several it is the
   // last one: what else the same call let go went in park order, so that the last one could not have gone otherwise.
-  [[nodiscard]] std::uint32_t chosen_among(const std::vector<std::uint32_t>& some) const {
+  // `left` are to be chosen still. Whoever departs in this call was among them if one less is running afterwards.
+  [[nodiscard]] std::uint32_t chosen_among(const std::vector<std::uint32_t>& some, std::uint32_t left) const {
     if (comes(kind::shape))
       if (const std::uint32_t i = (*log_)[next_].worker.index;
           std::ranges::count(some, i) > 0 && workers_[i].waits_with)
@@ -392,6 +393,11 @@ class reference : public reference_state, public journal_reader {
     const auto freed = [this](state s) {
       return [this, s](std::uint32_t i) { return !workers_[i].waits_with && (*after_)[i].state == s; };
     };
+    const auto ask = std::find_if(log_->begin() + static_cast<std::ptrdiff_t>(next_), log_->end(),
+                                  [](const entry& e) { return e.what == kind::ask; });
+    if (ask != log_->end() && ask->view.running < in(state::running) + in(state::released) + left)
+      for (const state s : {state::left, state::done, state::dead})
+        if (const auto i = std::find_if(some.begin(), some.end(), freed(s)); i != some.end()) return *i;
     for (const state s :
          {state::released, state::running, state::left, state::done, state::dead})  // it may have gone on since
       if (const auto i = std::find_if(some.rbegin(), some.rend(), freed(s)); i != some.rend()) return *i;
@@ -434,8 +440,8 @@ class reference : public reference_state, public journal_reader {
         // Whom the bound had kept back may have gone for that reason: first look at the others.
         std::vector<std::uint32_t> others = all;
         std::erase_if(others, [this](std::uint32_t i) { return workers_[i].withheld; });
-        first = chosen_among(others);
-        if (first == no_worker) first = chosen_among(all);
+        first = chosen_among(others, left);
+        if (first == no_worker) first = chosen_among(all, left);
         require(first != no_worker, "nobody released in random order");
         require(overdue_or(first) == first, "an overdue worker was passed over");
         if (!problem.empty()) return;
@@ -504,7 +510,7 @@ class reference : public reference_state, public journal_reader {
     w.waits_with.reset();
   }
 
-  void protect() {
+  void protect(const decision& answer) {
     if (!options_.guard.enabled || !problem.empty()) return;
     if (alive() == 0 && excluded() > 0) {
       ++counts[index(reason::nobody_left)];
@@ -527,7 +533,7 @@ class reference : public reference_state, public journal_reader {
     if (!problem.empty()) return;
     ++workers_[freed].freed_by_guard;
     ++counts[index(reason::liveness)];
-    let_go(freed, decision::only(freed));
+    let_go(freed, answer);  // with its terms
   }
 
   std::uint32_t quorum_;

@@ -16,7 +16,7 @@ namespace rubato::test {
 /// Workers that share a machine of a given throughput: while n of them compute, each does so at 1/n of `curve(n)` times
 /// its own speed, so that a step of a worker of speed 1 that is alone takes 1/curve(1). Some sleep after that, for a
 /// time of their own, and need nothing of the machine meanwhile. Curve, speeds, sleeps and membership may change at any
-/// time. Of steps that end at the same time the lower index comes first.
+/// time. Of steps that end at the same time the lower index comes first. The controller is polled when it asks for it.
 template <SyncPolicy Policy>
 class shared_machine {
  public:
@@ -32,6 +32,8 @@ class shared_machine {
   std::vector<double> speed;
   std::vector<double> sleep;
   double loss = 0.0;
+  std::uint32_t diverged = no_worker;  ///< its losses are NaN, so its gradients are dropped
+  bool polls = true;
   std::uint64_t jitter = 0;  ///< a step takes up to this many percent longer, from a fixed sequence
 
   /// Goes on until this many more steps are over.
@@ -46,8 +48,8 @@ class shared_machine {
     return *this;
   }
   shared_machine& die(std::uint32_t worker) {
-    left_[worker] = wakes_[worker] = none;
     ok_ &= controller_.depart(controller_.workers().id(worker), now_, cause::death, *this) == errc::ok;
+    left_[worker] = wakes_[worker] = none;  // it may have been released before it was noticed
     return *this;
   }
 
@@ -107,16 +109,23 @@ class shared_machine {
         ok_ = false;
         return;
       }
-      now_ += soonest;
+      const bool rings = polls && controller_.next_deadline() < now_ + soonest;
+      if (rings) soonest = (std::max)(controller_.next_deadline() - now_, 0.0);
+      now_ = rings ? (std::max)(controller_.next_deadline(), now_) : now_ + soonest;
       for (std::uint32_t w = 0; w < left_.size(); ++w)
         if (left_[w] != none) left_[w] = (std::max)(left_[w] - soonest * share * speed[w], 0.0);
+      if (rings) {
+        controller_.poll(now_, *this);
+        continue;
+      }
       left_[next] = none;
       if (wakes_[next] == none && sleep[next] > 0.0) {
         wakes_[next] = now_ + sleep[next];
         continue;
       }
       wakes_[next] = none;
-      const push_event push{.worker = controller_.workers().id(next), .now = now_, .loss = static_cast<float>(loss)};
+      const double reported = next == diverged ? std::numeric_limits<double>::quiet_NaN() : loss;
+      const push_event push{.worker = controller_.workers().id(next), .now = now_, .loss = static_cast<float>(reported)};
       ok_ &= controller_.push(push, next, *this) == errc::ok;
       return;
     }

@@ -196,6 +196,7 @@ struct chaos {
     if (r.below(8) == 0) d = d.with_exclude(worker());
     if (r.below(8) == 0) d = d.with_readmit(worker());
     if (r.below(8) == 0) d = d.with_wake_at(r.below(4) == 0 ? std::nan("") : what.now + r.uniform() * 3 - 1);
+    if (r.below(64) == 0) d = d.with_wake_at(-std::numeric_limits<double>::infinity());
     if (r.below(16) == 0) d = d.with_rebase(r.below(2) == 0 ? r.below(4) : unbounded);
     if (r.below(4) == 0) d = d.with_batch(static_cast<std::uint32_t>(r.below(64)));
     if (r.below(4) == 0) d = d.with_lr_scale(number(r));

@@ -53,6 +53,8 @@ TEST(AnyPolicy, ShowsThePolicyItHolds) {
 TEST(AnyPolicy, LacksNothingThatAPolicyLacks) {
   EXPECT_EQ(any_policy{counting{}}.clock_bound(), unbounded);
   EXPECT_EQ(any_policy{counting{}}.max_legal_wait(0), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(max_legal_wait_of(knee{}, 0), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(max_legal_wait_of(bsp{}, 0), 1.0);
 }
 
 }  // namespace

@@ -7,11 +7,7 @@
 namespace {
 
 using namespace rubato;
-using test::bench;
-using test::recorder;
-using test::script;
-using test::scripted;
-using test::words;
+using namespace rubato::test;
 
 TEST(Controller, ReleasesBeyondTheLimitFollowByPoll) {
   bench<bsp> b{{}, 5, {.max_release_per_call = 2}};

@@ -1,5 +1,7 @@
 #include <rubato/sync/outbox.hpp>
 
+#include <stdexcept>
+
 #include "recorder.hpp"
 
 namespace {
@@ -50,9 +52,16 @@ TEST(Outbox, DeliversOnce) {
   EXPECT_EQ(sink.effects.size(), 1u);
 }
 
+struct deaf_but_to_releases {
+  void flush(std::uint64_t, float, std::uint32_t) {}
+  void discard(std::uint64_t, std::uint32_t) {}
+  void cancel(worker_id) {}
+  void abandon(int, worker_id, reason) {}
+};
+
 TEST(Outbox, DeliversWhatACallbackCauses) {
   outbox<int> box;
-  struct {
+  struct : deaf_but_to_releases {
     outbox<int>& box;
     std::vector<int> answered;
     void release(int ticket, worker_id, const grant&) {
@@ -61,15 +70,34 @@ TEST(Outbox, DeliversWhatACallbackCauses) {
         for (const int further : {10 * ticket, 10 * ticket + 1}) box.release(int{further}, {0, 0}, {});
       box.deliver(*this);  // has nothing to do: the call that runs goes on
     }
-    void flush(std::uint64_t, float, std::uint32_t) {}
-    void discard(std::uint64_t, std::uint32_t) {}
-    void cancel(worker_id) {}
-    void abandon(int, worker_id, reason) {}
-  } host{box, {}};
+  } host{{}, box, {}};
   box.release(1, {0, 0}, {}), box.release(2, {0, 0}, {});
   box.deliver(host);
   EXPECT_EQ(host.answered, (std::vector{1, 2, 10, 11, 20, 21}));
   EXPECT_EQ(box.size(), 0u);
 }
+
+#if defined(__cpp_exceptions)
+TEST(Outbox, KeepsWhatACallbackThatThrowsLeft) {
+  outbox<int> box;
+  struct : deaf_but_to_releases {
+    outbox<int>& box;
+    std::vector<int> answered;
+    void release(int ticket, worker_id, const grant&) {
+      answered.push_back(ticket);
+      if (ticket != 2) return;
+      box.release(20, {0, 0}, {});
+      throw std::runtime_error{"the connection is gone"};
+    }
+  } host{{}, box, {}};
+  for (const int ticket : {1, 2, 3, 4}) box.release(int{ticket}, {0, 0}, {});
+  EXPECT_THROW(box.deliver(host), std::runtime_error);
+  EXPECT_EQ(host.answered, (std::vector{1, 2}));
+  EXPECT_EQ(box.size(), 3u);
+  box.deliver(host);
+  EXPECT_EQ(host.answered, (std::vector{1, 2, 3, 4, 20}));
+  EXPECT_EQ(box.size(), 0u);
+}
+#endif
 
 }  // namespace

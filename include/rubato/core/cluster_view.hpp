@@ -67,6 +67,7 @@ class cluster_view {
   [[nodiscard]] float step_time_of(std::uint32_t worker) const noexcept {
     return (*workers_)[worker].smoothed_step_time;
   }
+  [[nodiscard]] bool counts(std::uint32_t worker) const noexcept { return workers_->counted(worker); }
   [[nodiscard]] bool is_excluded(std::uint32_t worker) const noexcept { return (*workers_)[worker].excluded; }
   /// Lower edge of the class that holds the median step time; 0 before the first step.
   [[nodiscard]] float median_step_time() const noexcept {

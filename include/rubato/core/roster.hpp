@@ -104,9 +104,15 @@ class roster {
       --in_[static_cast<std::size_t>(r.state)];
       ++in_[static_cast<std::size_t>(state)];
     }
-    if (tracks_running_ && r.state == worker_state::running) running_.erase(worker, running_links());
+    if (in_order(r)) running_.erase(worker, running_links());
     r.state = state;
-    if (tracks_running_ && state == worker_state::running) running_.push_back(worker, running_links());
+    if (in_order(r)) running_.push_back(worker, running_links());
+  }
+
+  /// The gradient that a running worker computes will be dropped for this reason.
+  void doom(std::uint32_t worker, reason why) noexcept {
+    if (in_order(records_[worker])) running_.erase(worker, running_links());
+    records_[worker].doomed = why;
   }
 
   /// A joining worker becomes a counted, parked member at this clock. O(distinct clocks).
@@ -153,7 +159,7 @@ class roster {
     --in_[static_cast<std::size_t>(r.state)];
     r.excluded = true;
     ++excluded_;
-    if (r.state == worker_state::running) r.doomed = reason::excluded;
+    if (r.state == worker_state::running) doom(worker, reason::excluded);
     if (r.state == worker_state::released) r.state = worker_state::parked;  // the promise is withdrawn
   }
 
@@ -180,8 +186,8 @@ class roster {
     if (counted(worker)) speeds_.add(speed_classes::class_of(r.smoothed_step_time));
   }
 
-  /// Longest running worker first, so granted versions never fall along the list. The order is kept from the first call
-  /// on, which costs O(capacity log capacity) and allocates nothing.
+  /// Longest running worker first, without the doomed, so granted versions never fall along the list. The order is kept
+  /// from the first call on, which costs O(capacity log capacity) and allocates nothing.
   [[nodiscard]] std::uint32_t first_running() noexcept {
     if (!tracks_running_) track_running();
     return running_.front;
@@ -253,13 +259,16 @@ class roster {
     index_link& operator()(std::uint32_t worker) const noexcept { return all[worker]; }
   };
   [[nodiscard]] links running_links() noexcept { return {running_links_}; }
+  [[nodiscard]] bool in_order(const worker_record& r) const noexcept {
+    return tracks_running_ && r.state == worker_state::running && r.doomed == reason::none;
+  }
 
   // Granted versions only grow, so sorting by them restores the order of the grants.
   void track_running() noexcept {
     tracks_running_ = true;
     std::uint32_t n = 0;
     for (std::uint32_t w = 0; w < capacity(); ++w)
-      if (records_[w].state == worker_state::running) scratch_[n++] = w;
+      if (in_order(records_[w])) scratch_[n++] = w;
     std::sort(scratch_.begin(), scratch_.begin() + n, [this](std::uint32_t a, std::uint32_t b) {
       return std::pair{records_[a].granted.version, a} < std::pair{records_[b].granted.version, b};
     });

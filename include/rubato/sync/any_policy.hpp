@@ -1,7 +1,6 @@
 #ifndef RUBATO_SYNC_ANY_POLICY_HPP
 #define RUBATO_SYNC_ANY_POLICY_HPP
 
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -94,10 +93,7 @@ class any_policy {
       if constexpr (StatefulPolicy<P>) policy.state(bytes);
     }
     clock_type clock_bound() const noexcept override { return clock_bound_of(policy); }
-    double max_legal_wait([[maybe_unused]] std::uint32_t worker) const noexcept override {
-      if constexpr (WaitLimitingPolicy<P>) return policy.max_legal_wait(worker);
-      return std::numeric_limits<double>::infinity();
-    }
+    double max_legal_wait(std::uint32_t worker) const noexcept override { return max_legal_wait_of(policy, worker); }
     std::string problem(std::uint32_t capacity) const override { return problem_of(policy, capacity); }
     description describe() const override { return describe_of(policy); }
     std::string_view kind() const noexcept override { return kind_of(policy); }

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -98,6 +99,13 @@ template <class P>
 [[nodiscard]] constexpr clock_type clock_bound_of(const P& policy) noexcept {
   if constexpr (BoundedPolicy<P>) return policy.clock_bound();
   return unbounded;
+}
+
+/// How long any policy may let this worker wait, in times of the longest step; infinite where it does not say.
+template <class P>
+[[nodiscard]] constexpr double max_legal_wait_of(const P& policy, [[maybe_unused]] std::uint32_t worker) noexcept {
+  if constexpr (WaitLimitingPolicy<P>) return policy.max_legal_wait(worker);
+  return std::numeric_limits<double>::infinity();
 }
 
 /// What is wrong with the options of any policy for so many workers; empty if nothing is.

@@ -52,7 +52,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
       : base{o.capacity, o.guard, (std::max)(o.max_release_per_call, 1U), o.seed, std::move(policy),
              std::move(watcher)},
         quorum_{o.quorum == 0 ? o.capacity : (std::min)(o.quorum, o.capacity)}, park_on_{o.park} {
-    RUBATO_ASSERT(problem(o, policy_).empty(), "controller or policy options out of range");
+    RUBATO_ASSERT(problem(o, policy_).empty(), "options out of range: problem() says which, make() refuses them");
   }
 
   /// A worker comes, or comes back with a higher incarnation. It is released or parked as the policy says; push hosts
@@ -170,7 +170,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
       return errc::ok;
     }
     if (tickets_[w].has_value()) {  // a repeat of this push brought a newer one
-      counters_.add(reason::replaced, w);
+      if (ticket.has_value()) counters_.add(reason::replaced, w);
       give_back(work.worker, reason::replaced, ticket, sink);
     } else {
       tickets_[w] = std::move(ticket);
@@ -186,7 +186,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     return errc::ok;
   }
 
-  /// admit() and commit() in one, for hosts that treat every gradient alike: what the verdict was is only counted.
+  /// admit() and commit() in one, for hosts that treat every gradient alike: the verdict, weights included, is lost.
   template <class Sink>
   errc push(const push_event& event, std::optional<Ticket> ticket, Sink&& host) {
     const admitted answer = admit(event);
@@ -221,6 +221,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     const full<Sink> sink{host};
     if (!std::isfinite(now)) return count_refusal(reason::invalid_time, {});
     advance(now);
+    if (now >= at_.wake_at - clock_offset_) at_.now = (std::max)(at_.now, at_.wake_at);  // next_deadline(), rounded
     if (residue_.has_value()) return this->resume(max_release_, sink);
     if (at_.retries) return this->retry_withheld(max_release_, sink);
     if (!at_.started && at_.ask_on_poll) static_cast<void>(seat_quorum());
@@ -230,10 +231,9 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     this->ask({.why = cause::deadline, .now = at_.now}, sink);
   }
 
-  /// Puts another policy in charge, without waiting for anything. Running steps and admissions keep the terms they
-  /// have; the excluded are readmitted; clocks are re-based to the new bound; then it is asked with cause enter.
-  /// Errors  invalid_time; invalid_option where the policy has a problem with its options for this capacity
-  /// Cost    O(capacity)
+  /// Puts another policy in charge, a fresh one, without waiting for anything. Running steps and admissions keep the
+  /// terms they have; the excluded are readmitted; clocks are re-based to the new bound; it is asked with cause enter.
+  /// O(capacity). Errors: invalid_time; invalid_option, not counted, if its options do not suit this capacity.
   template <class Sink>
   errc switch_to(Policy policy, double now, pending_gradients waiting, Sink&& host) {
     const full<Sink> sink{host};
@@ -268,9 +268,9 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     return errc::ok;
   }
 
-  /// Releases a parked worker whatever policy and bound say, readmits it if it is excluded, and counts
-  /// reason::liveness: for hosts that know what this controller cannot, that nobody will push before. Others stay as
-  /// they are. Errors: invalid_time; for strangers those of pull.
+  /// Releases a parked worker whatever policy and bound say, with the terms of the policy's latest answer, readmits it
+  /// if it is excluded, and counts reason::liveness: for hosts that know what this controller cannot, that nobody will
+  /// push before. Others stay as they are. Errors: invalid_time; for strangers those of pull.
   template <class Sink>
   errc force_release(worker_id who, double now, Sink&& host) {
     const full<Sink> sink{host};
@@ -346,6 +346,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     at_ = at;
     at_.ask_on_poll = true;
     just_loaded_ = true;
+    clock_offset_ = 0.0;
     policy_ = std::move(policy);
     for (std::uint32_t w = 0; w < workers_.capacity(); ++w) {
       if (waits[w] == 0) continue;

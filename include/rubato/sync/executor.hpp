@@ -47,10 +47,12 @@ class executor {
     bool withholds = false;        // somebody is parked whom only the bound keeps from going
     bool retries = false;          // the bound may have let go of somebody
     bool ask_on_poll = false;
+    std::uint32_t batch = 0;       // of the policy's latest answer, as is lr_scale: for those released against it
+    float lr_scale = 1.0F;
 
     void state(archive& bytes) {
       bytes(now, wake_at, asked_minimum, asked_bound, parked_floor, serial, draws, started, may_cancel, withholds,
-            retries, ask_on_poll);
+            retries, ask_on_poll, batch, lr_scale);
     }
   };
 
@@ -74,6 +76,7 @@ class executor {
     released_ = 0;
     decision answer = consult(what);
     if (answer.verb == release_verb::submitter) answer.worker = what.worker;
+    at_.batch = answer.batch, at_.lr_scale = answer.lr_scale;
     const std::uint64_t round = ledger_.open_round();
     if (answer.is_degraded) adjust(reason::degraded, what.worker);
     if (answer.wakes) set_deadline(answer.wake_at);
@@ -226,7 +229,7 @@ class executor {
   }
 
   void set_deadline(double time) noexcept {
-    if (std::isnan(time)) return adjust(reason::invalid_decision, no_worker);
+    if (!(time > -std::numeric_limits<double>::infinity())) return adjust(reason::invalid_decision, no_worker);
     at_.wake_at = time;
   }
 
@@ -400,7 +403,6 @@ class executor {
     std::uint32_t candidate = no_worker;
     bool cancelled = false;
     for (std::uint32_t w = workers_.first_running();; w = workers_.next_running(w)) {
-      if (w != no_worker && (workers_[w].doomed != reason::none || !workers_.counted(w))) continue;
       const bool old = w != no_worker && workers_[w].granted.version < d.cancel_below;
       // A candidate is cancelled once another one is known to stay busy.
       if (candidate != no_worker) {
@@ -417,7 +419,7 @@ class executor {
 
   template <class Sink>
   void stop(std::uint32_t worker, const Sink& sink) {
-    workers_[worker].doomed = reason::cancelled;
+    workers_.doom(worker, reason::cancelled);
     sink.cancel(workers_.id(worker));
     note({.what = record::kind::cancel, .worker = workers_.id(worker)});
   }
@@ -425,7 +427,7 @@ class executor {
   template <class Sink>
   void force(std::uint32_t worker, const Sink& sink) {
     adjust(reason::liveness, worker);
-    set_terms(worker, decision::only(worker));
+    set_terms(worker, decision::only(worker).with_batch(at_.batch).with_lr_scale(at_.lr_scale));
     let_go(worker, sink);
   }
 

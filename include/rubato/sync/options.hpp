@@ -14,10 +14,12 @@ namespace rubato::inline RUBATO_ABI {
 /// What a controller does when a policy's answer would break a promise.
 ///
 /// Liveness: if after a call nobody counted is busy and somebody is parked, one parked worker at the minimum clock is
-/// released; if nobody counts, one excluded worker is readmitted. Bound: no worker starts while it leads the slowest by
-/// more than the policy's clock_bound() or `bound`. Cancellation: at most once between two useful pushes, and never of
-/// everybody who is busy. Age only reorders: whoever waits longer than `max_wait` goes first among those that the
-/// policy's count allows. Every intervention is counted.
+/// released, with the terms of the policy's latest answer; if nobody counts, one excluded worker is readmitted. Bound:
+/// no worker starts while it leads the slowest by more than the policy's clock_bound() or `bound`. Cancellation: at
+/// most once between two useful pushes, and never of everybody who is busy. Age only reorders: whoever waits longer
+/// than `max_wait` goes first among those that the policy's count allows. Every intervention is counted.
+///
+/// A decision that counts workers, `up_to`, and meets one beyond the bound looks for another one: O(parked).
 struct guard_options {
   bool enabled = true;
   clock_type bound = unbounded;                               ///< steps

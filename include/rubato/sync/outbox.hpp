@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -18,8 +19,12 @@ namespace rubato::inline RUBATO_ABI {
 ///
 /// Keeping the total order over several threads is the host's part: one thread delivers, or each its own effects where
 /// the policy never flushes.
-/// Cost    O(1) per effect; allocates only beyond the largest number ever kept (`reserve`). Not thread-safe.
-/// Tests   tests/sync/outbox_test.cpp: DeliversInOrder, DeliversReady, DeliversOnce, DeliversWhatACallbackCauses
+/// Cost    O(1) per effect; allocates only beyond the largest number that each of its two buffers, which take turns,
+///         ever kept (`reserve` is of both). Not thread-safe.
+/// Errors  none; if a callback throws, which it must not, the effects after it are kept for the next deliver().
+/// Tests   tests/sync/outbox_test.cpp: DeliversInOrder, DeliversReady, DeliversOnce, DeliversWhatACallbackCauses,
+///         KeepsWhatACallbackThatThrowsLeft;
+///         tests/properties/no_allocation_test.cpp: AllocatesNothingWithinWhatIsReserved
 template <class Ticket>
 class outbox {
  public:
@@ -49,7 +54,8 @@ class outbox {
     if (!delivered_.empty()) return;  // called from a callback: the outer call goes on
     while (!effects_.empty()) {
       std::swap(effects_, delivered_);
-      for (effect& e : delivered_) switch (e.what) {
+      for (delivery under_way{*this}; under_way.next < delivered_.size();)
+        switch (effect& e = delivered_[under_way.next++]; e.what) {
           case kind::release: sink.release(std::move(*e.ticket), e.worker, e.terms); break;
           case kind::flush: sink.flush(e.round, e.scale, e.n); break;
           case kind::discard: sink.discard(e.round, e.n); break;
@@ -57,7 +63,6 @@ class outbox {
           case kind::abandon: sink.abandon(std::move(*e.ticket), e.worker, e.why); break;
           case kind::ready: if constexpr (requires { sink.ready(e.worker); }) sink.ready(e.worker); break;
         }
-      delivered_.clear();
     }
   }
 
@@ -72,6 +77,16 @@ class outbox {
     worker_id worker{};
     grant terms{};
     std::optional<Ticket> ticket{};
+  };
+  struct delivery {
+    outbox& box;
+    std::size_t next = 0;
+    ~delivery() {  // what is left when a callback throws goes back, before what has come since
+      auto& rest = box.delivered_;
+      const auto left = rest.begin() + static_cast<std::ptrdiff_t>(next);
+      box.effects_.insert(box.effects_.begin(), std::make_move_iterator(left), std::make_move_iterator(rest.end()));
+      rest.clear();
+    }
   };
   std::vector<effect> effects_;
   std::vector<effect> delivered_;

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "../core/reason.hpp"
@@ -43,6 +44,7 @@ struct full_sink {
                 "a sink is a callable, or has a member release, for (ticket, worker, grant)");
   static_assert(RoundSink<Sink> || !may_accumulate<Policy>,
                 "this policy may accumulate gradients: the sink needs flush(round, scale, n) and discard(round, n)");
+  using bare = std::remove_cvref_t<Sink>;
   Sink& host;
 
   void release(Ticket&& ticket, worker_id worker, const grant& terms) const {
@@ -58,14 +60,22 @@ struct full_sink {
     if constexpr (RoundSink<Sink>) host.discard(round, n);
   }
   void cancel(worker_id worker) const {
-    if constexpr (requires { host.cancel(worker); }) host.cancel(worker);
+    if constexpr (requires { host.cancel(worker); })
+      host.cancel(worker);
+    else
+      static_assert(!requires { &bare::cancel; }, "the sink's cancel must take (worker)");
   }
   void abandon(Ticket&& ticket, worker_id worker, reason why) const {
     if constexpr (requires { host.abandon(std::move(ticket), worker, why); })
       host.abandon(std::move(ticket), worker, why);
+    else
+      static_assert(!requires { &bare::abandon; }, "the sink's abandon must take (ticket, worker, reason)");
   }
   void ready(worker_id worker) const {
-    if constexpr (requires { host.ready(worker); }) host.ready(worker);
+    if constexpr (requires { host.ready(worker); })
+      host.ready(worker);
+    else
+      static_assert(!requires { &bare::ready; }, "the sink's ready must take (worker)");
   }
 };
 

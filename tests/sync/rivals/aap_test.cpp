@@ -172,26 +172,6 @@ TEST(Aap, WhosePlaceIsGivenAwayIsNotForgotten) {
   EXPECT_EQ(c.state(1), worker_state::running) << "it goes at the next event";
 }
 
-// As controllers once reported it: a gradient of an earlier life comes to its end, and its index waits again.
-TEST(Aap, ADeathLeavesWhoeverIsParkedNow) {
-  roster workers{3};
-  aap policy{.floor = 2};
-  policy.resize(3);
-  for (std::uint32_t w = 0; w < 3; ++w) workers.enter(w, 0, 0.0);
-  for (const std::uint32_t w : {1u, 2u}) workers.unpark(w), workers.move_to(w, worker_state::running);
-  const view_totals totals{.now = 1.0};
-  const auto tell = [&](cause why) {
-    static_cast<void>(policy.release({workers, totals, 0}, {.why = why, .worker = 0, .now = 1.0}));
-  };
-  tell(cause::push);
-  ASSERT_TRUE(policy.waits(0));
-  tell(cause::death);
-  EXPECT_TRUE(policy.waits(0));
-  workers.depart(0, worker_state::dead);
-  tell(cause::death);
-  EXPECT_FALSE(policy.waits(0));
-}
-
 // The rule as it is written down: at each event everybody is looked at.
 struct looking_at_everybody {
   aap rule;

@@ -57,6 +57,36 @@ TEST(Aimd, SurvivesJoinsAndDeaths) {
   EXPECT_TRUE(machine.ok());
 }
 
+// A worker's first step, or a later one. A minimum of 1e-30 would rise for ever, and all other steps seem longer.
+TEST(Aimd, AStepOfNoDurationIsForgotten) {
+  for (const std::uint32_t before : {0u, 300u}) {
+    aimd_machine machine{{}, 10, saturating_at(4)};
+    machine.jitter = 20;
+    const auto has_just_started = [&](std::uint32_t w) {
+      const worker_record& r = machine.control().workers()[w];
+      return r.state == worker_state::running && r.granted_at == machine.now();
+    };
+    machine.run(before);
+    std::uint32_t w = 0;
+    while (!has_just_started(w))
+      if (++w == 10) w = 0, machine.run(1);
+    machine.speed[w] = 1e30;
+    ASSERT_LT(machine.run(1).control().workers()[w].step_time, 1e-20F);
+    machine.speed[w] = 1.0;
+    EXPECT_GT(machine.mean_running(2000), 3.5) << before;
+  }
+}
+
+TEST(Aimd, CancelledStepsAreNotMeasured) {
+  test::bench<> b{k_sync{.k = 1}, 2};
+  b.push(0);  // cancels 1
+  b.push(1), b.push(1);
+  EXPECT_EQ(b.sync.workers()[0].doomed, reason::cancelled);
+  ASSERT_EQ(b.sync.switch_to(aimd{}, b.now, pending_gradients::flush, b.sink), errc::ok);
+  b.push(0);
+  EXPECT_EQ(b.sync.policy().target<aimd>()->each_[0].shortest, 0.0F) << "its step before was not aimd's";
+}
+
 TEST(Aimd, ForgetsNothing) {
   aimd_machine machine{{}, 10, saturating_at(4)};
   machine.run(77);

@@ -198,10 +198,6 @@ TEST(Dssp, IntervalsAreSmoothed) {
   policy.resize(1);
   for (const double time : {1.0, 3.0, 9.0}) policy.observe({.what = {.worker = 0, .now = time}});
   EXPECT_DOUBLE_EQ(policy.known[0].pushes.interval, 2.0 + 0.25 * (6.0 - 2.0));
-  policy.observe({.what = {.worker = 0, .now = 5.0}});
-  EXPECT_EQ(policy.known[0].seen, 1u) << "the clock has started anew";
-  policy.observe({.what = {.worker = 0, .now = 6.0}});
-  EXPECT_DOUBLE_EQ(policy.known[0].pushes.interval, 1.0);
 }
 
 TEST(Dssp, RefusesBadOptions) {

@@ -6,11 +6,7 @@
 namespace {
 
 using namespace rubato;
-using test::bench;
-using test::recorder;
-using test::script;
-using test::scripted;
-using test::words;
+using namespace rubato::test;
 
 TEST(Semantics02Aggregation, FlushWaitsForEveryAdmissionOfItsRound) {
   bench<bsp> b{{}, 2};

@@ -8,11 +8,7 @@
 namespace {
 
 using namespace rubato;
-using test::bench;
-using test::nan_time;
-using test::script;
-using test::scripted;
-using test::words;
+using namespace rubato::test;
 
 TEST(Semantics01Decision, EveryVerbReleasesWhomItNames) {
   const auto released = [](decision d) {

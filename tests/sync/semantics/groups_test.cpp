@@ -7,10 +7,7 @@
 namespace {
 
 using namespace rubato;
-using test::bench;
-using test::script;
-using test::scripted;
-using test::words;
+using namespace rubato::test;
 
 TEST(Semantics10Groups, AForcedReleaseIsExemptFromPolicyAndBound) {
   bench<ssp> b{{.staleness = 0}, 2};
@@ -23,6 +20,26 @@ TEST(Semantics10Groups, AForcedReleaseIsExemptFromPolicyAndBound) {
   EXPECT_EQ(b.sink.take(), words{"release 0@1"});
   EXPECT_EQ(b.sync.counts().of(0, reason::liveness), 1u);
   EXPECT_EQ(b.sync.workers()[0].granted_at, 100.0);
+}
+
+// Treatments are on the policy's every answer, also on those that hold; their terms outlive a load.
+TEST(Semantics10Groups, AForcedReleaseHasTheTermsOfTheLatestAnswer) {
+  const loss_decayed policy{ssp{.staleness = 0}, {.first = 1}};
+  using decayed = std::remove_const_t<decltype(policy)>;
+  bench<decayed> b{policy, 2};
+  for (int n = 0; n < 50; ++n)
+    for (const std::uint32_t w : {1u, 0u}) b.push(w, 100, {.loss = n == 0 ? 10.0F : 0.1F});
+  b.push(0);
+  ASSERT_EQ(b.state(0), worker_state::parked);
+  archive bytes;
+  ASSERT_EQ(b.sync.save(bytes), errc::ok);
+  EXPECT_EQ(b.sync.force_release({0, 0}, b.now, b.sink), errc::ok);
+  EXPECT_EQ(b.sink.grants.back().lr_scale, 0.35F);
+  bench<decayed> c{policy, 2};
+  archive reader{bytes.bytes()};
+  ASSERT_EQ(c.sync.load(reader, [](worker_id) { return std::optional{7}; }), errc::ok);
+  EXPECT_EQ(c.sync.force_release({0, 0}, b.now, c.sink), errc::ok);
+  EXPECT_EQ(c.sink.grants.back(), b.sink.grants.back());
 }
 
 TEST(Semantics10Groups, AForcedReleaseOfAStrangerIsRefusedAndCounted) {

@@ -6,10 +6,7 @@
 namespace {
 
 using namespace rubato;
-using test::bench;
-using test::script;
-using test::scripted;
-using test::words;
+using namespace rubato::test;
 
 TEST(Semantics11Guard, SomebodyRunsAfterEveryCall) {
   script s;
@@ -28,6 +25,33 @@ TEST(Semantics11Guard, ReleasesAtTheMinimumClock) {
   s.always(decision::hold());
   b.push(0);
   EXPECT_EQ(b.push(1), words{"release 1@5"}) << "clock 2 against 3";
+}
+
+TEST(Semantics11Guard, AForcedReleaseHasTheTermsOfTheLatestAnswer) {
+  script s;
+  bench<scripted> b{s, 2};
+  b.push(0);
+  s.always(decision::hold().with_batch(8).with_lr_scale(0.25F));
+  b.push(0);
+  s.always(decision::hold().with_batch(16).with_lr_scale(0.5F));
+  EXPECT_EQ(b.push(1), words{"release 1@3"});
+  EXPECT_EQ(b.count(reason::liveness), 1u);
+  EXPECT_EQ(b.sink.grants.back(), (grant{.version = 3, .batch = 16, .lr_scale = 0.5F}));
+}
+
+// What shape() made of the terms of the step before is no term of the next one.
+TEST(Semantics11Guard, ForcedReleasesDoNotMultiplyWhatShapeMultiplies) {
+  struct doubling : scripted {
+    using scripted::scripted;
+    void shape(const cluster_view&, std::uint32_t, grant& terms) const noexcept { terms.lr_scale *= 2.0F; }
+  };
+  script s;
+  s.always(decision::hold().with_lr_scale(0.25F));
+  bench<doubling> b{s, 1};
+  for (int n = 0; n < 3; ++n) {
+    b.push(0);
+    EXPECT_EQ(b.sink.grants.back().lr_scale, 0.5F);
+  }
 }
 
 TEST(Semantics11Guard, WithholdsReleasesBeyondTheBound) {

@@ -6,9 +6,7 @@
 namespace {
 
 using namespace rubato;
-using test::bench;
-using test::recorder;
-using test::words;
+using namespace rubato::test;
 
 TEST(Semantics08Membership, TheQuorumCanBeLoweredWhenFewerCome) {
   recorder sink;

@@ -8,8 +8,7 @@
 namespace {
 
 using namespace rubato;
-using test::bench;
-using test::words;
+using namespace rubato::test;
 
 TEST(Semantics05Refused, DepartureForAnotherCauseThanLeaveDeathAndDoneIsRefused) {
   bench<asp> b{{}, 2};

@@ -6,11 +6,7 @@
 namespace {
 
 using namespace rubato;
-using test::bench;
-using test::recorder;
-using test::script;
-using test::scripted;
-using test::words;
+using namespace rubato::test;
 
 TEST(Semantics12State, SaveIsBusyWithAdmissionsOut) {
   bench<asp> b{{}, 2};
@@ -160,6 +156,56 @@ TEST(Semantics12State, PoliciesSeeTimesThatGoOn) {
   ASSERT_EQ(seen.size(), 2u);
   EXPECT_NEAR(seen[0], b.now, 1e-9);
   EXPECT_NEAR(seen[1], b.now + 2.0, 1e-9);
+}
+
+// The offset between the two clocks rounds, and a host in virtual time polls at the very deadline.
+TEST(Semantics12State, APollAtTheDeadlineIsNotTooEarly) {
+  struct metronome {
+    double period = 0.0, next = 0.0;
+    decision release(const cluster_view& view, const event& what) noexcept {
+      if (what.why == cause::deadline || next == 0.0) next = view.now() + period;
+      return decision::hold().with_wake_at(next);
+    }
+    void state(archive& bytes) { bytes(next); }
+  };
+  for (int i = 1; i <= 1000; ++i) {
+    const metronome policy{.period = 0.1 * i / 7.0};
+    const controller_options options{.capacity = 1, .guard = {.enabled = false}};
+    controller<metronome, int> before{options, policy}, after{options, policy};
+    recorder sink;
+    ASSERT_EQ(before.join({0, 0}, 3.3 + 0.37 * i, 1, sink), errc::ok);
+    archive bytes;
+    ASSERT_EQ(before.save(bytes), errc::ok);
+    archive reader{bytes.bytes()};
+    ASSERT_EQ(after.load(reader, [](worker_id) { return std::optional{1}; }), errc::ok);
+    after.poll(0.123, sink);
+    for (int k = 0; k < 50; ++k) {
+      const double due = after.next_deadline();
+      after.poll(due, sink);
+      ASSERT_GT(after.next_deadline(), due) << "it would be polled for ever, with period " << policy.period;
+    }
+  }
+}
+
+// By an offset of the first load's, the step below would have taken 100 more.
+TEST(Semantics12State, ASecondLoadForgetsTheClockOfTheFirst) {
+  bench<asp> b{{}, 1};
+  archive early;
+  ASSERT_EQ(b.sync.save(early), errc::ok);
+  b.now = 100.0;
+  b.push(0);
+  archive late;
+  ASSERT_EQ(b.sync.save(late), errc::ok);
+  bench<asp> c{{}, 1};
+  const auto load = [&](const archive& saved) {
+    archive reader{saved.bytes()};
+    return c.sync.load(reader, [](worker_id) { return std::optional{7}; });
+  };
+  ASSERT_EQ(load(late), errc::ok);
+  c.sync.poll(2.0, c.sink);
+  ASSERT_EQ(load(early), errc::ok);
+  ASSERT_EQ(c.sync.push({.worker = {0, 0}, .now = 6.0}, 8, c.sink), errc::ok);
+  EXPECT_EQ(c.sync.workers()[0].step_time, 6.0F) << "granted at 0";
 }
 
 }  // namespace

@@ -6,10 +6,7 @@
 namespace {
 
 using namespace rubato;
-using test::bench;
-using test::script;
-using test::scripted;
-using test::words;
+using namespace rubato::test;
 
 TEST(Semantics07Switch, FlushesOrDiscardsWhatIsPending) {
   for (const auto how : {pending_gradients::flush, pending_gradients::discard}) {

@@ -26,7 +26,12 @@ namespace rubato::inline RUBATO_ABI {
 /// group until the other has pushed, and that one by the second group until the first has. So, after every call: if
 /// nobody is in a step in any group, no gradient is admitted and not committed, no deadline is set and no pull is
 /// awaited of a worker that is free to go, then the worker that has been idle longest is released by every group that
-/// holds it, whatever rule and bound say. It is one that no group excludes, if there is one.
+/// holds it, whatever rule and bound say, with the terms of its policy's latest answer. It is one that no group
+/// excludes, if there is one.
+///
+/// Hosts have to poll() at next_deadline(), also those whose single controllers do without: while groups wait for a
+/// deadline, as knee and aap set them, nobody may be in a step, and no other call come. They wait, and free nobody,
+/// because whom a rule releases then is its own choice.
 ///
 /// A sink is an object with
 ///
@@ -43,7 +48,8 @@ namespace rubato::inline RUBATO_ABI {
 /// Errors  by value, as a controller's. A refusal has changed nothing in any group.
 /// Tests   tests/extras/groups_test.cpp: WithoutThemTwoRulesHang, FreesTheLongestIdleWhenRulesWaitForEachOther,
 ///         ReleasedByAllBeforeItStarts, FreesBeyondTheBound, PrefersAWorkerThatNoGroupExcludes, ADeadlineIsWaitedFor,
-///         StepsBeginWhenTheLastGroupLetsGo, SomebodyAlwaysRunsUnderAnyPairOfPolicies, RefusesBadOptions;
+///         GroupsThatWaitForEachOtherWaitForADeadlineAsWell, StepsBeginWhenTheLastGroupLetsGo,
+///         SomebodyAlwaysRunsUnderAnyPairOfPolicies, RefusesBadOptions;
 ///         tests/properties/no_allocation_test.cpp: ScoresAndGroupsAfterConstruction
 template <SyncPolicy Policy, class Ticket, Observer Watcher = no_observer>
 class groups {
@@ -154,7 +160,7 @@ class groups {
     return waits ? errc::repeated : errc::ok;
   }
 
-  /// When poll() is wanted: the earliest of the groups' wishes.
+  /// When poll() is needed: the earliest of the groups' wishes; it may be past.
   [[nodiscard]] double next_deadline() const noexcept {
     double earliest = std::numeric_limits<double>::infinity();
     for (const member& g : groups_) earliest = (std::min)(earliest, g.next_deadline());

@@ -56,13 +56,13 @@ class resume_queue {
       executor.resume(next);
       lock.lock();
     }
-    innermost = here.outer;
   }
 
  private:
   struct loop {
     const resume_queue* of;
     const loop* outer;
+    ~loop() { innermost = outer; }  // also where a coroutine throws, which it must not
   };
 
   [[nodiscard]] std::coroutine_handle<> pop() noexcept {

@@ -36,7 +36,7 @@ namespace rubato::inline RUBATO_ABI {
 /// Tests    tests/sync/rivals/aap_test.cpp: StretchByHand, WaitsForTheUpdatesOfOthers, OrForTheDeadline,
 ///          NothingWillComeSoAllGo, WhoMayGoOnGoesByPolls, KeepsTheBound, WhoWasBeyondTheBoundGoesOnceItMay,
 ///          SwitchingToItFreesWhoeverWaits, ALoadFreesWhoeverWaits, WhosePlaceIsGivenAwayIsNotForgotten,
-///          ADeathLeavesWhoeverIsParkedNow, AgreesWithALookAtEverybody, CostsNoMoreWithManyWorkers;
+///          AgreesWithALookAtEverybody, CostsNoMoreWithManyWorkers;
 ///          tests/properties/identities_test.cpp: AapIsAspSspOrBspAtItsEnds
 /// Source   Fan et al., "Adaptive Asynchronous Parallelization of Graph Algorithms", SIGMOD 2018
 struct aap {
@@ -89,8 +89,7 @@ struct aap {
       case cause::leave:
       case cause::done:
       case cause::death:
-        // Not where it is the gradient of an earlier life that has come to its end, and the worker waits again.
-        if (what.worker < wishes.size() && waits(what.worker) && view.parked() < waiting()) forget(what.worker);
+        if (what.worker < wishes.size()) forget(what.worker);
         break;
       case cause::enter: return enter(view);
       default: break;
@@ -162,7 +161,6 @@ struct aap {
     return [this](std::uint32_t a, std::uint32_t b) noexcept { return wishes[a].deadline < wishes[b].deadline; };
   }
 
-  [[nodiscard]] std::uint32_t waiting() const noexcept { return ahead.size() + by_deadline.size() + due.size(); }
   [[nodiscard]] clock_type furthest(const cluster_view& view) const noexcept {
     return saturating_add(view.minimum_clock(), staleness);
   }

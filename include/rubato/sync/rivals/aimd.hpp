@@ -18,7 +18,8 @@ namespace rubato::inline RUBATO_ABI {
 /// took longer. The fastest idle workers go first.
 ///
 /// It begins with one worker, so that the shortest steps are those of a machine that is not shared; a minimum rises by
-/// 1 % a step, so that a machine that has become slower is forgiven in time. Its level is a saw-tooth below the knee.
+/// 1 % a step, so that a machine that has become slower is forgiven in time. One that a step exceeds tenfold was of a
+/// step without work, and is given up; cancelled steps are not measured. The level is a saw-tooth below the knee.
 /// Invariant: while somebody is parked, as many workers are busy as parallelism(); more only until running steps of a
 /// higher level are over.
 ///
@@ -26,7 +27,8 @@ namespace rubato::inline RUBATO_ABI {
 ///          then, between 0 and 1.
 /// Cost     O(1) per push. Allocates in resize() only, 8 bytes per worker. Not thread-safe.
 /// Tests    tests/sync/rivals/aimd_test.cpp: SawsBelowTheKnee, RunsEverybodyWhereNothingIsShared, FollowsADrift,
-///          SurvivesJoinsAndDeaths, ForgetsNothing, RefusesOptionsOutOfRange
+///          SurvivesJoinsAndDeaths, AStepOfNoDurationIsForgotten, CancelledStepsAreNotMeasured, ForgetsNothing,
+///          RefusesOptionsOutOfRange
 /// Source   Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for Congestion Avoidance in Computer
 ///          Networks", Computer Networks and ISDN Systems 17, 1989; the signal, time against the shortest, is that of
 ///          Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13, 1995
@@ -35,7 +37,7 @@ struct aimd {
   float decrease = 0.5F;
 
   [[nodiscard]] decision release(const cluster_view& view, const event& what) noexcept {
-    if (what.why == cause::push && what.worker < each_.size())
+    if (what.why == cause::push && what.why_dropped != reason::cancelled && what.worker < each_.size())
       measure(each_[what.worker], view.step_time_of_submitter(), view.alive());
     const std::uint32_t busy = view.busy();
     const std::uint32_t most = parallelism();
@@ -73,7 +75,7 @@ struct aimd {
 
   void measure(worker_note& w, float time, std::uint32_t alive) noexcept {
     const bool counts = w.window == window_;  // began after the level was set
-    const bool known = w.shortest > 0.0F;
+    const bool known = time <= 10.0F * w.shortest;  // else none yet, or of a step without work
     w.shortest = known ? (std::min)(1.01F * w.shortest, time) : time;
     if (!counts || !(time > 0.0F)) return;
     longer_ += time / w.shortest - 1.0F;

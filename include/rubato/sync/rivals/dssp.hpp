@@ -72,11 +72,9 @@ struct dssp {
   void observe(const feedback& f) noexcept {
     history& h = known[f.what.worker];
     const double interval = f.what.now - h.pushes.last;
-    const bool follows = h.seen > 0 && interval >= 0.0;  // time runs back where a host's clock starts anew after a load
-    if (follows)
-      h.pushes.interval = h.seen > 1 ? h.pushes.interval + smoothing * (interval - h.pushes.interval) : interval;
+    h.pushes.interval = h.seen > 1 ? h.pushes.interval + smoothing * (interval - h.pushes.interval) : interval;
     h.pushes.last = f.what.now;
-    h.seen = follows ? 2 : 1;
+    h.seen = h.seen > 0 ? 2 : 1;
   }
 
   [[nodiscard]] decision release(const cluster_view& view, const event& what) noexcept {

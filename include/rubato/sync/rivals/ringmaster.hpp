@@ -17,7 +17,7 @@ namespace rubato::inline RUBATO_ABI {
 /// cannot cancel both forms are the same.
 ///
 /// Options  delay: updates, at least 1; stops: cancel what is too old
-/// Cost     O(1) per push; with `stops` O(cancelled steps that have not come back). No allocation. Not thread-safe.
+/// Cost     O(1) per push; with `stops` amortised. No allocation. Not thread-safe.
 /// Tests    tests/sync/rivals/ringmaster_test.cpp: GradientsAtTheDelayAreDropped, StopsWhatHasBecomeTooOld,
 ///          WithoutStopsNobodyIsCancelled, CountsUpdatesThatAreUnderWay
 /// Source   Maranjyan, Tyurin and Richtárik, "Ringmaster ASGD: The First Asynchronous SGD with Optimal Time

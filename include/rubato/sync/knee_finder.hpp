@@ -1,0 +1,268 @@
+#ifndef RUBATO_SYNC_KNEE_FINDER_HPP
+#define RUBATO_SYNC_KNEE_FINDER_HPP
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "concepts.hpp"
+#include "level_search.hpp"
+
+namespace rubato::inline RUBATO_ABI::detail {
+
+/// What knee knows and does: it measures steps, moves the level of parallelism, and holds the barrier.
+///
+/// `threshold` is knee's, the elasticity from which on more workers are worth their staleness.
+class knee_finder {
+ public:
+  void resize(std::uint32_t capacity) {
+    *this = {};
+    each_.resize(capacity);
+  }
+  void reset(std::uint32_t worker) noexcept {
+    take_speed(worker);
+    each_[worker] = {};
+  }
+
+  [[nodiscard]] decision release(const cluster_view& view, const event& what, float threshold) noexcept {
+    if (view.alive() != alive_)
+      count_members(view.alive());
+    else if (what.why == cause::push && what.why_dropped != reason::cancelled)
+      measure(view, what.worker, threshold);
+    if (what.worker != no_worker) take_speed(what.worker);
+    if (what.dropped) owes_turn_ = true;  // it learns nothing from those whose gradients are of no use
+    const bool waits = meet(view);
+    const std::uint32_t most = (std::min)(level_, alive_);
+    const std::uint32_t busy = view.busy();
+    if (!settled_ && busy <= most) settled_ = true, ++period_;
+    if (waits || busy >= most) return decision::hold().with_wake_at(deadline_);
+    const bool turn = settled_ && most - busy == 1 && std::exchange(owes_turn_, false);
+    return decision::up_to(most - busy, turn ? release_order::fifo : release_order::fastest).with_wake_at(deadline_);
+  }
+
+  /// The worker starts a step.
+  void start(const cluster_view& view, std::uint32_t worker) noexcept {
+    if (deadline_ != never) deadline_ = view.now() + limit_;
+    note& e = each_[worker];
+    take_speed(worker);
+    e.period = period_;
+    if (!e.known) return;
+    e.speed = std::exp(-e.usual);
+    speeds_ += static_cast<double>(e.speed);
+    ++known_;
+  }
+
+  /// The best level so far.
+  [[nodiscard]] std::uint32_t parallelism() const noexcept { return search_.level(alive_); }
+  /// alive / parallelism.
+  [[nodiscard]] float room() const noexcept {
+    return static_cast<float>(alive_) / static_cast<float>(parallelism());
+  }
+  [[nodiscard]] bool searches() const noexcept { return search_.narrows; }
+  [[nodiscard]] bool has_barrier() const noexcept { return has_barrier_; }
+
+  void state(archive& bytes) {
+    search_.state(bytes);
+    bytes(alive_, fewest_, members_, level_, period_, count_, strangers_, sum_, squares_, shift_, settled_, owes_turn_);
+    bytes(speeds_, known_, home_speed_, first_speeds_, firsts_);
+    bytes(limit_, deadline_, windows_, patience_, has_barrier_);
+    for (note& e : each_) bytes(e.usual, e.speed, e.period, e.known);
+    if (level_ == 0) bytes.fail();
+  }
+
+ private:
+  static constexpr double never = std::numeric_limits<double>::infinity();
+  static constexpr std::uint32_t least_window = 4;
+
+  struct note {
+    float usual = 0.0F;        // log of the time of its steps at the best level, less the shift of all workers
+    float speed = 0.0F;        // that it brings into the machine: exp(-usual) while it runs, else 0
+    std::uint32_t period = 0;  // in which its step started; 0: another policy let it start
+    bool known = false;        // `usual` is
+  };
+
+  // What is being compared bears an eighth more or fewer members, or clusters with much coming and going would never be
+  // known; beyond that it is void. That few may all run says nothing of twice as many.
+  void count_members(std::uint32_t alive) noexcept {
+    const bool tries = level_ != parallelism();
+    alive_ = alive;
+    if (search_.home == no_worker && alive / 2 >= fewest_) {
+      search_anew();
+      fewest_ = alive;
+    }
+    has_barrier_ = has_barrier_ && parallelism() == alive_;
+    fewest_ = (std::min)(fewest_, alive);
+    const std::uint32_t changed = (std::max)(alive_, members_) - (std::min)(alive_, members_);
+    if (changed > (members_ + 7) / 8 || (tries && (std::min)(level_, alive_) == parallelism()))
+      go_to(parallelism());
+    else if (!tries)
+      level_ = parallelism();
+  }
+
+  // From everybody down.
+  void search_anew() noexcept {
+    search_ = {};
+    has_barrier_ = false;
+    first_speeds_ = 0.0F;
+    firsts_ = 0;
+    for (note& e : each_) e.known = false;
+    go_to(parallelism());
+  }
+
+  // It does not run, or not any longer.
+  void take_speed(std::uint32_t worker) noexcept {
+    const float speed = std::exchange(each_[worker].speed, 0.0F);
+    speeds_ -= static_cast<double>(speed);
+    known_ -= speed > 0.0F ? 1U : 0U;
+    if (known_ == 0) speeds_ = 0.0;  // no rounding error lasts
+  }
+
+  // Of all that run now, if nothing were shared; who is not known is taken for an average one.
+  [[nodiscard]] float speed(std::uint32_t running) const noexcept {
+    return static_cast<float>(speeds_ * running / (std::max)(known_, 1U));
+  }
+
+  void go_to(std::uint32_t level) noexcept {
+    level_ = level;
+    members_ = alive_;
+    settled_ = false;
+    count_ = strangers_ = 0;
+    sum_ = squares_ = 0.0F;
+  }
+
+  void measure(const cluster_view& view, std::uint32_t worker, float threshold) noexcept {
+    note& e = each_[worker];
+    const std::uint32_t home = parallelism();
+    const std::uint32_t at = (std::min)(level_, alive_);
+    const bool at_one_level = settled_ && e.period == period_;  // from start to end
+    // Counts as a step beside everybody.
+    const bool first = !e.known && e.period != 0 && search_.opens() && (at == home || !at_one_level);
+    if (!first && !at_one_level) return;
+    const float time = std::log(view.step_time_of_submitter()) - shift_;
+    const std::uint32_t window = (std::max)(least_window, at);
+    if (first || at == home) {
+      e.usual += (e.known ? 0.3F : 1.0F) * (time - e.usual);
+      e.known = true;
+      if (first) first_speeds_ += std::exp(-time), ++firsts_;
+      if (at != home || (!first && ++count_ < std::uint64_t{search_.patience} * window)) return;
+      home_speed_ = speed(at);
+      windows_ += search_.patience;
+      try_next(view, threshold);
+    } else if (e.known) {
+      sum_ += time - e.usual;
+      squares_ += (time - e.usual) * (time - e.usual);
+      if (++count_ >= window) compare(view, threshold, count_ >= 3 * window);
+    } else if (++strangers_ >= window) {
+      go_to(home);  // to know who runs
+    }
+  }
+
+  // Ends a trial if its samples suffice, or if they have to.
+  void compare(const cluster_view& view, float threshold, bool must_end) noexcept {
+    const std::uint32_t home = parallelism();
+    const std::uint32_t at = (std::min)(level_, alive_);
+    const auto low = static_cast<float>((std::min)(at, home));
+    const auto high = static_cast<float>((std::max)(at, home));
+    const auto samples = static_cast<float>(count_);
+    const float change = sum_ / samples;
+    const float now_speed = speed(at);
+    if (search_.opens()) home_speed_ = first_speeds_ * static_cast<float>(home) / static_cast<float>(firsts_);
+    const float sign = at > home ? 1.0F : -1.0F;
+    const float cost = sign * change;                             // how much longer steps take at the higher level
+    const float more = sign * std::log(now_speed / home_speed_);  // throughput there, if they took no longer
+    const float gain = more - cost;
+    const float margin = gain - threshold * more;
+    const float variance = (std::max)(squares_ / samples - change * change, 1e-4F);
+    const bool sure = margin * margin * samples > variance;
+    if (!sure && !must_end) return;
+    const bool tracks = !search_.narrows;
+    const bool worth = tracks && !sure ? at < home : margin >= 0.0F;
+    // Step times and throughput never fall with the level, so a small change bounds that of every level between.
+    const float each = more / std::log(high / low);
+    const bool all_between = worth ? cost <= (1.0F - threshold) * each * std::log(high / (high - 1.0F))
+                                   : gain <= threshold * each * std::log((low + 1.0F) / low);
+    const bool moves = search_.judge(at, alive_, worth, all_between);
+    if (moves) shift_ += change, home_speed_ = now_speed, has_barrier_ = false;
+    owes_turn_ = tracks && !moves;
+    if (tracks)
+      go_to(parallelism());
+    else
+      try_next(view, threshold);
+  }
+
+  // Stays at the best level where nothing is left to be tried.
+  void try_next(const cluster_view& view, float threshold) noexcept {
+    const std::uint32_t level = search_.next(alive_);
+    if (level >= alive_ && parallelism() == alive_ && (has_barrier_ || windows_ >= patience_))
+      weigh_barrier(view, threshold);
+    go_to(level);
+  }
+
+  // What a barrier wins is what half the level would: half the staleness. So it may cost as much throughput.
+  void weigh_barrier(const cluster_view& view, float threshold) noexcept {
+    double sum = 0.0, longest = 0.0, known = 0.0;
+    for (std::uint32_t w = 0; w < each_.size(); ++w) {
+      if (!each_[w].known || !view.counts(w)) continue;
+      const double time = std::exp(static_cast<double>(each_[w].usual + shift_));
+      sum += time, known += 1.0;
+      longest = (std::max)(longest, time);
+    }
+    limit_ = std::exp2(static_cast<double>(threshold)) * sum / known;
+    has_barrier_ = longest <= limit_;
+    if (has_barrier_)
+      search_.be_patient(2 * level_search::first_patience);
+    else
+      be_patient();
+  }
+
+  void be_patient() noexcept {
+    windows_ = 0;
+    patience_ = (std::min)((std::max)(2 * patience_, 4 * level_search::first_patience), level_search::longest_patience);
+  }
+
+  // Whether those who have come wait for the rest. Steps that take too long say that the cluster is another one now.
+  [[nodiscard]] bool meet(const cluster_view& view) noexcept {
+    if (has_barrier_ && view.now() >= deadline_) {
+      be_patient();
+      search_anew();
+    }
+    const bool met = view.busy() == 0;
+    if (!has_barrier_ || level_ < alive_)
+      deadline_ = never;
+    else if (met || deadline_ == never)
+      deadline_ = view.now() + limit_;
+    return deadline_ != never && !met;
+  }
+
+  std::vector<note> each_{};
+  level_search search_{};
+  std::uint32_t alive_ = 0;
+  std::uint32_t fewest_ = 0;     // that were there since the search from everybody down began
+  std::uint32_t members_ = 0;    // alive when what is being measured began
+  std::uint32_t level_ = 1;      // in force
+  std::uint32_t period_ = 0;     // grows when all that run are of one level
+  std::uint32_t count_ = 0;      // samples in this window
+  std::uint32_t strangers_ = 0;  // steps in it of workers that were never seen at the best level
+  std::uint32_t firsts_ = 0;     // steps that are their workers' first since the search began
+  std::uint32_t known_ = 0;      // workers of known speed that run
+  std::uint32_t windows_ = 0;    // at the best level, since a barrier was given up
+  std::uint32_t patience_ = 0;   // so many before another
+  double speeds_ = 0.0;          // sum of the speeds of those that are known and run
+  double limit_ = 0.0;           // how long a step of everybody may take at the barrier
+  double deadline_ = never;      // when it will have taken that long; never while nobody waits for the others
+  float first_speeds_ = 0.0F;    // sum of the speeds in the first steps
+  float home_speed_ = 0.0F;     // of all that ran at the best level
+  float shift_ = 0.0F;          // log of the time of steps at the best level, against the first one
+  float sum_ = 0.0F;
+  float squares_ = 0.0F;
+  bool has_barrier_ = false;
+  bool settled_ = false;
+  bool owes_turn_ = false;
+};
+
+}  // namespace rubato::inline RUBATO_ABI::detail
+
+#endif

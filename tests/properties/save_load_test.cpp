@@ -11,6 +11,7 @@
 
 #include "../support/all_policies.hpp"
 #include "../support/cluster.hpp"
+#include "../support/scaled.hpp"
 
 namespace rubato {
 namespace {
@@ -113,7 +114,7 @@ TEST_P(SaveLoad, RefusesChangedBytes) {
 TEST_P(SaveLoad, SurvivesForgedBytes) {
   const bytes_type bytes = saved(in_the_middle(GetParam().policy).control());
   random_sequence random{1};
-  for (int n = 0; n < 1500; ++n) {
+  for (std::uint32_t n = test::scaled(1500); n > 0; --n) {
     bytes_type changed = bytes;
     for (std::uint64_t flips = 1 + random.below(3); flips > 0; --flips)
       changed[random.below(changed.size() - 8)] ^= static_cast<std::byte>(1U << random.below(8));

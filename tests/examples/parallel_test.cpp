@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
+#include <limits>
 #include <stdexcept>
 #include <vector>
 
@@ -34,20 +36,19 @@ TEST(ShareOut, StopsWhenAsked) {
   EXPECT_EQ(done, 10U);
 }
 
+// Nobody would live to see the end of so many calls: it returns because no further ones begin.
 TEST(ShareOut, ThrowsTheFirst) {
   std::atomic<bool> stop = false;
-  std::atomic<std::size_t> done = 0;
-  const auto work = [&](int, std::size_t i) {
-    ++done;
+  const auto work = [](int, std::size_t i) {
     if (i == 3) throw std::runtime_error{"three"};
   };
   try {
-    share_out(1'000'000, 2, stop, [] { return 0; }, work);
+    share_out(
+        std::numeric_limits<std::size_t>::max(), 2, stop, [] { return 0; }, work);
     FAIL();
   } catch (const std::runtime_error& error) {
     EXPECT_STREQ(error.what(), "three");
   }
-  EXPECT_LT(done, 1'000'000U);
 }
 
 }  // namespace

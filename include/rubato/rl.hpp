@@ -3,9 +3,12 @@
 
 // Learning to act: for those who train policies. Embedding hosts need rubato.hpp only.
 #include "nn/initialiser.hpp"
+#include "rl/antithetic_es.hpp"
+#include "rl/cma_es.hpp"
 #include "rl/dqn.hpp"
 #include "rl/evaluation.hpp"
 #include "rl/pretrain.hpp"
+#include "rl/search_training.hpp"
 #include "rl/trace.hpp"
 #include "rl/training.hpp"
 

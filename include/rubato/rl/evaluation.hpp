@@ -17,7 +17,7 @@
 namespace rubato::inline RUBATO_ABI::rl {
 
 /// What the random numbers of a training are for: each purpose has a stream of its own.
-enum class purpose : std::uint64_t { weights = 1, exploration, replay, training, selection, test, pretraining };
+enum class purpose : std::uint64_t { weights = 1, exploration, replay, training, selection, test, pretraining, search };
 
 /// The sequence for one purpose. Sequences of different `number` share nothing in their first 2^20 numbers.
 [[nodiscard]] constexpr random_sequence sequence_for(std::uint64_t seed, purpose what,

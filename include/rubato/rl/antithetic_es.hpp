@@ -1,0 +1,152 @@
+#ifndef RUBATO_RL_ANTITHETIC_ES_HPP
+#define RUBATO_RL_ANTITHETIC_ES_HPP
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../config.hpp"
+#include "../core/result.hpp"
+#include "evaluation.hpp"
+#include "search.hpp"
+#include "setting.hpp"
+
+namespace rubato::inline RUBATO_ABI::rl {
+
+struct antithetic_es_options {
+  std::uint64_t seed = 1;
+  double step_size = 0.1;        ///< standard deviation of the candidates around the mean, in each parameter; constant
+  double learning_rate = 0.05;   ///< of Adam, with decay rates 0.9 and 0.999: about how far a parameter moves at once
+  std::uint32_t population = 16; ///< candidates of a generation: an even number
+};
+
+/// What is wrong with the options, or nullptr.
+[[nodiscard]] inline const char* problem(const antithetic_es_options& o) noexcept {
+  if (!(o.step_size > 0 && std::isfinite(o.step_size))) return "step_size: expected a number above 0";
+  if (!(o.learning_rate > 0 && std::isfinite(o.learning_rate))) return "learning_rate: expected a number above 0";
+  if (o.population < 2 || o.population % 2 != 0) return "population: expected an even number of at least 2";
+  return nullptr;
+}
+
+/// Evolution strategy that estimates a gradient: candidates in pairs, as far from the mean on one side as on the other.
+///
+/// Costs become ranks, from 1/2 for the cheapest to -1/2 for the dearest (equal costs share the mean of theirs), so one
+/// outlier moves nothing by much. The sum of the candidates' directions, weighted with that, is what Adam climbs.
+///
+/// Cost    ask, tell: O(dimension x population) in all, for a generation. Memory: O(dimension). tell allocates.
+/// Tests   tests/rl/search_test.cpp: FindsTheMinimum, SurvivesNoise, PairsAreAntithetic, EqualCostsMoveNothing,
+///         SameSeedSameBits, ResumesBitForBit
+/// Source  Salimans et al., "Evolution Strategies as a Scalable Alternative to Reinforcement Learning",
+///         arXiv:1703.03864, section 2; Wierstra et al., "Natural Evolution Strategies", JMLR 15, 2014, section 3.1
+///         (rank shaping)
+class antithetic_es {
+ public:
+  /// Starts around `mean`. Errors  invalid_option: problem(options), or no parameters, or one that is not finite
+  [[nodiscard]] static result<antithetic_es> make(std::span<const float> mean, const antithetic_es_options& options) {
+    if (const char* wrong = rl::problem(options))
+      return error{errc::invalid_option, std::string{"antithetic_es: "} + wrong};
+    if (mean.empty() || !std::ranges::all_of(mean, [](float x) { return std::isfinite(x); }))
+      return error{errc::invalid_option, "antithetic_es: mean: expected at least one parameter, and finite ones"};
+    return antithetic_es{mean, options};
+  }
+
+  [[nodiscard]] std::size_t dimension() const noexcept { return mean_.size(); }
+  [[nodiscard]] std::size_t population() const noexcept { return options_.population; }
+  [[nodiscard]] std::uint64_t generation() const noexcept { return generation_; }
+  [[nodiscard]] double step_size() const noexcept { return options_.step_size; }
+
+  /// Candidates 2n and 2n + 1 are a pair. Precondition: candidate < population(); out has dimension() numbers.
+  void ask(std::size_t candidate, std::span<float> out) const {
+    RUBATO_ASSERT(candidate < population() && out.size() == mean_.size(), "antithetic_es: no such candidate");
+    random_sequence random = sequence_of(candidate / 2);
+    const double sign = candidate % 2 == 0 ? options_.step_size : -options_.step_size;
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(mean_[i] + sign * random.normal());
+  }
+
+  /// Precondition: costs has population() numbers.
+  void tell(std::span<const double> costs) {
+    RUBATO_ASSERT(costs.size() == population(), "antithetic_es: expected one cost for each candidate");
+    const std::vector<double> utility = utilities(costs);
+    std::vector<double> direction(mean_.size());
+    for (std::size_t pair = 0; pair < costs.size() / 2; ++pair) {
+      random_sequence random = sequence_of(pair);
+      const double worth = utility[2 * pair] - utility[2 * pair + 1];
+      for (double& d : direction) d += worth * random.normal();
+    }
+    ++generation_;
+    const double steps = static_cast<double>(generation_);
+    const double first = 1 - std::pow(first_decay, steps), second = 1 - std::pow(second_decay, steps);
+    const double scale = 1 / static_cast<double>(costs.size());
+    for (std::size_t i = 0; i < mean_.size(); ++i) {
+      const double g = scale * direction[i];
+      first_[i] = first_decay * first_[i] + (1 - first_decay) * g;
+      second_[i] = second_decay * second_[i] + (1 - second_decay) * g * g;
+      mean_[i] += options_.learning_rate * (first_[i] / first) / (std::sqrt(second_[i] / second) + 1e-8);
+    }
+  }
+
+  void best_guess(std::span<float> out) const {
+    RUBATO_ASSERT(out.size() == mean_.size(), "antithetic_es: expected room for all parameters");
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(mean_[i]);
+  }
+
+  [[nodiscard]] std::vector<std::string> configuration() const {
+    return {"search=es",
+            detail::setting("search_seed", options_.seed),
+            detail::setting("step_size", options_.step_size),
+            detail::setting("learning_rate", options_.learning_rate),
+            detail::setting("population", options_.population),
+            detail::setting("dimension", mean_.size())};
+  }
+
+  void state(archive& bytes) {
+    bytes(generation_);
+    for (std::vector<double>* all : {&mean_, &first_, &second_})
+      for (double& x : *all) {
+        bytes(x);
+        if (!std::isfinite(x)) bytes.fail();
+      }
+    if (!std::ranges::all_of(second_, [](double v) { return v >= 0; })) bytes.fail();
+  }
+
+ private:
+  static constexpr double first_decay = 0.9, second_decay = 0.999;
+
+  antithetic_es(std::span<const float> mean, const antithetic_es_options& options)
+      : options_{options}, mean_(mean.begin(), mean.end()), first_(mean.size()), second_(mean.size()) {}
+
+  // Centred ranks.
+  [[nodiscard]] static std::vector<double> utilities(std::span<const double> costs) {
+    const std::vector<std::size_t> order = detail::by_cost(costs);
+    const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+    std::vector<double> utility(costs.size());
+    for (std::size_t from = 0, to = 0; from < order.size(); from = to) {
+      while (to < order.size() && same(costs[order[to]], costs[order[from]])) ++to;
+      const double rank = static_cast<double>(from + to - 1) / 2;
+      for (std::size_t r = from; r < to; ++r)
+        utility[order[r]] = 0.5 - rank / static_cast<double>(costs.size() - 1);
+    }
+    return utility;
+  }
+
+  [[nodiscard]] random_sequence sequence_of(std::size_t pair) const noexcept {
+    return sequence_for(options_.seed, purpose::search, generation_ * (options_.population / 2) + pair);
+  }
+
+  antithetic_es_options options_;
+  std::uint64_t generation_ = 0;
+  std::vector<double> mean_;
+  std::vector<double> first_;   // moments of the gradient
+  std::vector<double> second_;
+};
+
+static_assert(ParameterSearch<antithetic_es>);
+
+}  // namespace rubato::inline RUBATO_ABI::rl
+
+#endif

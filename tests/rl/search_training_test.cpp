@@ -1,0 +1,242 @@
+#include <rubato/rl/search_training.hpp>
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <rubato/core/rng.hpp>
+#include <rubato/rl/antithetic_es.hpp>
+#include <rubato/rl/cma_es.hpp>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rubato::rl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t dimension = 4;
+
+// The distance to (1, 1, 1, 1); runs under one seed have the same luck, to which a little of their own comes.
+[[nodiscard]] double cost_of(const trial& t) {
+  double squares = 0;
+  for (const float x : t.parameters) squares += std::pow(static_cast<double>(x) - 1, 2);
+  random_sequence luck{t.seed};
+  random_sequence own{t.seed, static_cast<std::uint64_t>(squares * 1e6)};
+  return std::sqrt(squares) + 2 * luck.normal() + 0.2 * own.normal();
+}
+
+bool measure(std::span<const trial> trials, std::span<double> costs) {
+  std::ranges::transform(trials, costs.begin(), cost_of);
+  return true;
+}
+
+[[nodiscard]] double distance(std::span<const float> at) {
+  double squares = 0;
+  for (const float x : at) squares += std::pow(static_cast<double>(x) - 1, 2);
+  return std::sqrt(squares);
+}
+
+[[nodiscard]] cma_es start() { return *cma_es::make(std::vector<float>(dimension), {.population = 10}); }
+
+class SearchTraining : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "rubato-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder); }
+
+  [[nodiscard]] search_training_options options() const {
+    return {.seed = 3, .task = "distance", .runs = 6, .rounds = 2, .select_every = 4, .selection_runs = 20};
+  }
+  [[nodiscard]] search_training_options kept() const {
+    search_training_options o = options();
+    o.checkpoint = (folder / "search.training").string();
+    return o;
+  }
+
+  fs::path folder;
+};
+
+TEST_F(SearchTraining, FindsTheMinimumOfNoisyRuns) {
+  search_trainer training{start(), options()};
+  ASSERT_EQ(*training.run(60, measure), 60u);
+  EXPECT_LT(distance(training.best()), 0.3) << "from 2";
+  search_trainer other{*antithetic_es::make(std::vector<float>(dimension), {}), options()};
+  ASSERT_EQ(*other.run(100, measure), 100u);
+  EXPECT_LT(distance(other.best()), 0.3);
+}
+
+TEST_F(SearchTraining, CandidatesShareTheirSeeds) {
+  std::map<std::uint64_t, std::size_t> users;
+  search_trainer training{start(), {.runs = 6}};
+  const auto watch = [&](std::span<const trial> trials, std::span<double> costs) {
+    for (const trial& t : trials) ++users[t.seed];
+    return measure(trials, costs);
+  };
+  ASSERT_TRUE(training.run(1, watch));
+  EXPECT_EQ(users.size(), 6u);
+  for (const auto& [seed, count] : users) EXPECT_EQ(count, 10u);
+}
+
+TEST_F(SearchTraining, SeedsAreNewEachGeneration) {
+  std::set<std::uint64_t> seeds;
+  search_trainer training{start(), {.runs = 6, .select_every = 2, .selection_runs = 8}};
+  const auto watch = [&](std::span<const trial> trials, std::span<double> costs) {
+    for (const trial& t : trials) seeds.insert(t.seed);
+    return measure(trials, costs);
+  };
+  ASSERT_TRUE(training.run(5, watch));
+  EXPECT_EQ(seeds.size(), 5 * 6 + 8u) << "those of selections are always the same";
+}
+
+TEST_F(SearchTraining, RacingSavesTrials) {
+  const auto last = [this](std::uint32_t rounds) {
+    search_training_options o = options();
+    o.rounds = rounds;
+    search_trainer training{start(), o};
+    generation_report latest;
+    std::uint32_t out = 0;
+    EXPECT_TRUE(training.run(30, measure, {.generation = [&](const generation_report& r) {
+                               latest = r;
+                               out += r.out;
+                               return true;
+                             }}));
+    EXPECT_LT(distance(training.best()), 0.5);
+    EXPECT_EQ(out > 0, rounds > 1);
+    return latest.trials;
+  };
+  EXPECT_EQ(last(1), 30 * 10 * 6u);
+  EXPECT_LT(last(3), 30 * 10 * 6 * 9 / 10u);
+}
+
+// Candidates 0 to 4 win the first round. In the next ones they cost more than the others did, the last one least.
+TEST_F(SearchTraining, WhoIsOutRanksBehind) {
+  bool first = true;
+  const auto by_hand = [&](std::span<const trial> trials, std::span<double> costs) {
+    const std::size_t racing = first ? 10 : 5;
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      const auto candidate = static_cast<double>(i % racing);
+      costs[i] = first ? candidate : 100 - candidate;
+    }
+    first = false;
+    return true;
+  };
+  std::uint32_t out = 0;
+  search_trainer training{start(), {.runs = 6, .rounds = 3}};
+  ASSERT_TRUE(training.run(1, by_hand, {.generation = [&](const generation_report& r) { return out = r.out, true; }}));
+  EXPECT_EQ(out, 5u);
+  cma_es told = start();
+  told.tell(std::vector<double>{4, 3, 2, 1, 0, 5, 6, 7, 8, 9});
+  std::vector<float> expected(dimension), found(dimension);
+  told.best_guess(expected);
+  training.search().best_guess(found);
+  EXPECT_EQ(found, expected);
+}
+
+TEST_F(SearchTraining, KeepsTheBestGuess) {
+  search_trainer training{start(), options()};
+  const auto ever_dearer = [](std::span<const trial> trials, std::span<double> costs) {
+    for (std::size_t i = 0; i < trials.size(); ++i) costs[i] = std::abs(static_cast<double>(trials[i].parameters[0]));
+    return true;
+  };
+  ASSERT_TRUE(training.run(12, ever_dearer));
+  ASSERT_EQ(training.selections().size(), 4u);
+  EXPECT_TRUE(training.selections()[0].best);
+  EXPECT_EQ(training.selections()[0].mean, 0.0);
+  EXPECT_EQ(training.best(), std::vector<float>(dimension)) << "where it began is the best there is";
+}
+
+TEST_F(SearchTraining, KilledAndResumedBitForBit) {
+  search_trainer whole{start(), options()};
+  std::vector<generation_report> reports, resumed_reports;
+  ASSERT_TRUE(
+      whole.run(10, measure, {.generation = [&](const generation_report& r) { return reports.push_back(r), true; }}));
+  const auto killed_after = [&](std::size_t calls) {
+    search_trainer training{start(), kept()};
+    if (fs::exists(kept().checkpoint)) {
+      EXPECT_TRUE(training.resume());
+    }
+    EXPECT_TRUE(
+        training.run(10, [&](auto trials, auto costs) { return calls-- > 0 && measure(trials, costs); },
+                     {.generation = [&](const generation_report& r) { return resumed_reports.push_back(r), true; }}));
+    return training;
+  };
+  for (const std::size_t calls : {1u, 2u, 4u, 3u, 1u, 7u}) static_cast<void>(killed_after(calls));
+  const search_trainer resumed = killed_after(1000);
+  EXPECT_EQ(resumed.generation(), 10u);
+  EXPECT_EQ(resumed_reports, reports);
+  EXPECT_EQ(resumed.best(), whole.best());
+  EXPECT_TRUE(std::ranges::equal(resumed.selections(), whole.selections()));
+}
+
+TEST_F(SearchTraining, AnotherConfigurationIsRefused) {
+  search_trainer training{start(), kept()};
+  ASSERT_TRUE(training.run(2, measure));
+  search_training_options other = kept();
+  other.runs = 7;
+  search_trainer resumed{start(), other};
+  const auto begun = resumed.resume();
+  ASSERT_FALSE(begun);
+  EXPECT_EQ(begun.error().code, errc::wrong_kind);
+  EXPECT_NE(begun.error().message.find("runs=6, expected runs=7"), std::string::npos) << begun.error().message;
+  search_trainer wider{*cma_es::make(std::vector<float>(5), {.population = 10}), kept()};
+  EXPECT_EQ(wider.resume().error().code, errc::wrong_kind);
+}
+
+TEST_F(SearchTraining, ACallbackEndsTheRun) {
+  search_trainer training{start(), options()};
+  EXPECT_EQ(*training.run(9, measure, {.generation = [](const generation_report& r) { return r.generation < 2; }}), 3u);
+  EXPECT_EQ(*training.run(9, measure, {.selected = [](const selection_report& r) { return r.generation < 8; }}), 8u);
+  EXPECT_EQ(*training.run(9, measure), 9u);
+}
+
+TEST_F(SearchTraining, StoppedTrialsLeaveNoTrace) {
+  search_trainer training{start(), options()};
+  ASSERT_TRUE(training.run(2, measure));
+  const auto at = training.best();
+  EXPECT_EQ(*training.run(9, [](auto, auto) { return false; }), 2u);
+  EXPECT_EQ(training.best(), at);
+  EXPECT_EQ(training.selections().size(), 1u);
+}
+
+TEST_F(SearchTraining, NanCostsAreSurvived) {
+  search_trainer training{start(), options()};
+  const auto sometimes = [](std::span<const trial> trials, std::span<double> costs) {
+    for (std::size_t i = 0; i < trials.size(); ++i)
+      costs[i] = trials[i].parameters[0] < -0.2F ? std::numeric_limits<double>::quiet_NaN() : cost_of(trials[i]);
+    return true;
+  };
+  ASSERT_TRUE(training.run(40, sometimes));
+  EXPECT_LT(distance(training.best()), 0.5);
+}
+
+TEST_F(SearchTraining, RefusesBadOptions) {
+  const auto refused = [](const search_training_options& o, const char* what) {
+    search_trainer training{start(), o};
+    const auto done = training.run(1, measure);
+    ASSERT_FALSE(done) << what;
+    EXPECT_EQ(done.error().code, errc::invalid_option);
+    EXPECT_NE(done.error().message.find(what), std::string::npos) << done.error().message;
+  };
+  refused({.runs = 0}, "runs");
+  refused({.runs = 3, .rounds = 4}, "rounds: expected 1 to 3");
+  refused({.rounds = 0}, "rounds");
+  refused({.select_every = 1, .selection_runs = 1}, "selection_runs");
+  refused({.task = std::string(241, 'x')}, "task");
+}
+
+}  // namespace
+}  // namespace rubato::rl

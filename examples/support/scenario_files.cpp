@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <system_error>
 
+#include "random_scenario.hpp"
 #include "user_error.hpp"
 
 namespace rubato::support {
@@ -15,6 +18,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uintmax_t largest_file = std::uintmax_t{1} << 20;
+constexpr std::string_view random_prefix = "random:";
+
+[[nodiscard]] scenario random_scenario_named(std::string_view name) {
+  const std::string_view digits = name.substr(random_prefix.size());
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc{} || end != digits.data() + digits.size())
+    throw user_error{"--scenario: found \"" + std::string{name} + "\", expected random:NUMBER, such as random:17"};
+  return random_scenario(number);
+}
 
 }  // namespace
 
@@ -49,12 +62,13 @@ std::vector<std::string> scenario_names(const fs::path& directory) {
 scenario find_scenario(std::string_view name_or_file, const fs::path& directory) {
   if (name_or_file.ends_with(".json") || name_or_file.find('/') != std::string_view::npos)
     return load_scenario(name_or_file);
+  if (name_or_file.starts_with(random_prefix)) return random_scenario_named(name_or_file);
   const auto names = scenario_names(directory);
   if (std::ranges::find(names, name_or_file) == names.end()) {
     std::string known;
     for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
-    throw user_error{"--scenario: found \"" + std::string{name_or_file} + "\", expected a .json file or one of " +
-                     known};
+    throw user_error{"--scenario: found \"" + std::string{name_or_file} +
+                     "\", expected a .json file, random:NUMBER or one of " + known};
   }
   return load_scenario(directory / (std::string{name_or_file} + ".json"));
 }

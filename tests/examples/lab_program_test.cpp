@@ -226,7 +226,7 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
   for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
            {"", "A subcommand is required"},
            {"compare --bogus", "The following argument was not expected: --bogus"},
-           {"compare --scenario nope", "--scenario: found \"nope\", expected a .json file or one of"},
+           {"compare --scenario nope", "--scenario: found \"nope\", expected a .json file, random:NUMBER or one of"},
            {"compare --scenario bad.json", "bad.json: workers: found \"ten\", expected a whole number from 1 to 10000"},
            {"compare --scenario none.json", "none.json: found no such file"},
            {"compare --set worker=3", "--set: found the unknown key worker, expected a known one; the nearest is"},

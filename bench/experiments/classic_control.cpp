@@ -1,8 +1,9 @@
-// The robust DQN on tasks whose difficulty is known, so that a learner that works can be told from one that does not.
-// Prints a table row for each seed; exit status 1 if less than 8 in 10 seeds reach the goal, 2 if
-// it was called wrongly or cannot write the curves.
+// The robust DQN, or PPO, on tasks whose difficulty is known, so that a learner that works can be told from one that
+// does not. Prints a table row for each seed; exit status 1 if less than 8 in 10 seeds reach the goal, 2 if it was
+// called wrongly or cannot write the curves.
 //
-// usage: classic_control cartpole|acrobot FIRST_SEED LAST_SEED [CURVES.csv [plain|dueling|prioritised]]
+// usage: classic_control cartpole|acrobot FIRST_SEED LAST_SEED [CURVES.csv [plain|dueling|prioritised|ppo]]
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <rubato/nn/initialiser.hpp>
 #include <rubato/rl.hpp>
 #include <string_view>
+#include <utility>
 
 #include "../../tests/support/acrobot.hpp"
 #include "../../tests/support/cart_pole.hpp"
@@ -26,14 +28,29 @@ struct goal {
 constexpr std::uint32_t test_episodes = 100;
 constexpr std::uint64_t steps = 100'000;
 
-template <rl::Environment Task>
-bool reaches(const goal& wanted, std::uint64_t seed, const rl::dqn_options& options, std::ostream& curves) {
-  Task task;
-  auto net =
-      rubato::nn::dynamic_mlp::make({Task::observation_size(), 64, 64, Task::actions() + (options.dueling ? 1U : 0U)});
-  rubato::random_sequence random = rl::sequence_for(seed, rl::purpose::weights);
+rubato::nn::dynamic_mlp network(std::size_t inputs, std::size_t outputs, rubato::random_sequence& random) {
+  auto net = rubato::nn::dynamic_mlp::make({inputs, 64, 64, outputs});
   rubato::nn::initialise(*net, {}, random);
-  rl::trainer training{task, *rl::dqn<>::make(*net, options),
+  return *net;
+}
+template <rl::Environment Task>
+rl::dqn<> dqn_for(std::uint64_t seed, const rl::dqn_options& options) {
+  rubato::random_sequence random = rl::sequence_for(seed, rl::purpose::weights);
+  return *rl::dqn<>::make(network(Task::observation_size(), Task::actions() + (options.dueling ? 1U : 0U), random),
+                          options);
+}
+template <rl::Environment Task>
+rl::ppo<> ppo_for(std::uint64_t seed) {
+  rubato::random_sequence random = rl::sequence_for(seed, rl::purpose::weights);
+  auto policy = network(Task::observation_size(), Task::actions(), random);
+  auto value = network(Task::observation_size(), 1, random);
+  return *rl::ppo<>::make(std::move(policy), std::move(value), rl::ppo_options::robust());
+}
+
+template <rl::Environment Task, rl::Learner Agent>
+bool reaches(const goal& wanted, std::uint64_t seed, Agent agent, std::ostream& curves) {
+  Task task;
+  rl::trainer training{task, std::move(agent),
                        rl::training_options{.seed = seed, .task = wanted.task, .evaluate_every = 2'500}};
   const std::clock_t start = std::clock();
   const auto done = training.run({.steps = steps}, {.evaluated = [&](const rl::evaluation& e) {
@@ -57,6 +74,15 @@ bool reaches(const goal& wanted, std::uint64_t seed, const rl::dqn_options& opti
   return best.mean >= wanted.mean;
 }
 
+template <rl::Environment Task>
+bool reaches(const goal& wanted, std::uint64_t seed, std::string_view variant, std::ostream& curves) {
+  if (variant == "ppo") return reaches<Task>(wanted, seed, ppo_for<Task>(seed), curves);
+  rl::dqn_options options = rl::dqn_options::robust();
+  options.dueling = variant == "dueling";
+  if (variant == "prioritised") options.sample = rl::sampling::prioritised;
+  return reaches<Task>(wanted, seed, dqn_for<Task>(seed, options), curves);
+}
+
 int cannot_write(const char* file) {
   std::fprintf(stderr, "classic_control: %s: cannot be written\n", file);
   return 2;
@@ -71,13 +97,10 @@ int main(int count, char** words) {
     std::fprintf(stderr, "usage: classic_control cartpole|acrobot FIRST_SEED LAST_SEED [CURVES.csv [VARIANT]]\n");
     return 2;
   }
-  if (variant != "plain" && variant != "dueling" && variant != "prioritised") {
-    std::fprintf(stderr, "classic_control: found \"%s\", expected plain, dueling or prioritised\n", words[5]);
+  if (variant != "plain" && variant != "dueling" && variant != "prioritised" && variant != "ppo") {
+    std::fprintf(stderr, "classic_control: found \"%s\", expected plain, dueling, prioritised or ppo\n", words[5]);
     return 2;
   }
-  rl::dqn_options options = rl::dqn_options::robust();
-  options.dueling = variant == "dueling";
-  if (variant == "prioritised") options.sample = rl::sampling::prioritised;
   const char* const file = count > 4 ? words[4] : "/dev/null";
   std::ofstream curves{file};
   curves << "task,seed,steps,mean,least,most\n" << std::flush;
@@ -89,8 +112,8 @@ int main(int count, char** words) {
   int reached = 0;
   for (int seed = from; seed <= to; ++seed) {
     const auto number = static_cast<std::uint64_t>(seed);
-    reached += task == "cartpole" ? reaches<rubato::test::cart_pole>({"cartpole", 475}, number, options, curves)
-                                  : reaches<rubato::test::acrobot>({"acrobot", -100}, number, options, curves);
+    reached += task == "cartpole" ? reaches<rubato::test::cart_pole>({"cartpole", 475}, number, variant, curves)
+                                  : reaches<rubato::test::acrobot>({"acrobot", -100}, number, variant, curves);
   }
   std::printf("reached by %d of %d seeds\n", reached, to - from + 1);
   if (!curves) return cannot_write(file);

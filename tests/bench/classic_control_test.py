@@ -19,7 +19,7 @@ def refused(*words):
 
 class ClassicControl(unittest.TestCase):
     def test_an_unknown_variant(self):
-        expected = 'classic_control: found "duelling", expected plain, dueling or prioritised\n'
+        expected = 'classic_control: found "duelling", expected plain, dueling, prioritised or ppo\n'
         with tempfile.TemporaryDirectory() as folder:
             curves = pathlib.Path(folder, "curves.csv")
             self.assertEqual(refused(curves, "duelling"), expected)

@@ -22,7 +22,8 @@ NEWER = re.compile(
     r"tzcnt\w*|andn[lq]?|bextr\w*|bls\w+|bzhi\w*|pdep\w*|pext[lq]?|(sh[lr]|sar|ror)x\w*|mulx\w*"
 )
 PINNED = re.compile(r"nn::kernels::portable::|pinned::plus_product|nn::detail::(normalise|remove_component|squared_errors|"
-                    r"huber_losses|softmax_cross_entropy)\b|rl::detail::(follow|td_value)\b|basic_adam<\w+>::prepare|"
+                    r"huber_losses|softmax_cross_entropy)\b|rl::detail::(follow|td_value|log_softmax|at_share|"
+                    r"clipped_surrogate|advantages|standardise)\b|basic_adam<\w+>::prepare|"
                     r"normaliser<\d+ul>::count_in")
 UNIT = """
 #include "tests/flags/unit.cpp"

@@ -23,6 +23,7 @@
 #include <rubato/nn/loss.hpp>
 #include <rubato/nn/optimiser.hpp>
 #include <rubato/rl/dqn.hpp>
+#include <rubato/rl/ppo.hpp>
 #include <rubato/rl/trace.hpp>
 #include <span>
 #include <string>
@@ -277,6 +278,50 @@ void add_values(results& all) {
   all.add("sums of products", plus);
 }
 
+template <class T>
+void add_surrogate(results& all) {
+  hash surrogate;
+  source<T> from{11};
+  for (std::size_t count = 1; count <= 32; ++count) {
+    const auto preferences = from.numbers(count);
+    std::vector<T> slopes(count);
+    const auto action = static_cast<std::uint32_t>(count / 2);
+    const std::uint32_t legal = 0x5555'5555U | 1U << action;
+    for (const T advantage : {T(-3), T(2)}) {
+      const rl::surrogate_term<T> term = rl::clipped_surrogate<T>(
+          preferences, {.action = action, .legal = legal, .log_probability = T(-1.1), .advantage = advantage},
+          {.clip = T(0.3), .entropy_bonus = T(0.07), .factor = T(0.3)}, slopes);
+      surrogate.add(term.loss);
+      surrogate.add(term.divergence);
+      surrogate.add(slopes);
+    }
+  }
+  all.add(std::string{"clipped surrogate"} + scalar<T>, surrogate);
+}
+
+void add_rollouts(results& all) {
+  hash drawn, advantages;
+  source<float> from{12};
+  for (std::size_t count = 1; count <= 32; ++count) {
+    const auto preferences = from.numbers(count), values = from.numbers(count);
+    std::vector<float> numbers(count);
+    rl::log_probabilities(preferences, 0x3333'3333U, numbers);
+    drawn.add(numbers);
+    for (int i = 0; i < 16; ++i)
+      drawn.add(std::uint64_t{rl::detail::at_share(count, numbers.data(), 0x3333'3333U & ((2ULL << (count - 1)) - 1),
+                                                   static_cast<double>(i) / 16)});
+    rl::rollout_buffer rollout{count, 1, 1};
+    for (std::size_t i = 0; i < count; ++i)
+      rollout.add(std::array{1.0F}, {.reward = preferences[i], .discount = 0.9F, .last = i % 7 == 6}, std::array{1.0F});
+    rollout.advantages(values, 0.95, numbers);
+    advantages.add(numbers);
+    rl::detail::standardise(count, numbers.data());
+    advantages.add(numbers);
+  }
+  all.add("drawn actions", drawn);
+  all.add("advantages", advantages);
+}
+
 void add_statistics(results& all) {
   hash statistics;
   source<float> from{7};
@@ -299,6 +344,7 @@ void add_all_of(results& all) {
   }
   add_losses<T>(all);
   add_orthogonal<T>(all);
+  add_surrogate<T>(all);
 }
 
 std::vector<fingerprint> pinned() {
@@ -306,17 +352,15 @@ std::vector<fingerprint> pinned() {
   add_all_of<float>(all);
   add_all_of<double>(all);
   add_values(all);
+  add_rollouts(all);
   add_statistics(all);
   return std::move(all).all();
 }
 
 // A learner that lives for a while: everything it has then, and what it has chosen.
-hash lived(const rl::dqn_options& options) {
+template <rl::Learner Agent>
+hash lived(Agent agent) {
   hash life;
-  rubato::random_sequence weights{1};
-  auto net = *nn::dynamic_mlp::make({3, 17, options.dueling ? 4U : 3U});
-  nn::initialise(net, {nn::initialiser_kind::orthogonal}, weights);
-  auto agent = *rl::dqn<>::make(std::move(net), options);
   source<float> from{8};
   for (std::uint64_t i = 0; i < 600; ++i) {
     rubato::random_sequence random{9, 0, i << 20};
@@ -337,6 +381,16 @@ hash lived(const rl::dqn_options& options) {
   life.add(bytes);
   return life;
 }
+nn::dynamic_mlp network(std::size_t outputs) {
+  rubato::random_sequence weights{1};
+  auto net = *nn::dynamic_mlp::make({3, 17, outputs});
+  nn::initialise(net, {nn::initialiser_kind::orthogonal}, weights);
+  return net;
+}
+hash lived(const rl::dqn_options& options) {
+  return lived(*rl::dqn<>::make(network(options.dueling ? 4U : 3U), options));
+}
+hash lived(const rl::ppo_options& options) { return lived(*rl::ppo<>::make(network(3), network(1), options)); }
 
 // What an encoder says of four workers, and what it remembers.
 template <class Encoder>
@@ -386,6 +440,10 @@ std::vector<fingerprint> learned() {
   all.add("paper", lived(rl::dqn_options::paper()));
   all.add("robust", lived(robust));
   all.add("prioritised", lived(rainbow));
+  rl::ppo_options ppo = rl::ppo_options::robust();
+  ppo.horizon = 128;
+  ppo.entropy_bonus = 0.01;
+  all.add("ppo", lived(ppo));
   return std::move(all).all();
 }
 

@@ -53,6 +53,12 @@ TEST(Concepts, DqnIsALearner) {
   EXPECT_TRUE((Learner<dqn<nn::mlp<40, 64, 32, 3>>>));
 }
 
+TEST(Concepts, PpoIsALearner) {
+  EXPECT_TRUE(Learner<ppo<>>);
+  EXPECT_TRUE((Learner<ppo<nn::mlp<40, 64, 32, 3>, nn::mlp<40, 64, 1>>>));
+  EXPECT_TRUE((Learner<ppo<nn::mlp<40, 64, 32, 3>>>)) << "one of a shape known at compile time, one not";
+}
+
 TEST(Concepts, WhatIsNoLearner) {
   EXPECT_FALSE(Learner<may_throw>);
   EXPECT_FALSE(Learner<without_configuration>);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <rubato/rl/ppo.hpp>
 
 #include "agents.hpp"
 
@@ -44,9 +45,8 @@ RUBATO_TEST_OPERATOR void operator delete(void* memory, const std::nothrow_t&) n
 namespace rubato::rl {
 namespace {
 
-void expect_no_allocation(dqn_options options) {
-  options.learn_after = options.batch;
-  dqn<> agent = *dqn<>::make(test::drawn({4, 16, options.dueling ? 3U : 2U}, 1), options);
+template <Learner Agent>
+void expect_no_allocation(Agent& agent) {
   allocations = 0;
   counting = true;
   for (std::uint64_t i = 0; i < 200; ++i) {
@@ -61,6 +61,11 @@ void expect_no_allocation(dqn_options options) {
   }
   counting = false;
   EXPECT_EQ(allocations, 0u);
+}
+void expect_no_allocation(dqn_options options) {
+  options.learn_after = options.batch;
+  dqn<> agent = *dqn<>::make(test::drawn({4, 16, options.dueling ? 3U : 2U}, 1), options);
+  expect_no_allocation(agent);
   EXPECT_GT(agent.counters().updates + agent.counters().rejected_updates, 100u);
 }
 
@@ -71,6 +76,15 @@ TEST(NoAllocation, InTheLoop) {
   options.dueling = true;
   options.sample = sampling::prioritised;
   expect_no_allocation(options);
+}
+
+TEST(NoAllocation, InTheLoopOfPpo) {
+  ppo_options options = ppo_options::robust();
+  options.horizon = 70;  // not a multiple of the batch
+  options.max_divergence = 0.01;
+  ppo<> agent = *ppo<>::make(test::drawn({4, 16, 2}, 1), test::drawn({4, 16, 1}, 2), options);
+  expect_no_allocation(agent);
+  EXPECT_EQ(agent.counters().rollouts, 2u);
 }
 
 // The counter counts.

@@ -44,8 +44,8 @@ struct update_stats {
 ///   configuration()                      "name=value" for everything that must be the same when training is resumed
 ///   state(archive)                       saves and loads all that changes: what is loaded goes on with the same bits
 ///
-/// Randomness is an argument: a learner keeps none. Satisfied by dqn.
-/// Tests   tests/rl/concepts_test.cpp: DqnIsALearner, WhatIsNoLearner
+/// Randomness is an argument: a learner keeps none. Satisfied by dqn and ppo.
+/// Tests   tests/rl/concepts_test.cpp: DqnIsALearner, PpoIsALearner, WhatIsNoLearner
 template <class L>
 concept Learner = std::copyable<L> && std::copyable<typename L::network> &&
     requires(L& learner, const L& fixed, std::span<const float> observation, std::uint32_t legal,

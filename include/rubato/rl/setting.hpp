@@ -4,9 +4,11 @@
 #include <array>
 #include <charconv>
 #include <concepts>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "../config.hpp"
 
@@ -35,6 +37,19 @@ requires std::is_enum_v<T>
   line += '=';
   line += name(value);
   return line;
+}
+
+// A problem() of options, "name: expected ...", with what was found: "name: found 2, expected ...". The value is looked
+// for in the configuration of the same options; a problem that names none of its settings stays as it is.
+// Tests   tests/rl/ppo_test.cpp: BadOptionsAreRefused
+[[nodiscard]] inline std::string with_value(std::string_view problem, const std::vector<std::string>& configuration) {
+  const std::size_t end = problem.find(": ");
+  for (const std::string& line : configuration) {
+    if (end == std::string_view::npos || line.find('=') != end || !line.starts_with(problem.substr(0, end))) continue;
+    return std::string{problem.substr(0, end + 2)} + "found " + line.substr(end + 1) + ", " +
+           std::string{problem.substr(end + 2)};
+  }
+  return std::string{problem};
 }
 
 }  // namespace rubato::inline RUBATO_ABI::rl::detail

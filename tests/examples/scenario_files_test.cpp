@@ -17,31 +17,31 @@ using namespace rubato::sim;
 using rubato::test::message_of;
 using rubato::test::temporary_directory;
 
-const auto shipped = rubato::test::source_directory / "examples/lab/scenarios";
+const auto shipped_scenarios = rubato::test::source_directory / "examples/lab/scenarios";
 
-scenario load(const std::string& name) { return find_scenario(name, shipped); }
+scenario load(const std::string& name) { return find_scenario(name, shipped_scenarios); }
 
 TEST(ShippedScenarios, AreThoseDocumented) {
-  EXPECT_EQ(scenario_names(shipped),
+  EXPECT_EQ(scenario_names(shipped_scenarios),
             (std::vector<std::string>{"ideal", "link", "paper", "paper-literal", "shared4", "table1", "table1-ideal"}));
 }
 
 TEST(ShippedScenarios, CarryTheirFileNameAndADescription) {
-  for (const auto& name : scenario_names(shipped)) {
+  for (const auto& name : scenario_names(shipped_scenarios)) {
     EXPECT_EQ(load(name).name, name);
     EXPECT_GT(load(name).description.size(), 60u) << name;
   }
 }
 
 TEST(ShippedScenarios, RoundTrip) {
-  for (const auto& name : scenario_names(shipped)) {
+  for (const auto& name : scenario_names(shipped_scenarios)) {
     const auto loaded = load(name);
     EXPECT_EQ(read_scenario(to_json(loaded).dump(), name), loaded);
   }
 }
 
 TEST(ShippedScenarios, AreWhatTheSimulatorTakes) {
-  for (const auto& name : scenario_names(shipped)) {
+  for (const auto& name : scenario_names(shipped_scenarios)) {
     const auto s = load(name);
     EXPECT_EQ(problem(s.cluster), "") << name;
     EXPECT_EQ(problem(s.run), "") << name;
@@ -50,7 +50,7 @@ TEST(ShippedScenarios, AreWhatTheSimulatorTakes) {
 }
 
 TEST(ShippedScenarios, ShareTheStudysSetUp) {
-  for (const auto& name : scenario_names(shipped)) {
+  for (const auto& name : scenario_names(shipped_scenarios)) {
     const auto s = load(name);
     EXPECT_EQ(s.cluster.workers, 10u) << name;
     EXPECT_EQ(s.cluster.jitter, 0.05) << name;
@@ -87,13 +87,14 @@ TEST(ShippedScenarios, DifferWhereTheyShould) {
 }
 
 TEST(FindScenario, TakesAFileOrAName) {
-  EXPECT_EQ(find_scenario((shipped / "paper.json").string(), "/nowhere"), load("paper"));
+  EXPECT_EQ(find_scenario((shipped_scenarios / "paper.json").string(), "/nowhere"), load("paper"));
 }
 
 TEST(FindScenario, RefusesAnUnknownNameListingTheKnown) {
-  EXPECT_EQ(message_of<user_error>([] { return load("papper"); }),
-            "--scenario: found \"papper\", expected a .json file, random:NUMBER or one of ideal, link, paper, paper-literal, "
-            "shared4, table1, table1-ideal");
+  EXPECT_EQ(
+      message_of<user_error>([] { return load("papper"); }),
+      "--scenario: found \"papper\", expected a .json file, random:NUMBER or one of ideal, link, paper, paper-literal, "
+      "shared4, table1, table1-ideal");
 }
 
 TEST(LoadScenario, NamesTheFileInEveryRefusal) {

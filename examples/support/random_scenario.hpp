@@ -28,7 +28,7 @@ namespace rubato::support {
 /// A rate that suits is 0.03 x 10 / workers, since staleness grows with them, and at most 0.045; 2.7 times that where
 /// the input is unit.
 /// Tests   tests/examples/random_scenario_test.cpp: SameNumberSameScenario, NumbersDiffer, AllKindsAreDrawn,
-///         SurvivesJson, CanBeRun
+///         IsWhatTheSimulatorTakes, SurvivesJson, TheHeldOutOnesStay, IsFoundByItsNumber
 [[nodiscard]] scenario random_scenario(std::uint64_t number);
 
 }  // namespace rubato::support

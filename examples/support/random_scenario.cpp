@@ -10,7 +10,7 @@
 namespace rubato::support {
 namespace {
 
-constexpr std::uint64_t stream = 0x5C31;
+constexpr std::uint64_t scenario_stream = 0x5C31;
 
 // To three digits: so a scenario reads well, and does not depend on a library's last bit.
 [[nodiscard]] double rounded(double x) {
@@ -20,7 +20,7 @@ constexpr std::uint64_t stream = 0x5C31;
 
 class draw {
  public:
-  explicit draw(std::uint64_t number) : random_{number, stream} {}
+  explicit draw(std::uint64_t number) : random_{number, scenario_stream} {}
 
   [[nodiscard]] double between(double least, double most) {
     return rounded(least + (most - least) * random_.uniform());

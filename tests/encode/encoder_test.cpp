@@ -9,6 +9,7 @@
 #include <new>
 #include <rubato/core/rng.hpp>
 #include <rubato/encode/cluster_state.hpp>
+#include <rubato/encode/progress_state.hpp>
 #include <rubato/encode/rlp_state.hpp>
 #include <set>
 #include <string>
@@ -36,7 +37,7 @@ using test::step_of;
 
 template <class Encoder>
 class AnyEncoder : public testing::Test {};
-using encoders = testing::Types<rlp_state, rlp_normalised_state, cluster_state>;
+using encoders = testing::Types<rlp_state, rlp_normalised_state, cluster_state, progress_state>;
 TYPED_TEST_SUITE(AnyEncoder, encoders);
 
 // A run of pushes at random. Workers hold, start, leave and come back. Calls check(encoder, view) after each push.

@@ -19,7 +19,7 @@ MAY_INCLUDE = {
     "encode": ["core", "sync"],
     "io": ["core", "nn"],
     "rl": ["core", "nn", "io"],
-    "learned": ["core", "sync", "encode", "nn", "io"],
+    "learned": ["core", "sync", "sync/rivals", "encode", "nn", "io"],
     "sim": ["core", "sync", "encode", "nn", "rl"],
     "adapt": ["core", "sync", "sync/rivals", "sync/extras", "nn", "encode", "io", "learned"],
     "cuda": ["core", "sync", "encode", "nn", "rl", "sim"],

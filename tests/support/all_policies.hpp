@@ -5,8 +5,10 @@
 #include <limits>
 #include <ostream>
 #include <rubato/encode/cluster_state.hpp>
+#include <rubato/encode/progress_state.hpp>
 #include <rubato/encode/rlp_state.hpp>
 #include <rubato/learned/q_policy.hpp>
+#include <rubato/learned/residual_policy.hpp>
 #include <rubato/sync/any_policy.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
@@ -49,6 +51,9 @@ template <StateEncoder Encoder>
 [[nodiscard]] any_policy unlearned(std::uint64_t seed,
                                    double max_idle = std::numeric_limits<double>::infinity()) {
   return q_policy<Encoder, nn::dynamic_mlp>{random_network(seed, Encoder::dim), {.max_idle = max_idle}};
+}
+[[nodiscard]] inline any_policy unlearned_residual(std::uint64_t seed) {
+  return residual_policy<progress_state, nn::dynamic_mlp>{random_network(seed, progress_state::dim, 8, corrections)};
 }
 
 /// The shipped policies and those of the tests, with parameters that matter. Without chaos, which needs the guard.
@@ -105,7 +110,8 @@ template <StateEncoder Encoder>
           {"treated_ssp", loss_decayed{concurrency_scaled{rubato::scaled{ssp{.staleness = 2}}}}},
           {"rlp", unlearned<rlp_state>(2)},
           {"rlp_normalised", unlearned<rlp_normalised_state>(3, 2.0)},
-          {"cluster", unlearned<cluster_state>(5)}};
+          {"cluster", unlearned<cluster_state>(5)},
+          {"residual", unlearned_residual(6)}};
 }
 
 /// Those of them whose options fit so many workers.

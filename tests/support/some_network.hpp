@@ -13,8 +13,8 @@ namespace rubato::test {
 /// A network with weights drawn from a seed, biases too: for states in which much is 0. The first layer's weights are
 /// small enough for raw features.
 [[nodiscard]] inline nn::dynamic_mlp random_network(std::uint64_t seed, std::size_t inputs = 40,
-                                                    std::size_t hidden = 8) {
-  nn::dynamic_mlp network = *nn::dynamic_mlp::make({inputs, hidden, 3});
+                                                    std::size_t hidden = 8, std::size_t outputs = 3) {
+  nn::dynamic_mlp network = *nn::dynamic_mlp::make({inputs, hidden, outputs});
   random_sequence random{seed, 77};
   nn::initialise(network, {nn::initialiser_kind::xavier_uniform}, random);
   for (float& bias : network.bias(1)) bias = static_cast<float>(0.5 * random.normal());

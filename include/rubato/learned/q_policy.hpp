@@ -3,17 +3,14 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
-#include "../core/fnv1a.hpp"
 #include "../core/number_text.hpp"
 #include "../encode/action_set.hpp"
 #include "../encode/encoder.hpp"
@@ -21,6 +18,7 @@
 #include "../nn/activation_text.hpp"
 #include "../nn/concepts.hpp"
 #include "../sync/concepts.hpp"
+#include "fingerprint.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -34,22 +32,6 @@ struct q_policy_options {
 /// What is wrong with the options, or nullptr.
 [[nodiscard]] constexpr const char* problem(const q_policy_options& options) noexcept {
   return options.max_idle > 0 ? nullptr : "max_idle: expected a number of steps above 0";
-}
-
-/// FNV-1a over the bytes of numbers, little-endian, as 16 hexadecimal digits: tells one network's parameters from
-/// another's in logs. Any range of float or double.
-/// Tests   tests/learned/q_policy_test.cpp: Fingerprint
-template <class Numbers>
-[[nodiscard]] std::string fingerprint_of(const Numbers& numbers) {
-  std::uint64_t hash = fnv1a(std::string_view{});
-  for (const auto number : numbers) {
-    using bits = std::conditional_t<sizeof(number) == 4, std::uint32_t, std::uint64_t>;
-    const auto whole = std::bit_cast<bits>(number);
-    std::array<std::uint8_t, sizeof(number)> bytes;
-    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(whole >> (8 * i));
-    hash = fnv1a(bytes, hash);
-  }
-  return hexadecimal(hash);
 }
 
 /// Does at each push what a network values most: nobody starts, the submitter starts, or everybody who waits.

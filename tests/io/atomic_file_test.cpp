@@ -11,6 +11,8 @@
 #include <rubato/io/atomic_file.hpp>
 #include <string>
 
+#include "../support/folder_test.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -18,16 +20,8 @@ using rubato::atomic_file;
 using rubato::errc;
 using rubato::write_file;
 
-class AtomicFile : public testing::Test {
+class AtomicFile : public rubato::test::folder_test {
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "rubato-XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder); }
-
-  [[nodiscard]] std::string at(const char* name) const { return (folder / name).string(); }
   [[nodiscard]] static std::string content(const fs::path& path) {
     std::ifstream file{path, std::ios::binary};
     return {std::istreambuf_iterator<char>{file}, {}};
@@ -35,8 +29,6 @@ class AtomicFile : public testing::Test {
   [[nodiscard]] std::size_t files() const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator{folder}, fs::directory_iterator{}));
   }
-
-  fs::path folder;
 };
 
 TEST_F(AtomicFile, NothingBeforeCommit) {

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "../support/folder_test.hpp"
 #include "container.hpp"
 
 namespace {
@@ -43,18 +44,7 @@ std::vector<T> values(const safetensors& file, std::string_view name) {
   return copy;
 }
 
-class SafetensorsFile : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "rubato-XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder); }
-  [[nodiscard]] std::string at(const char* name) const { return (folder / name).string(); }
-
-  fs::path folder;
-};
+class SafetensorsFile : public rubato::test::folder_test {};
 
 TEST(Safetensors, ReadsWhatPythonWrote) {
   const auto file = safetensors::load(golden_path("types"));

@@ -2,6 +2,8 @@
 #define RUBATO_TESTS_RL_AGENTS_HPP
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <rubato/nn/initialiser.hpp>
 #include <rubato/rl/dqn.hpp>
@@ -28,6 +30,27 @@ inline nn::dynamic_mlp drawn(std::initializer_list<std::size_t> widths, std::uin
 inline std::vector<float> parameters(const nn::dynamic_mlp& net) {
   return {net.parameters().begin(), net.parameters().end()};
 }
+
+/// A step of a task with one number to observe.
+struct row {
+  std::array<float, 1> observation, next;
+  std::uint32_t action;
+  float reward;
+  double elapsed = 1;
+  bool terminated = false, truncated = false;
+  std::uint32_t next_legal = rl::all_legal;
+
+  operator rl::transition() const {
+    return {.observation = observation,
+            .action = action,
+            .reward = reward,
+            .elapsed = elapsed,
+            .next = next,
+            .next_legal = next_legal,
+            .terminated = terminated,
+            .truncated = truncated};
+  }
+};
 
 /// Everything that a learner saves.
 template <class T>

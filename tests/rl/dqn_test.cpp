@@ -18,6 +18,7 @@ namespace {
 using test::drawn;
 using test::linear;
 using test::parameters;
+using test::row;
 using test::saved;
 
 // Q_0(s) = s, Q_1(s) = 0.5 - s.
@@ -30,26 +31,6 @@ dqn_options small(dqn_options options, std::size_t batch) {
   options.n_step = 1;
   return options;
 }
-
-struct row {
-  std::array<float, 1> observation, next;
-  std::uint32_t action;
-  float reward;
-  double elapsed = 1;
-  bool terminated = false;
-  std::uint32_t next_legal = all_legal;
-
-  operator transition() const {
-    return {.observation = observation,
-            .action = action,
-            .reward = reward,
-            .elapsed = elapsed,
-            .next = next,
-            .next_legal = next_legal,
-            .terminated = terminated,
-            .truncated = false};
-  }
-};
 
 // (s = 2, a = 0, r = -1, s' = 1):  y = 2,    target -1 + 0.8 max(1, -0.5) = -0.2,  slope 2 * 2.2 = 4.4
 // (s = 1, a = 1, r = -2, s' = -1): y = -0.5, target -2 + 0.8 max(-1, 1.5) = -0.8,  slope 2 * 0.3 = 0.6
@@ -210,7 +191,7 @@ TEST(Dqn, TargetsAreMaskedIfAskedFor) {
     dqn_options options = small(dqn_options::paper(), 1);
     options.masks_targets = masks;
     auto agent = *dqn<>::make(two_lines(), options);
-    agent.record(row{{2}, {1}, 0, 0, 1, false, 0b10});
+    agent.record(row{{2}, {1}, 0, 0, 1, false, false, 0b10});
     random_sequence random{1};
     return static_cast<double>(agent.update(random).loss);
   };

@@ -2,13 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -19,6 +16,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include "support/folder_test.hpp"
 
 namespace rubato::rl {
 namespace {
@@ -48,25 +47,16 @@ bool measure(std::span<const trial> trials, std::span<double> costs) {
 
 [[nodiscard]] cma_es start() { return *cma_es::make(std::vector<float>(dimension), {.population = 10}); }
 
-class SearchTraining : public testing::Test {
+class SearchTraining : public test::folder_test {
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "rubato-XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder); }
-
   [[nodiscard]] search_training_options options() const {
     return {.seed = 3, .task = "distance", .runs = 6, .rounds = 2, .select_every = 4, .selection_runs = 20};
   }
   [[nodiscard]] search_training_options kept() const {
     search_training_options o = options();
-    o.checkpoint = (folder / "search.training").string();
+    o.checkpoint = at("search.training");
     return o;
   }
-
-  fs::path folder;
 };
 
 TEST_F(SearchTraining, FindsTheMinimumOfNoisyRuns) {

@@ -21,6 +21,7 @@
 
 #include "agents.hpp"
 #include "support/corridor.hpp"
+#include "support/folder_test.hpp"
 
 namespace rubato::rl {
 namespace {
@@ -49,16 +50,8 @@ dqn<> agent_of(const dqn_options& options) {
 }
 dqn<> plain_agent() { return agent_of(quick(dqn_options::robust())); }
 
-class Training : public testing::Test {
+class Training : public test::folder_test {
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "rubato-XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder); }
-
-  [[nodiscard]] std::string at(const char* name) const { return (folder / name).string(); }
   [[nodiscard]] training_options options(const char* file) const {
     return {.seed = 3,
             .task = "corridor",
@@ -71,8 +64,6 @@ class Training : public testing::Test {
     std::ifstream file{path, std::ios::binary};
     return {std::istreambuf_iterator<char>{file}, {}};
   }
-
-  fs::path folder;
   corridor task;
 };
 

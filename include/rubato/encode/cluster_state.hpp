@@ -64,16 +64,16 @@ class cluster_state {
     const std::uint32_t w = step.what.worker;
     if (pushes_ > 0 && now < now_) arrivals_.shift(now - now_);  // the host's clock has started anew
     const double interval = pushes_ > 0 && now > now_ ? now - now_ : 0;
-    if (pushes_ > 0) average(fast_interval_, interval, 0.1, pushes_ == 1);
-    if (pushes_ > 0) average(slow_interval_, interval, 0.01, pushes_ == 1);
+    if (pushes_ > 0) detail::average(fast_interval_, interval, 0.1, pushes_ == 1);
+    if (pushes_ > 0) detail::average(slow_interval_, interval, 0.01, pushes_ == 1);
     const double active = alive_ > 0 ? static_cast<double>(arrivals_.size()) / static_cast<double>(alive_) : 1.0;
-    average(idle_, 1 - std::clamp(active, 0.0, 1.0), 0.1, pushes_ == 0);
+    detail::average(idle_, 1 - std::clamp(active, 0.0, 1.0), 0.1, pushes_ == 0);
     now_ = now;
     arrivals_.remove(w);
     if (const double loss = static_cast<double>(step.what.loss); std::isfinite(loss) && loss != 0) {
       if (first_ == 0) first_ = loss;
-      average(fast_loss_, loss, 0.1, loss_ == 0);
-      average(slow_loss_, loss, 0.02, loss_ == 0);
+      detail::average(fast_loss_, loss, 0.1, loss_ == 0);
+      detail::average(slow_loss_, loss, 0.02, loss_ == 0);
       loss_ = loss;
     }
     if (step.step_time > 0 && w < speeds_.size()) note_speed(speeds_[w], step.step_time);
@@ -186,21 +186,18 @@ class cluster_state {
     arrivals_.state(bytes);
   }
 
-  static void average(double& value, double newest, double weight, bool first) noexcept {
-    value = first ? newest : pinned::plus_product(value, weight, newest - value);
-  }
   [[nodiscard]] static double log_ratio(double a, double b) noexcept { return a > 0 && b > 0 ? std::log(a / b) : 0; }
 
   void note_speed(speed& of, double step_time) noexcept {
     const bool first = !of.known;
     if (!first) take_out(of);
     of.shortest = first ? step_time : (std::min)(of.shortest, step_time);
-    average(of.log, std::log(step_time), 0.2, first);
+    detail::average(of.log, std::log(step_time), 0.2, first);
     of.known = true;
     speed_sum_ += of.log;
     speed_squares_ = pinned::plus_product(speed_squares_, of.log, of.log);
     ++speed_count_;
-    average(stretch_, log_ratio(step_time, of.shortest), 0.1, pushes_ == 0);
+    detail::average(stretch_, log_ratio(step_time, of.shortest), 0.1, pushes_ == 0);
   }
   void take_out(const speed& of) noexcept {
     --speed_count_;

@@ -13,6 +13,7 @@
 #include "../core/cluster_view.hpp"
 #include "../core/event.hpp"
 #include "../core/feature.hpp"
+#include "../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -68,6 +69,11 @@ void tell_gone([[maybe_unused]] Encoder& encoder, [[maybe_unused]] std::uint32_t
 template <StateEncoder Encoder>
 void tell_event(Encoder& encoder, const event& what) noexcept {
   if (what.why == cause::leave || what.why == cause::death || what.why == cause::done) tell_gone(encoder, what.worker);
+}
+
+/// Moves a running average towards the newest value by this share; the first one counts in full.
+inline void average(double& value, double newest, double share, bool first) noexcept {
+  value = first ? newest : pinned::plus_product(value, share, newest - value);
 }
 
 /// The nearest float that is finite; 0 for NaN.

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "../pinned.hpp"
 #include "encoder.hpp"
 
 namespace rubato::inline RUBATO_ABI {
@@ -42,21 +41,21 @@ class progress_state {
 
   void observe(const feedback& step) noexcept {
     ++pushes_;
-    average(updates_, 1 + static_cast<double>(step.what.staleness), 0.1, pushes_ == 1);
+    detail::average(updates_, 1 + static_cast<double>(step.what.staleness), 0.1, pushes_ == 1);
     if (step.step_time > 0 && step.what.worker < shortest_.size()) {
       double& shortest = shortest_[step.what.worker];
       shortest = shortest > 0 ? (std::min)(shortest, step.step_time) : step.step_time;
-      average(stretch_, std::log(step.step_time / shortest), 0.1, pushes_ == 1);
+      detail::average(stretch_, std::log(step.step_time / shortest), 0.1, pushes_ == 1);
     }
     const auto loss = static_cast<double>(step.what.loss);
     if (!(loss > 0) || !std::isfinite(loss)) return;
     const bool first = losses_ == 0;
     if (!first) {
       const double surprise = std::log(loss / fast_);
-      average(noise_, surprise * surprise, 0.05, false);
+      detail::average(noise_, surprise * surprise, 0.05, false);
     }
-    average(fast_, loss, 0.1, first);
-    average(slow_, loss, 0.02, first);
+    detail::average(fast_, loss, 0.1, first);
+    detail::average(slow_, loss, 0.02, first);
     if (losses_ < beginning) first_ = fast_, ++losses_;
   }
 
@@ -105,9 +104,6 @@ class progress_state {
  private:
   static constexpr std::uint32_t beginning = 10;  // losses
 
-  static void average(double& value, double newest, double weight, bool first) noexcept {
-    value = first ? newest : pinned::plus_product(value, weight, newest - value);
-  }
   [[nodiscard]] bool is_sound() const noexcept {
     const auto positive = [](double x) { return x > 0 && std::isfinite(x); };
     const bool losses = losses_ == 0 || (positive(first_) && positive(fast_) && positive(slow_));

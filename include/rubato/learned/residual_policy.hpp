@@ -126,9 +126,7 @@ class residual_policy {
       if (!std::isfinite(x)) bytes.fail();
   }
   [[nodiscard]] std::string problem(std::uint32_t capacity) const {
-    rule_type rule = rule_;
-    rule.threshold = threshold_;
-    return problem_of(rule, capacity);
+    return problem_of(rule_as_given(), capacity);
   }
 
   /// Whether the network corrects the rule now.
@@ -142,9 +140,7 @@ class residual_policy {
   [[nodiscard]] const Encoder& encoder() const noexcept { return encoder_; }
 
   [[nodiscard]] description describe() const {
-    rule_type rule = rule_;
-    rule.threshold = threshold_;
-    const description of = describe_of(rule);
+    const description of = describe_of(rule_as_given());
     description self{of.line + "; both corrected by a network of " + std::to_string(Encoder::dim) + " inputs",
                      R"({"kind":"residual","state":")" + std::string{Encoder::kind} + R"(")"};
     if constexpr (requires { network_.parameters(); })
@@ -156,6 +152,12 @@ class residual_policy {
 
  private:
   static constexpr float most_threshold = 0.95F;
+
+  [[nodiscard]] rule_type rule_as_given() const {
+    rule_type rule = rule_;
+    rule.threshold = threshold_;
+    return rule;
+  }
 
   void ask_network() noexcept {
     std::array<float, corrections> outputs;

@@ -50,8 +50,8 @@ class antithetic_es {
   [[nodiscard]] static result<antithetic_es> make(std::span<const float> mean, const antithetic_es_options& options) {
     if (const char* wrong = rl::problem(options))
       return error{errc::invalid_option, std::string{"antithetic_es: "} + wrong};
-    if (mean.empty() || !std::ranges::all_of(mean, [](float x) { return std::isfinite(x); }))
-      return error{errc::invalid_option, "antithetic_es: mean: expected at least one parameter, and finite ones"};
+    if (!detail::is_start(mean))
+      return error{errc::invalid_option, std::string{"antithetic_es: "} + detail::expected_start};
     return antithetic_es{mean, options};
   }
 
@@ -106,11 +106,7 @@ class antithetic_es {
 
   void state(archive& bytes) {
     bytes(generation_);
-    for (std::vector<double>* all : {&mean_, &first_, &second_})
-      for (double& x : *all) {
-        bytes(x);
-        if (!std::isfinite(x)) bytes.fail();
-      }
+    for (std::vector<double>* all : {&mean_, &first_, &second_}) detail::finite_numbers(bytes, *all);
     if (!std::ranges::all_of(second_, [](double v) { return v >= 0; })) bytes.fail();
   }
 

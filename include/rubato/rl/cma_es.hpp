@@ -48,8 +48,8 @@ class cma_es {
   /// Starts around `mean`. Errors  invalid_option: problem(options), or no parameters, or one that is not finite
   [[nodiscard]] static result<cma_es> make(std::span<const float> mean, const cma_es_options& options) {
     if (const char* wrong = rl::problem(options)) return error{errc::invalid_option, std::string{"cma_es: "} + wrong};
-    if (mean.empty() || !std::ranges::all_of(mean, [](float x) { return std::isfinite(x); }))
-      return error{errc::invalid_option, "cma_es: mean: expected at least one parameter, and finite ones"};
+    if (!detail::is_start(mean))
+      return error{errc::invalid_option, std::string{"cma_es: "} + detail::expected_start};
     return cma_es{mean, options};
   }
 
@@ -138,11 +138,7 @@ class cma_es {
 
   void state(archive& bytes) {
     bytes(generation_, step_size_);
-    for (std::vector<double>* all : {&mean_, &variance_, &path_, &shape_path_})
-      for (double& x : *all) {
-        bytes(x);
-        if (!std::isfinite(x)) bytes.fail();
-      }
+    for (std::vector<double>* all : {&mean_, &variance_, &path_, &shape_path_}) detail::finite_numbers(bytes, *all);
     const bool positive = step_size_ > 0 && std::ranges::all_of(variance_, [](double v) { return v > 0; });
     if (!positive || !std::isfinite(step_size_)) bytes.fail();
   }

@@ -121,7 +121,7 @@ class dqn {
       const std::uint32_t slot = replay_.add(what);
       if (priorities_) priorities_->added(slot);
     };
-    if (!sound(step)) {
+    if (!detail::is_sound(step, actions())) {
       ++counters_.rejected_transitions;
       window_.cut(keep);
       return;
@@ -161,11 +161,7 @@ class dqn {
 
   [[nodiscard]] std::vector<std::string> configuration() const {
     std::vector<std::string> lines = rl::configuration(options_);
-    for (const auto& layer : online_.layers()) lines.push_back(detail::setting("layer", layer.outputs));
-    lines.push_back(detail::setting("hidden", online_.options().hidden.kind));
-    lines.push_back(detail::setting("hidden.slope", online_.options().hidden.slope));
-    lines.push_back(detail::setting("output", online_.options().output.kind));
-    lines.push_back(detail::setting("output.slope", online_.options().output.slope));
+    detail::add_settings(lines, online_);
     return lines;
   }
 
@@ -212,13 +208,6 @@ class dqn {
                        nn::sgd_options{.learning_rate = options.learning_rate}};
     return optimiser{std::in_place_type<nn::adam>, parameters,
                      nn::adam_options{.learning_rate = options.learning_rate}};
-  }
-
-  [[nodiscard]] bool sound(const transition& step) const noexcept {
-    constexpr auto finite = [](float x) { return std::isfinite(x); };
-    return std::isfinite(step.reward) && std::isfinite(step.elapsed) && step.elapsed >= 0 && step.action < actions() &&
-           std::all_of(step.observation.begin(), step.observation.end(), finite) &&
-           std::all_of(step.next.begin(), step.next.end(), finite);
   }
 
   // Action values from the outputs of a network, for one row.

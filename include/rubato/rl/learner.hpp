@@ -1,6 +1,8 @@
 #ifndef RUBATO_RL_LEARNER_HPP
 #define RUBATO_RL_LEARNER_HPP
 
+#include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +27,18 @@ struct transition {
   bool terminated = false;
   bool truncated = false;
 };
+
+namespace detail {
+
+/// Whether this can be learned from: finite numbers, time that does not run back, an action that exists.
+[[nodiscard]] inline bool is_sound(const transition& step, std::size_t actions) noexcept {
+  constexpr auto finite = [](float x) { return std::isfinite(x); };
+  return std::isfinite(step.reward) && std::isfinite(step.elapsed) && step.elapsed >= 0 && step.action < actions &&
+         std::all_of(step.observation.begin(), step.observation.end(), finite) &&
+         std::all_of(step.next.begin(), step.next.end(), finite);
+}
+
+}  // namespace detail
 
 /// What an update did.
 struct update_stats {

@@ -56,10 +56,10 @@ struct ppo_counters {
 ///         forward and back `epochs` times. Rollout, networks and workspaces are allocated at construction; act(),
 ///         greedy(), record() and update() allocate nothing.
 /// Thread  not thread-safe; greedy() is, among const calls.
-/// Tests   tests/rl/ppo_test.cpp: UpdateByHand, BatchesAreAllOfTheRollout, AdvantagesAreNormalisedIfAskedFor,
-///         EntropyBonusMakesLessSure, NothingIsLearnedBeforeTheRolloutIsFull, TruncatedEpisodesBootstrap,
-///         ElapsedTimeDiscounts, ActsByTheSoftmax, IllegalActionsAreNeverTaken, TheExecutedActionIsLearned,
-///         AnIllegalActionTeachesTheValueOnly, DivergenceEndsThePasses, ClipsTheGradients,
+/// Tests   tests/rl/ppo_test.cpp: ConfigurationHasBothNetworks, UpdateByHand, BatchesAreAllOfTheRollout,
+///         AdvantagesAreNormalisedIfAskedFor, EntropyBonusMakesLessSure, NothingIsLearnedBeforeTheRolloutIsFull,
+///         TruncatedEpisodesBootstrap, ElapsedTimeDiscounts, ActsByTheSoftmax, IllegalActionsAreNeverTaken,
+///         TheExecutedActionIsLearned, AnIllegalActionTeachesTheValueOnly, DivergenceEndsThePasses, ClipsTheGradients,
 ///         NonFiniteTransitionsAreCounted, NonFiniteGradientsAreCounted, SameSeedSameBits, StateRoundTrip,
 ///         StateHoldsWhatActWasTold, ResumesBitForBit, StaticNetworksWork, AdoptForgetsTheRollout,
 ///         UndecidedActionIsTakenWhereNoPreferenceIsANumber, BadOptionsAreRefused, LearnsTheCorridor, LearnsCartPole;
@@ -112,7 +112,7 @@ class ppo {
   /// before is as if the episode had been truncated there. So is one for which a full rollout has no room, because
   /// update() was not called.
   void record(const transition& step) noexcept {
-    if (!sound(step) || rollout_.full()) {
+    if (!detail::is_sound(step, actions()) || rollout_.full()) {
       ++counters_.rejected_transitions;
       cut();
       return;
@@ -159,8 +159,8 @@ class ppo {
 
   [[nodiscard]] std::vector<std::string> configuration() const {
     std::vector<std::string> lines = rl::configuration(options_);
-    describe("", policy_, lines);
-    describe("value.", value_, lines);
+    detail::add_settings(lines, policy_);
+    detail::add_settings(lines, value_, "value.");
     return lines;
   }
 
@@ -199,22 +199,6 @@ class ppo {
         returns_(options.horizon),
         log_probabilities_(options.horizon),
         order_(options.horizon) {}
-
-  template <class Any>
-  static void describe(const std::string& prefix, const Any& net, std::vector<std::string>& lines) {
-    for (const auto& layer : net.layers()) lines.push_back(detail::setting(prefix + "layer", layer.outputs));
-    lines.push_back(detail::setting(prefix + "hidden", net.options().hidden.kind));
-    lines.push_back(detail::setting(prefix + "hidden.slope", net.options().hidden.slope));
-    lines.push_back(detail::setting(prefix + "output", net.options().output.kind));
-    lines.push_back(detail::setting(prefix + "output.slope", net.options().output.slope));
-  }
-
-  [[nodiscard]] bool sound(const transition& step) const noexcept {
-    constexpr auto finite = [](float x) { return std::isfinite(x); };
-    return std::isfinite(step.reward) && std::isfinite(step.elapsed) && step.elapsed >= 0 && step.action < actions() &&
-           std::all_of(step.observation.begin(), step.observation.end(), finite) &&
-           std::all_of(step.next.begin(), step.next.end(), finite);
-  }
 
   [[nodiscard]] std::span<const float> preferences(std::span<const float> observation,
                                                    std::array<float, max_actions>& memory) const noexcept {

@@ -17,7 +17,7 @@ namespace rubato::inline RUBATO_ABI::rl {
 ///     rl::ppo_options options = rl::ppo_options::robust();
 ///     options.entropy_bonus = 0.01;
 ///
-/// Tests   tests/rl/ppo_test.cpp: PaperIsThePaper, ProblemsAreNamed, ConfigurationNamesAll
+/// Tests   tests/rl/ppo_options_test.cpp: PaperIsThePaper, ProblemsAreNamed, ConfigurationNamesAll
 struct ppo_options {
   std::size_t horizon = 512;  ///< steps of a rollout: what is learned from at once, and then forgotten
   std::size_t batch = 64;
@@ -71,7 +71,7 @@ struct ppo_options {
 }
 
 /// Every option as "name=value", enumerators by their names.
-/// Tests   tests/rl/ppo_test.cpp: ConfigurationNamesAll
+/// Tests   tests/rl/ppo_options_test.cpp: ConfigurationNamesAll
 [[nodiscard]] inline std::vector<std::string> configuration(const ppo_options& o) {
   using detail::setting;
   return {setting("horizon", o.horizon),

@@ -66,7 +66,7 @@ RUBATO_DETAIL_PINNED inline void standardise(std::size_t count, float* numbers) 
 /// Memory  horizon * (observation_size + 6) words, allocated by the constructor; none later, except state() when it
 ///         saves.
 /// Thread  const calls are thread-safe.
-/// Tests   tests/rl/ppo_test.cpp: RolloutKeepsStepsInOrder, RolloutStateRoundTrip, RolloutStateOfAnotherShapeIsRefused;
+/// Tests   tests/rl/rollout_test.cpp: KeepsStepsInOrder, StateRoundTrip, StateOfAnotherShapeIsRefused;
 ///         tests/rl/no_allocation_test.cpp
 class rollout_buffer {
  public:
@@ -121,7 +121,7 @@ class rollout_buffer {
   /// where d_t is the step's discount. The sum ends after a step that is `last`, whose `after` takes the place of
   /// V_(t+1).
   /// Pre     both have size() numbers; no overlap; not open()
-  /// Tests   tests/rl/ppo_test.cpp: AdvantagesByHand, AdvantagesOfATruncatedEpisodeByHand, LambdaOneIsTheReturn,
+  /// Tests   tests/rl/rollout_test.cpp: AdvantagesByHand, AdvantagesOfATruncatedEpisodeByHand, LambdaOneIsTheReturn,
   ///         LambdaZeroIsTheError
   /// Source  Schulman et al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation",
   ///         arXiv:1506.02438, eq. 16; a discount for each step: Bradtke and Duff, NIPS 1994

@@ -58,6 +58,20 @@ namespace detail {
   return order;
 }
 
+/// Whether a search can begin here.
+[[nodiscard]] inline bool is_start(std::span<const float> parameters) {
+  return !parameters.empty() && std::ranges::all_of(parameters, [](float x) { return std::isfinite(x); });
+}
+inline constexpr const char* expected_start = "mean: expected at least one parameter, and finite ones";
+
+/// Saves or loads numbers, which must be finite.
+inline void finite_numbers(archive& bytes, std::span<double> numbers) {
+  for (double& x : numbers) {
+    bytes(x);
+    if (!std::isfinite(x)) bytes.fail();
+  }
+}
+
 }  // namespace detail
 }  // namespace rubato::inline RUBATO_ABI::rl
 

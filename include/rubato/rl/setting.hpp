@@ -52,6 +52,16 @@ requires std::is_enum_v<T>
   return std::string{problem};
 }
 
+// The lines that tell networks of other shapes or activations apart, each with this prefix.
+template <class Network>
+void add_settings(std::vector<std::string>& lines, const Network& network, const std::string& prefix = {}) {
+  for (const auto& layer : network.layers()) lines.push_back(setting(prefix + "layer", layer.outputs));
+  lines.push_back(setting(prefix + "hidden", network.options().hidden.kind));
+  lines.push_back(setting(prefix + "hidden.slope", network.options().hidden.slope));
+  lines.push_back(setting(prefix + "output", network.options().output.kind));
+  lines.push_back(setting(prefix + "output.slope", network.options().output.slope));
+}
+
 }  // namespace rubato::inline RUBATO_ABI::rl::detail
 
 #endif

@@ -114,7 +114,7 @@ RUBATO_DETAIL_PINNED surrogate_term<T> clipped_surrogate(std::size_t actions, co
 /// have no probability.
 /// Pre     both of the same length, at most max_actions
 /// Cost    one exponential for each action. No allocation. Thread-safe.
-/// Tests   tests/rl/ppo_test.cpp: LogProbabilitiesByHand, LargePreferencesStayFinite
+/// Tests   tests/rl/softmax_policy_test.cpp: LogProbabilitiesByHand, LargePreferencesStayFinite
 inline void log_probabilities(std::span<const float> preferences, std::uint32_t legal, std::span<float> out) noexcept {
   RUBATO_ASSERT(preferences.size() == out.size() && out.size() <= max_actions, "log_probabilities: wrong length");
   for (float& log : out) log = 0;
@@ -123,8 +123,8 @@ inline void log_probabilities(std::span<const float> preferences, std::uint32_t 
 
 /// An action drawn with the probabilities softmax(preferences) over the legal ones. Where these are no numbers: what
 /// best_action(preferences, legal, undecided) says. One draw.
-/// Tests   tests/rl/ppo_test.cpp: FrequenciesAreThoseOfTheSoftmax, IllegalActionsAreNeverTaken,
-///         UndecidedActionIsTakenWhereNoPreferenceIsANumber
+/// Tests   tests/rl/softmax_policy_test.cpp: FrequenciesAreThoseOfTheSoftmax;
+///         tests/rl/ppo_test.cpp: IllegalActionsAreNeverTaken, UndecidedActionIsTakenWhereNoPreferenceIsANumber
 [[nodiscard]] inline std::uint32_t softmax_action(std::span<const float> preferences, std::uint32_t legal,
                                                   random_sequence& random, std::uint32_t undecided = 0) noexcept {
   std::array<float, max_actions> logs;
@@ -144,8 +144,8 @@ inline void log_probabilities(std::span<const float> preferences, std::uint32_t 
 /// no ratio: only the entropy counts.
 /// Pre     both spans of the same length, at most max_actions; step.action below that, and some action of it legal
 /// Cost    three exponentials for each action. No allocation. Thread-safe.
-/// Tests   tests/rl/ppo_test.cpp: SurrogateByHand, SurrogateMatchesFiniteDifferences, ClippedStepsHaveNoGradient,
-///         IllegalActionsHaveNoGradient
+/// Tests   tests/rl/softmax_policy_test.cpp: SurrogateByHand, SurrogateMatchesFiniteDifferences,
+///         ClippedStepsHaveNoGradient, IllegalActionsHaveNoGradient
 /// Source  Schulman et al., "Proximal Policy Optimization Algorithms", arXiv:1707.06347, eq. 7 and 9; Schulman,
 ///         "Approximating KL Divergence", 2020 (the estimate of the divergence)
 template <std::floating_point T>

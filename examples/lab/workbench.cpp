@@ -23,14 +23,6 @@ constexpr std::uint64_t hidden_layers_stream = std::uint64_t{1} << 62;  // the s
   return sgd;
 }
 
-// What decides an objective.
-[[nodiscard]] std::string objective_key(const setting& at) {
-  support::scenario what = at.scenario;
-  what.hidden_layers = {at.hidden_layers};
-  const bool portable = at.scenario.sgd.instructions == sim::instruction_set::portable;  // not a key of scenarios
-  return support::to_json(what).at("objective").dump() + (portable ? " portable" : "");
-}
-
 }  // namespace
 
 training_data load_data(const support::scenario& scenario, const std::filesystem::path& directory) {
@@ -64,13 +56,16 @@ sim::run_options run_options_of(const setting& at, std::uint64_t seed) {
 }
 
 any_objective& workbench::objective(const setting& at) {
-  auto& kept = objectives_[objective_key(at)];
-  if (kept) return *kept;
-  if (at.scenario.objective == objective_kind::sgd)
-    kept = std::make_unique<objective_of<sim::sgd_objective>>(sgd_options_of(at), *data_->prepared);
+  const objective_kind kind = at.scenario.objective;
+  const sim::sgd_options options = sgd_options_of(at);
+  for (const prepared& each : objectives_)
+    if (each.kind == kind && each.options == options) return *each.objective;
+  std::unique_ptr<any_objective> made;
+  if (kind == objective_kind::sgd)
+    made = std::make_unique<objective_of<sim::sgd_objective>>(options, *data_->prepared);
   else
-    kept = std::make_unique<objective_of<sim::quadratic>>(sim::quadratic_options{.momentum = at.scenario.sgd.momentum});
-  return *kept;
+    made = std::make_unique<objective_of<sim::quadratic>>(sim::quadratic_options{.momentum = options.momentum});
+  return *objectives_.emplace_back(kind, options, std::move(made)).objective;
 }
 
 std::optional<measurement> workbench::run(const setting& at, const any_policy& policy, std::uint64_t seed,

@@ -5,13 +5,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <rubato/sim/dataset.hpp>
+#include <rubato/sim/sgd.hpp>
 #include <rubato/sync/any_policy.hpp>
 #include <rubato/sync/observer.hpp>
 #include <string>
+#include <vector>
 
 #include "any_objective.hpp"
 #include "measurement.hpp"
@@ -67,8 +68,14 @@ class workbench {
   [[nodiscard]] any_objective& objective(const setting&);
 
  private:
+  struct prepared {
+    support::objective_kind kind;
+    sim::sgd_options options;
+    std::unique_ptr<any_objective> objective;
+  };
+
   const training_data* data_;
-  std::map<std::string, std::unique_ptr<any_objective>> objectives_;  // by everything that decides them
+  std::vector<prepared> objectives_;
 };
 
 }  // namespace rubato::lab

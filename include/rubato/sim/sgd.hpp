@@ -52,6 +52,8 @@ struct sgd_options {
   std::uint32_t probe_samples = 64;          ///< training images that probe() looks at, chosen per seed
   bool gradient_norm = false;                ///< compute gradient::norm (h = 1, batch 16: about 15 us more)
   instruction_set instructions = instruction_set::native;
+
+  friend bool operator==(const sgd_options&, const sgd_options&) = default;
 };
 
 /// What is wrong with the options, or nullptr.

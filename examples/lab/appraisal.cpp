@@ -1,7 +1,8 @@
 #include "appraisal.hpp"
 
+#include <utility>
+
 #include "compare.hpp"
-#include "expert_runs.hpp"
 #include "summary.hpp"
 #include "support/statistics.hpp"
 
@@ -16,10 +17,11 @@ namespace {
 
 }  // namespace
 
-std::optional<std::vector<card_evaluation>> appraise(const any_policy& policy, const support::scenario& scenario,
-                                                     std::uint32_t seeds, const run_context& how) {
+std::optional<std::vector<card_evaluation>> appraise(const any_policy& policy, std::vector<policy_request> experts,
+                                                     const support::scenario& scenario, std::uint32_t seeds,
+                                                     const run_context& how) {
   if (seeds == 0) return std::vector<card_evaluation>{};
-  compare_options asked{.scenario = scenario, .policies = parse_policies(experts, false), .seeds = seeds};
+  compare_options asked{.scenario = scenario, .policies = std::move(experts), .seeds = seeds};
   asked.policies.push_back({"this", {{"this", policy}}});
   result_cache nothing;
   const comparison made = compare(asked, {.data = how.data,

@@ -7,6 +7,7 @@
 #include <rubato/sync/any_policy.hpp>
 #include <vector>
 
+#include "policies.hpp"
 #include "run_context.hpp"
 #include "support/scenario.hpp"
 
@@ -16,8 +17,10 @@ namespace rubato::lab {
 /// policy card says it. Without a line where either of the two missed its target in more than a tenth of its runs.
 /// Nothing if `stop` was raised.
 /// Tests   tests/examples/train_test.cpp: CardSaysHowGoodItIs
-[[nodiscard]] std::optional<std::vector<card_evaluation>> appraise(const any_policy&, const support::scenario&,
-                                                                   std::uint32_t seeds, const run_context&);
+[[nodiscard]] std::optional<std::vector<card_evaluation>> appraise(const any_policy&,
+                                                                   std::vector<policy_request> experts,
+                                                                   const support::scenario&, std::uint32_t seeds,
+                                                                   const run_context&);
 
 }  // namespace rubato::lab
 

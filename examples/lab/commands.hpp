@@ -36,9 +36,9 @@ struct train_arguments {
   std::vector<std::string> settings;
   std::string agent;
   std::string state;  ///< empty: the agent's
-  std::uint64_t episodes = 1000;
+  std::optional<std::uint64_t> episodes;  ///< the agent's unless given
   std::uint64_t seed = 1;
-  std::optional<std::uint32_t> expert_runs;      ///< the agent's unless given
+  std::optional<std::uint32_t> expert_runs;      ///< likewise
   std::optional<std::uint64_t> evaluate_every;  ///< likewise
   std::optional<std::uint32_t> evaluation_episodes;  ///< 20 unless given
   std::uint32_t test_seeds = 20;

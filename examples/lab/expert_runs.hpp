@@ -17,9 +17,6 @@
 
 namespace rubato::lab {
 
-/// Those whom a learner watches first. Source: Zhu et al. (ICLR 2020), section 4.
-inline constexpr std::string_view experts = "bsp:sum,asp,ssp:2:rlp,ssp:5:rlp,ssp:8:rlp";
-
 /// What experts did, as far as the actions of a learned policy can say it.
 struct expert_log {
   rl::trace steps;
@@ -31,10 +28,10 @@ struct expert_log {
 /// threads; incomplete if `stop` was raised.
 /// Tests   tests/examples/train_test.cpp: ExpertsMeetTheSameRuns
 template <StateEncoder Encoder>
-[[nodiscard]] expert_log watch_experts(const support::scenario& scenario, std::uint64_t seed, std::uint32_t runs,
-                                      double time_unit, const run_context& how) {
-  const auto those = parse_policies(experts, false);
-  std::vector<sim::expert_trace> watched(those.size() * runs);
+[[nodiscard]] expert_log watch_experts(std::span<const policy_request> experts, const support::scenario& scenario,
+                                      std::uint64_t seed, std::uint32_t runs, double time_unit,
+                                      const run_context& how) {
+  std::vector<sim::expert_trace> watched(experts.size() * runs);
   support::progress shown{how.progress, "watching experts", watched.size(), how.display};
   support::share_out(
       watched.size(), how.threads, how.stop, [&] { return workbench{how.data}; },
@@ -42,7 +39,7 @@ template <StateEncoder Encoder>
         const std::uint64_t episode = rl::episode_seed(seed, rl::purpose::pretraining, i % runs);
         const setting at{scenario, hidden_layers_of(scenario, episode)};
         static_cast<void>(sim::record_expert<Encoder>(scenario.cluster, run_options_of(at, episode),
-                                                      those[i / runs].candidates.front().policy,
+                                                      experts[i / runs].candidates.front().policy,
                                                       bench.objective(at), watched[i]));
         shown.advance();
       });

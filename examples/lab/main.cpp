@@ -74,9 +74,8 @@ void add_train_options(CLI::App& command, train_arguments& given) {
   command.add_option("--agent", given.agent, "How to learn:" + agents)->required();
   command.add_option("--state", given.state,
                      "What the policy sees: rlp, rlp_normalised or cluster; default: the agent's");
-  command.add_option("--episodes", given.episodes, "Runs to learn from by acting")
-      ->check(whole(0, 1'000'000'000))
-      ->capture_default_str();
+  command.add_option("--episodes", given.episodes, "Runs to learn from by acting; default: the agent's")
+      ->check(whole(0, 1'000'000'000));
   command.add_option("--seed", given.seed, "Seed of everything")
       ->check(whole(0, first_tuning_seed))
       ->capture_default_str();

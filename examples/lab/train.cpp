@@ -10,12 +10,15 @@
 #include <rubato/io/atomic_file.hpp>
 #include <rubato/learned/loader.hpp>
 #include <rubato/nn/initialiser.hpp>
+#include <rubato/rl/dqn.hpp>
+#include <rubato/rl/ppo.hpp>
 #include <rubato/rl/training.hpp>
 #include <rubato/sim/kernels/kernels.hpp>
 #include <span>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
+#include <variant>
 
 #include "appraisal.hpp"
 #include "expert_runs.hpp"
@@ -113,6 +116,23 @@ auto value_or_refuse(Result&& result) {
   return {};
 }
 
+// With weights from the stream of this number.
+[[nodiscard]] nn::dynamic_mlp random_network(std::size_t inputs, std::size_t outputs, std::uint64_t seed,
+                                             std::uint64_t number) {
+  auto net = value_or_refuse(nn::dynamic_mlp::make({inputs, hidden_widths[0], hidden_widths[1], outputs}));
+  random_sequence draws = rl::sequence_for(seed, rl::purpose::weights, number);
+  nn::initialise(net, {}, draws);
+  return net;
+}
+
+// What learns by acting, beginning with this policy.
+[[nodiscard]] rl::dqn<> learner_of(const rl::dqn_options& learning, const nn::dynamic_mlp& start, std::uint64_t) {
+  return value_or_refuse(rl::dqn<>::make(start, learning));
+}
+[[nodiscard]] rl::ppo<> learner_of(const rl::ppo_options& learning, const nn::dynamic_mlp& start, std::uint64_t seed) {
+  return value_or_refuse(rl::ppo<>::make(start, random_network(start.inputs(), 1, seed, 1), learning));
+}
+
 // One training, of a known encoder.
 template <StateEncoder Encoder>
 class session {
@@ -141,13 +161,22 @@ class session {
     const std::optional<policy> start = begun ? resumed_start() : new_start();
     if (!start) return {.interrupted = true};
 
+    return std::visit(
+        [&](auto learning) {
+          learning.time_unit = time_unit_;
+          // As the policy itself, see greedy().
+          learning.undecided_action = static_cast<std::uint32_t>(group_action::submitter);
+          return act(*start, learner_of(learning, start->network(), asked_.seed), begun);
+        },
+        asked_.agent.learning);
+  }
+
+ private:
+  template <rl::Learner Learner>
+  training_report act(const policy& start, Learner learner, bool begun) {
     workbench bench{how_.data};
-    scenario_task<Encoder> task{asked_.scenario, bench, start->scale(), time_unit_};
-    rl::dqn_options learning = asked_.agent.learning;
-    learning.time_unit = time_unit_;
-    // As the policy itself, see greedy().
-    learning.undecided_action = static_cast<std::uint32_t>(group_action::submitter);
-    rl::trainer training{task, value_or_refuse(rl::dqn<>::make(start->network(), learning)),
+    scenario_task<Encoder> task{asked_.scenario, bench, start.scale(), time_unit_};
+    rl::trainer training{task, std::move(learner),
                          rl::training_options{.seed = asked_.seed,
                                               .task = task_text(),
                                               .evaluate_every = asked_.agent.evaluate_every,
@@ -161,10 +190,9 @@ class session {
     if (training.episodes() > asked_.episodes)
       throw user_error{"--episodes: found " + std::to_string(asked_.episodes) + ", expected at least the " +
                        std::to_string(training.episodes()) + " that are done"};
-    return learn(training, *start);
+    return learn(training, start);
   }
 
- private:
   void refuse_to_overwrite() const {
     for (const std::string& file : {files_.start, files_.training})
       if (exists(file))
@@ -271,18 +299,16 @@ class session {
 
   [[nodiscard]] std::optional<policy> taught_by_experts() {
     const training_agent& agent = asked_.agent;
-    auto net =
-        value_or_refuse(nn::dynamic_mlp::make({Encoder::dim, hidden_widths[0], hidden_widths[1], group_actions}));
-    random_sequence draws = rl::sequence_for(asked_.seed, rl::purpose::weights);
-    nn::initialise(net, {}, draws);
+    nn::dynamic_mlp net = random_network(Encoder::dim, group_actions, asked_.seed, 0);
     normaliser<Encoder::dim> scale;
     if (agent.expert_runs > 0) {
-      expert_log seen = watch_experts<Encoder>(asked_.scenario, asked_.seed, agent.expert_runs, time_unit_, how_);
+      expert_log seen = watch_experts<Encoder>(experts_of(agent, asked_.scenario), asked_.scenario, asked_.seed,
+                                               agent.expert_runs, time_unit_, how_);
       if (how_.stop) return std::nullopt;
       note("experts: " + std::to_string(seen.steps.size()) + " pushes; in " + std::to_string(seen.approximated) +
            " of them the action is only near to what the expert did");
       if (agent.experts_scale) scale_observations(seen.steps, scale);
-      if (!regress(net, seen.steps)) return std::nullopt;
+      if (agent.lesson && !regress(net, seen.steps, *agent.lesson)) return std::nullopt;
     }
     return policy{net, {}, {}, scale};
   }
@@ -295,20 +321,19 @@ class session {
   }
 
   // False if it was interrupted.
-  [[nodiscard]] bool regress(nn::dynamic_mlp& net, rl::trace& seen) const {
-    const training_agent& agent = asked_.agent;
-    rl::return_options returns = agent.returns;
+  [[nodiscard]] bool regress(nn::dynamic_mlp& net, rl::trace& seen, const expert_lesson& lesson) const {
+    rl::return_options returns = lesson.returns;
     returns.time_unit = time_unit_;
     seen.compute_returns(returns);
     const std::size_t parameters = net.parameters().size();
     const random_sequence order = rl::sequence_for(asked_.seed, rl::purpose::pretraining, 1);
-    const double rate = agent.learning.learning_rate;
+    const double rate = lesson.learning_rate;
     const auto stop = [this] { return how_.stop.load(); };
     const auto by = [&](auto optimiser) {
-      return value_or_refuse(rl::pretrain(net, optimiser, seen, agent.regression, order, stop));
+      return value_or_refuse(rl::pretrain(net, optimiser, seen, lesson.regression, order, stop));
     };
-    const rl::pretrain_stats done = agent.adaptive_regression ? by(nn::adam{parameters, {.learning_rate = rate}})
-                                                              : by(nn::sgd{parameters, {.learning_rate = rate}});
+    const rl::pretrain_stats done = lesson.adaptive ? by(nn::adam{parameters, {.learning_rate = rate}})
+                                                    : by(nn::sgd{parameters, {.learning_rate = rate}});
     if (done.stopped) return false;
     note("learned from experts: " + std::to_string(done.updates) + " updates, " +
          std::to_string(done.rejected_updates) + " refused (not finite); mean squared error of the last pass " +
@@ -337,10 +362,13 @@ class session {
       whole = training.episodes() >= asked_.episodes && select();
     }
     shown.finish();
+    const auto& did = training.agent().counters();
     training_report report{.interrupted = !whole,
                            .episodes = training.episodes(),
                            .pushes = training.steps(),
-                           .counters = training.agent().counters(),
+                           .updates = did.updates,
+                           .rejected_transitions = did.rejected_transitions,
+                           .rejected_updates = did.rejected_updates,
                            .evaluations = {training.evaluations().begin(), training.evaluations().end()}};
     if (!report.interrupted) finish(report, training, start);
     return report;
@@ -351,7 +379,8 @@ class session {
     const bool chosen = !training.evaluations().empty();
     const nn::dynamic_mlp& net = chosen ? training.best() : training.agent().policy();
     const policy learned{net, {}, {}, start.scale()};
-    auto appraisal = appraise(learned, asked_.scenario, asked_.test_seeds, how_);
+    auto appraisal =
+        appraise(learned, experts_of(asked_.agent, asked_.scenario), asked_.scenario, asked_.test_seeds, how_);
     report.interrupted = !appraisal;
     if (report.interrupted) return;
     report.appraisal = *std::move(appraisal);

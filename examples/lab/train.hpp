@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <rubato/io/policy_card.hpp>
-#include <rubato/rl/dqn.hpp>
 #include <rubato/rl/evaluation.hpp>
 #include <string>
 #include <vector>
@@ -36,7 +35,9 @@ struct training_report {
   bool interrupted = false;
   std::uint64_t episodes = 0;
   std::uint64_t pushes = 0;
-  rl::dqn_counters counters{};
+  std::uint64_t updates = 0;                  ///< steps of the optimiser by acting; of a ppo, the policy's
+  std::uint64_t rejected_transitions = 0;     ///< not finite, or an action that does not exist
+  std::uint64_t rejected_updates = 0;         ///< the gradient was not finite
   std::vector<rl::evaluation> evaluations{};  ///< the learning curve, in units of reward
   std::vector<card_evaluation> appraisal{};   ///< of the result, against experts
 };
@@ -62,13 +63,16 @@ struct training_files {
 ///         arithmetic; a training that still writes them; a state or an initial policy that does not fit; a curve
 ///         that is asked for when the result is there and the curve is not
 /// Tests   tests/examples/train_test.cpp: SameBytesForAnyThreads, InterruptedAndResumedSameBytes, EveryStateAndAgent,
-///         LongerIsAContinuation,
-///         ResumedWithMoreEpisodes, CurveIsThereBeforeTheResult, LeavesOtherFilesAlone, BeginsWithAPolicy, RefusesToLoseATraining, RefusesAnotherTraining, OneAtATime,
-///         CompleteIsComplete, CardSaysHowItWasMade, CardSaysHowGoodItIs, KeepsTheBest;
-///         tests/examples/lab_program_test.cpp: KilledTrainingResumesToTheSameBytes
+///         LongerIsAContinuation, ResumedWithMoreEpisodes, CurveIsThereBeforeTheResult, LeavesOtherFilesAlone,
+///         BeginsWithAPolicy, PpoBeginsAtRandom,
+///         RefusesToLoseATraining, RefusesAnotherTraining, OneAtATime, CompleteIsComplete, CardSaysHowItWasMade,
+///         CardNamesTheAgent, CardSaysHowGoodItIs, KeepsTheBest;
+///         tests/examples/lab_program_test.cpp: KilledTrainingResumesToTheSameBytes,
+///         TheCommandInACardMakesThePolicyAgain
 training_report train(const training_request&, const training_files&, bool resume, const run_context&);
 
 /// The command that makes the same policy again, given --out, the same files and the same data.
+/// Tests   tests/examples/lab_program_test.cpp: TheCommandInACardMakesThePolicyAgain
 [[nodiscard]] std::string command_of(const training_request&);
 
 }  // namespace rubato::lab

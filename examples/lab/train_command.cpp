@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "commands.hpp"
-#include "expert_runs.hpp"
 #include "interrupt.hpp"
 #include "shipped.hpp"
 #include "support/scenario_files.hpp"
@@ -27,7 +26,6 @@ using support::user_error;
                          .settings = given.settings,
                          .agent = find_training_agent(given.agent),
                          .state = given.state,
-                         .episodes = given.episodes,
                          .seed = given.seed,
                          .evaluation_episodes = given.evaluation_episodes.value_or(20),
                          .test_seeds = given.test_seeds,
@@ -38,6 +36,7 @@ using support::user_error;
     throw user_error{"--scenario " + given.scenario +
                      ": found objective.target_accuracy = auto, expected a number: only compare finds it by itself"};
   if (asked.state.empty()) asked.state = asked.agent.state;
+  asked.episodes = given.episodes.value_or(asked.agent.episodes);
   if (given.expert_runs) asked.agent.expert_runs = *given.expert_runs;
   if (given.evaluate_every) asked.agent.evaluate_every = *given.evaluate_every;
   const auto refuse = [](const std::string& what) { throw user_error{what}; };
@@ -48,10 +47,11 @@ using support::user_error;
     refuse("--curve: found no evaluations to write, expected --evaluate-every above 0");
   if (given.evaluation_episodes && !evaluates)
     refuse("--evaluation-episodes: found it without evaluations, expected --evaluate-every above 0");
-  if (asked.agent.expert_runs == 0 && asked.initial.empty()) {
-    if (asked.episodes == 0)
-      refuse("--episodes 0: found neither experts nor --initial, expected something to learn from");
-    if (asked.agent.experts_scale)
+  if (asked.initial.empty()) {
+    const bool taught = asked.agent.expert_runs > 0 && asked.agent.lesson;
+    if (asked.episodes == 0 && !taught)
+      refuse("--episodes 0: found neither experts that teach nor --initial, expected something to learn from");
+    if (asked.agent.expert_runs == 0 && asked.agent.experts_scale)
       refuse("--expert-runs: found 0, expected at least 1: " + given.agent +
              " scales what it sees by their statistics");
   }
@@ -85,16 +85,15 @@ using support::user_error;
 // What looks like success and is none.
 void warn(const training_request& asked, const training_report& report) {
   const auto say = [](const std::string& what) { std::cerr << "rubato-lab: warning: " << what << '\n'; };
-  const rl::dqn_counters& did = report.counters;
-  if (asked.episodes > 0 && did.updates == 0)
+  if (asked.episodes > 0 && report.updates == 0)
     say("no episode has taught it anything: " +
-        (did.rejected_updates > 0 ? "no update was finite"
-                                  : "it learns after " + std::to_string(asked.agent.learning.learn_after) + " pushes"));
-  else if (did.rejected_updates > 0)
-    say(std::to_string(did.rejected_updates) + " updates were not finite and left out");
+        (report.rejected_updates > 0 ? "no update was finite"
+                                     : "it learns after " + std::to_string(learns_after(asked.agent)) + " pushes"));
+  else if (report.rejected_updates > 0)
+    say(std::to_string(report.rejected_updates) + " updates were not finite and left out");
   else if (asked.episodes > 0 && !report.evaluations.empty() && best_of(report).episodes == 0)
     say("none of the episodes made it better: it is the policy that learning began with");
-  if (asked.test_seeds > 0 && report.appraisal.size() < parse_policies(experts, false).size())
+  if (asked.test_seeds > 0 && report.appraisal.size() < experts_of(asked.agent, asked.scenario).size())
     say("where ratios are missing, it or the expert missed the target in more than a tenth of the runs");
 }
 
@@ -129,10 +128,10 @@ int run_train(const train_arguments& given) {
   for (const card_evaluation& line : report.appraisal)
     std::cout << "time of " << line.baseline << " / its time: " << line.ratio << "  [" << line.low << ", " << line.high
               << "]\n";
-  const rl::dqn_counters& did = report.counters;
-  std::cout << report.episodes << " episodes, " << report.pushes << " pushes, " << did.updates
-            << " updates; refused as not finite: " << did.rejected_transitions << " transitions, "
-            << did.rejected_updates << " updates\n";
+  if (report.episodes > 0)
+    std::cout << report.episodes << " episodes, " << report.pushes << " pushes, " << report.updates
+              << " updates; refused as not finite: " << report.rejected_transitions << " transitions, "
+              << report.rejected_updates << " updates\n";
   if (!report.evaluations.empty())
     std::cout << "kept: the policy after " << best_of(report).episodes << " episodes, the best of "
               << report.evaluations.size() << " evaluations\n";

@@ -14,43 +14,64 @@ namespace {
   return options;
 }
 
+// Source: Zhu et al. (ICLR 2020), section 4.
+[[nodiscard]] std::string experts_of_the_paper(std::uint32_t) { return "bsp:sum,asp,ssp:2:rlp,ssp:5:rlp,ssp:8:rlp"; }
+
 const training_agent all_agents[] = {
     {.name = "dqn-paper",
      .meaning =
          "Algorithm 2 of Zhu et al. (ICLR 2020) to the letter, after a regression on the time that experts had left",
      .state = "rlp",
+     .experts = experts_of_the_paper,
      .expert_runs = 100,
+     .episodes = 1000,
      .evaluate_every = 0,
      .time_in_steps = false,
      .experts_scale = false,
-     .learning = rl::dqn_options::paper(),
-     .returns = {},
-     .regression = {},
-     .adaptive_regression = false},
+     .lesson = {{.adaptive = false, .learning_rate = rl::dqn_options::paper().learning_rate}},
+     .learning = rl::dqn_options::paper()},
     {.name = "dqn-paper-scaled",
      .meaning = "dqn-paper with what it needs to stay finite: features on one scale, time in steps, gradients of norm "
                 "10 at most",
      .state = "rlp_normalised",
+     .experts = experts_of_the_paper,
      .expert_runs = 100,
+     .episodes = 1000,
      .evaluate_every = 0,
      .time_in_steps = true,
      .experts_scale = false,
-     .learning = scaled_paper(),
-     .returns = {},
-     .regression = {.max_gradient_norm = scaled_paper().max_gradient_norm},
-     .adaptive_regression = false},
+     .lesson = {{.regression = {.max_gradient_norm = scaled_paper().max_gradient_norm},
+                 .adaptive = false,
+                 .learning_rate = scaled_paper().learning_rate}},
+     .learning = scaled_paper()},
     {.name = "dqn",
      .meaning = "double DQN over several steps with Adam and a large replay; keeps the best policy of its evaluations",
      .state = "cluster",
+     .experts = experts_of_the_paper,
      .expert_runs = 20,
+     .episodes = 1000,
      .evaluate_every = 20'000,
      .time_in_steps = true,
      .experts_scale = true,
-     .learning = rl::dqn_options::robust(),
-     .returns = {.gamma = rl::dqn_options::robust().gamma, .by_elapsed = true, .time_unit = 1},
-     .regression = {.passes = 3, .max_gradient_norm = 10},
-     .adaptive_regression = true},
+     .lesson = {{.returns = {.gamma = rl::dqn_options::robust().gamma, .by_elapsed = true},
+                 .regression = {.passes = 3, .max_gradient_norm = 10},
+                 .learning_rate = rl::dqn_options::robust().learning_rate}},
+     .learning = rl::dqn_options::robust()},
+    {.name = "ppo",
+     .meaning = "proximal policy optimisation from a random network; keeps the best policy of its evaluations",
+     .state = "cluster",
+     .experts = experts_of_the_paper,
+     .expert_runs = 20,
+     .episodes = 1000,
+     .evaluate_every = 20'000,
+     .time_in_steps = true,
+     .experts_scale = true,
+     .lesson = {},
+     .learning = rl::ppo_options::robust()},
 };
+
+[[nodiscard]] std::uint64_t learns_after(const rl::dqn_options& learning) { return learning.learn_after; }
+[[nodiscard]] std::uint64_t learns_after(const rl::ppo_options& learning) { return learning.horizon; }
 
 }  // namespace
 
@@ -62,6 +83,14 @@ const training_agent& find_training_agent(std::string_view name) {
   std::string known;
   for (const training_agent& each : all_agents) known += (known.empty() ? "" : ", ") + std::string{each.name};
   throw support::user_error{"--agent: found \"" + std::string{name} + "\", expected one of " + known};
+}
+
+std::vector<policy_request> experts_of(const training_agent& agent, const support::scenario& scenario) {
+  return parse_policies(agent.experts(scenario.cluster.workers), false);
+}
+
+std::uint64_t learns_after(const training_agent& agent) {
+  return std::visit([](const auto& learning) { return learns_after(learning); }, agent.learning);
 }
 
 }  // namespace rubato::lab

@@ -105,12 +105,30 @@ TEST(LabProgram, TrainingSaysWhatWasKeptAndWhatItIsWorth) {
       << got.text;
   EXPECT_NE(got.text.find("kept: the policy after 0 episodes, the best of 2 evaluations\n"), std::string::npos)
       << got.text;
+  const outcome few =
+      lab.run("train --scenario quick.json --agent ppo --expert-runs 1 --episodes 1 --quiet --out few 2>&1");
+  EXPECT_NE(few.text.find("warning: no episode has taught it anything: it learns after 512 pushes\n"),
+            std::string::npos)
+      << few.text;
   const outcome missed = lab.run(
       "train --scenario quick.json --set objective.max_time=1 --agent dqn --expert-runs 1 --episodes 0 --quiet --out q "
       "2>&1");
   EXPECT_NE(missed.text.find("warning: where ratios are missing, it or the expert missed the target"),
             std::string::npos)
       << missed.text;
+}
+
+TEST(LabProgram, TheCommandInACardMakesThePolicyAgain) {
+  for (const char* how : {"ppo --episodes 30 --evaluate-every 100 --evaluation-episodes 1"}) {
+    const lab_program lab;
+    const std::string train = "train --scenario quick.json --set objective.max_time=200 --expert-runs 1 --test-seeds 2 --agent ";
+    ASSERT_EQ(lab.run(train + how + " --quiet --out once").status, 0);
+    const auto made = json::parse(lab.run("inspect once --json").text);
+    const std::string command = made["card"]["command"], program = "rubato-lab ";
+    ASSERT_TRUE(command.starts_with(program)) << command;
+    EXPECT_EQ(lab.run(command.substr(program.size()) + " --quiet --out again").status, 0) << command;
+    EXPECT_EQ(lab.content("once"), lab.content("again"));
+  }
 }
 
 // Runs the command and kills it as soon as the file is there, or newer than it was. How it ended: as in a shell.
@@ -251,6 +269,8 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
             "--agent: found \"sarsa\", expected one of dqn-paper, dqn-paper-scaled, dqn"},
            {"train --agent dqn --state cpu --out b --scenario quick.json", "--state: found \"cpu\", expected rlp"},
            {"train --agent dqn --episodes -1 --out b", "--episodes: found \"-1\", expected a whole number from 0"},
+           {"train --agent ppo --episodes 0 --out b --scenario quick.json",
+            "--episodes 0: found neither experts that teach nor --initial"},
            {"train --agent dqn --initial none --out b --scenario quick.json", "none"},
            {"train --agent dqn --initial none --expert-runs 3 --out b", "--expert-runs: found it beside --initial"},
            {"train --agent dqn --set objective.target_accuracy=auto --out b", "found objective.target_accuracy = auto"},

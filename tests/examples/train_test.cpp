@@ -9,6 +9,7 @@
 #include <rubato/learned/loader.hpp>
 #include <set>
 #include <sstream>
+#include <variant>
 
 #include "../../examples/lab/expert_runs.hpp"
 #include "../../examples/lab/library_version.hpp"
@@ -63,6 +64,10 @@ struct training_bench {
   }
 };
 
+// Begins to learn by acting as early as it can.
+void hurry(rl::dqn_options& learning) { learning.learn_after = learning.batch; }
+void hurry(rl::ppo_options& learning) { learning.horizon = learning.batch; }
+
 // Five episodes on a noisy quadratic, after one run of each expert.
 training_request brief(const std::string& agent, std::uint64_t episodes = 5) {
   training_request asked{.scenario = test::quick("asp", 1, {"objective.max_time=200"}).scenario,
@@ -77,17 +82,19 @@ training_request brief(const std::string& agent, std::uint64_t episodes = 5) {
                          .licence = ""};
   asked.agent.expert_runs = 1;
   if (asked.agent.evaluate_every > 0) asked.agent.evaluate_every = 100;
-  asked.agent.learning.learn_after = asked.agent.learning.batch;
+  std::visit([](auto& learning) { hurry(learning); }, asked.agent.learning);
   return asked;
 }
 
 TEST(Train, SameBytesForAnyThreads) {
-  training_bench bench;
-  bench.train(brief("dqn-paper"), "one");
-  bench.train(brief("dqn-paper"), "three", false, 3);
-  EXPECT_NE(bytes_of(bench.at("one")), "");
-  EXPECT_EQ(bytes_of(bench.at("one")), bytes_of(bench.at("three")));
-  EXPECT_EQ(bench.files(), 2U) << "what only a resumption needs goes";
+  for (const char* agent : {"dqn-paper", "ppo"}) {
+    training_bench bench;
+    bench.train(brief(agent), "one");
+    bench.train(brief(agent), "three", false, 3);
+    EXPECT_NE(bytes_of(bench.at("one")), "");
+    EXPECT_EQ(bytes_of(bench.at("one")), bytes_of(bench.at("three")));
+    EXPECT_EQ(bench.files(), 2U) << "what only a resumption needs goes";
+  }
 }
 
 TEST(Train, EveryStateAndAgent) {
@@ -98,13 +105,15 @@ TEST(Train, EveryStateAndAgent) {
       training_request asked = brief(std::string{agent.name});
       asked.state = state;
       const std::string name = std::string{agent.name} + state;
-      EXPECT_EQ(bench.train(asked, name).episodes, 5U);
+      const training_report report = bench.train(asked, name);
+      EXPECT_EQ(report.episodes, 5U);
+      EXPECT_GT(report.updates + report.rejected_updates, 0U) << name;
       const auto learned = load_policy(bench.at(name).string());
       ASSERT_TRUE(learned) << learned.error().message;
       EXPECT_EQ(learned->kind(), state);
       different.insert(weights_in(bench.at(name)));
     }
-  EXPECT_EQ(different.size(), 9U);
+  EXPECT_EQ(different.size(), 12U);
   training_request odd = brief("dqn");
   odd.state = "cpu";
   EXPECT_EQ(bench.refusal(odd, "odd", false), "--state: found \"cpu\", expected rlp, rlp_normalised or cluster");
@@ -112,7 +121,7 @@ TEST(Train, EveryStateAndAgent) {
 
 // Stops at every place where it can be stopped, one after another.
 TEST(Train, InterruptedAndResumedSameBytes) {
-  for (const char* agent : {"dqn-paper-scaled", "dqn"}) {
+  for (const char* agent : {"dqn-paper-scaled", "dqn", "ppo"}) {
     training_bench bench;
     const training_request asked = brief(agent);
     bench.train(asked, "whole");
@@ -230,7 +239,8 @@ TEST(Train, RefusesAnotherTraining) {
   refused([](auto& r) { r.scenario.cluster.jitter = 0.2; }, "a.start: found \"quick ");
   refused([](auto& r) { r.state = "rlp"; }, "found kind \"cluster\", expected \"rlp\"");
   refused([](auto& r) { r.agent.expert_runs = 2; }, "--expert-runs 1");
-  refused([](auto& r) { r.agent.learning.gamma = 0.5; }, "trained with gamma=0.99, expected gamma=0.5");
+  refused([](auto& r) { std::get<rl::dqn_options>(r.agent.learning).gamma = 0.5; },
+          "trained with gamma=0.99, expected gamma=0.5");
   refused([](auto& r) { r.agent.evaluate_every = 50; }, "evaluate_every=100");
   refused([](auto& r) { r.episodes = 1; }, "--episodes: found 1, expected at least the ");
   EXPECT_EQ(bytes_of(bench.at("a.start")), start);
@@ -259,6 +269,16 @@ TEST(Train, CardSaysHowItWasMade) {
   EXPECT_EQ(card->licence, "Apache-2.0");
   EXPECT_EQ(card->loss_source, "worker_ema");
   EXPECT_EQ(card->reward, "-(time until the next push) / 2.5");  // ten workers share four cores
+}
+
+TEST(Train, CardNamesTheAgent) {
+  training_bench bench;
+  bench.train(brief("ppo"), "ppo");
+  const auto card_of = [&](const char* name) { return *read_policy_card(*safetensors::load(bench.at(name).string())); };
+  const std::string begin = "rubato-lab train --scenario 'my quick.json' --agent ";
+  EXPECT_EQ(card_of("ppo").command, begin + "ppo --state cluster --episodes 5 --seed 1 --expert-runs 1 --evaluate-every "
+                                            "100 --evaluation-episodes 2");
+  EXPECT_EQ(card_of("ppo").reward, "-(time until the next push) / 2.5");
 }
 
 TEST(Train, CardSaysHowGoodItIs) {
@@ -354,12 +374,26 @@ TEST(Train, ExpertsMeetTheSameRuns) {
   const run_context how{.data = bench.data, .stop = bench.stop, .progress = bench.shown, .display = {.quiet = true}};
   const support::scenario quick =
       test::quick("asp", 1, {"objective.max_time=50", "cluster.cores=0", "stragglers.kind=none"}).scenario;
-  const rl::trace seen = watch_experts<rlp_state>(quick, 3, 2, 1, how).steps;
+  const auto experts = experts_of(find_training_agent("dqn"), quick);
+  const rl::trace seen = watch_experts<rlp_state>(experts, quick, 3, 2, 1, how).steps;
   ASSERT_EQ(seen.ends.size(), 10U) << "two runs of each of five";
   const auto wait_of = [&](std::size_t run) { return seen.elapsed[run == 0 ? 0 : seen.ends[run - 1]]; };
   for (std::size_t run = 0; run < 10; ++run)
     EXPECT_EQ(wait_of(run), wait_of(run % 2)) << "between the first pushes of two workers no rule matters";
   EXPECT_NE(wait_of(0), wait_of(1));
+}
+
+TEST(Train, PpoBeginsAtRandom) {
+  training_bench bench;
+  training_request asked = brief("ppo", 0), more = brief("ppo", 0);
+  more.agent.expert_runs = 2;
+  bench.train(asked, "one");
+  bench.train(more, "two");
+  const auto a = load_q_policy<cluster_state>(bench.at("one").string());
+  const auto b = load_q_policy<cluster_state>(bench.at("two").string());
+  ASSERT_TRUE(a && b);
+  EXPECT_TRUE(std::ranges::equal(a->network().parameters(), b->network().parameters()));
+  EXPECT_FALSE(std::ranges::equal(a->scale().mean(), b->scale().mean())) << "experts only scale what it sees";
 }
 
 }  // namespace

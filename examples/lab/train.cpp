@@ -425,6 +425,9 @@ std::string command_of(const training_request& asked) {
 }
 
 training_report train(const training_request& asked, const training_files& files, bool resume, const run_context& how) {
+  if (asked.agent.episodes == 0 && asked.episodes > 0)
+    throw user_error{"--episodes: found " + std::to_string(asked.episodes) +
+                     ", expected 0: " + std::string{asked.agent.name} + " learns from experts alone"};
   if (asked.state == rlp_state::kind) return session<rlp_state>{asked, files, how}.run(resume);
   if (asked.state == rlp_normalised_state::kind) return session<rlp_normalised_state>{asked, files, how}.run(resume);
   if (asked.state == cluster_state::kind) return session<cluster_state>{asked, files, how}.run(resume);

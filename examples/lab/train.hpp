@@ -21,7 +21,7 @@ struct training_request {
   std::vector<std::string> settings;  ///< ... how it was changed: for the card only
   training_agent agent;
   std::string state;              ///< kind of the encoder: rlp, rlp_normalised or cluster
-  std::uint64_t episodes = 1000;  ///< 0: the policy that experts have taught
+  std::uint64_t episodes = 1000;  ///< 0: the policy that experts have taught; the only choice where agent.episodes is 0
   std::uint64_t seed = 1;
   std::uint32_t evaluation_episodes = 20;
   std::uint32_t test_seeds = 20;  ///< runs of policy and experts, whose ratios go into the card; 0: none
@@ -61,10 +61,10 @@ struct training_files {
 ///
 /// Errors  user_error: files that are there, are damaged, or belong to another training, another version or another
 ///         arithmetic; a training that still writes them; a state or an initial policy that does not fit; a curve
-///         that is asked for when the result is there and the curve is not
+///         that is asked for when the result is there and the curve is not; episodes of an agent that has none
 /// Tests   tests/examples/train_test.cpp: SameBytesForAnyThreads, InterruptedAndResumedSameBytes, EveryStateAndAgent,
 ///         LongerIsAContinuation, ResumedWithMoreEpisodes, CurveIsThereBeforeTheResult, LeavesOtherFilesAlone,
-///         BeginsWithAPolicy, PpoBeginsAtRandom,
+///         BeginsWithAPolicy, PpoBeginsAtRandom, LearnsFromDiverseExperts, ExpertsAloneTeachOnlyWithoutEpisodes,
 ///         RefusesToLoseATraining, RefusesAnotherTraining, OneAtATime, CompleteIsComplete, CardSaysHowItWasMade,
 ///         CardNamesTheAgent, CardSaysHowGoodItIs, KeepsTheBest;
 ///         tests/examples/lab_program_test.cpp: KilledTrainingResumesToTheSameBytes,

@@ -17,6 +17,15 @@ namespace {
 // Source: Zhu et al. (ICLR 2020), section 4.
 [[nodiscard]] std::string experts_of_the_paper(std::uint32_t) { return "bsp:sum,asp,ssp:2:rlp,ssp:5:rlp,ssp:8:rlp"; }
 
+// Besides those, from few running to many: what an action is worth depends on how many run afterwards. The fastest
+// first, so that it is mostly the submitter who goes on: that somebody else does is no action of a learned policy.
+[[nodiscard]] std::string diverse_experts(std::uint32_t workers) {
+  std::string list = experts_of_the_paper(workers);
+  for (const std::uint32_t running : {1U, 2U, 3U, 4U, 5U, 6U, 8U, 12U, 16U, 24U, 32U, 48U})
+    if (running < workers) list += ",cap:" + std::to_string(running) + ":fastest";
+  return list;
+}
+
 const training_agent all_agents[] = {
     {.name = "dqn-paper",
      .meaning =
@@ -68,6 +77,17 @@ const training_agent all_agents[] = {
      .experts_scale = true,
      .lesson = {},
      .learning = rl::ppo_options::robust()},
+    {.name = "mc",
+     .meaning = "Monte Carlo: a regression on the time that many different experts had left, and no episodes",
+     .state = "cluster",
+     .experts = diverse_experts,
+     .expert_runs = 20,
+     .episodes = 0,
+     .evaluate_every = 0,
+     .time_in_steps = true,
+     .experts_scale = true,
+     .lesson = {{.regression = {.passes = 3, .max_gradient_norm = 10}}},
+     .learning = rl::dqn_options::robust()},  // which is never asked to learn
 };
 
 [[nodiscard]] std::uint64_t learns_after(const rl::dqn_options& learning) { return learning.learn_after; }

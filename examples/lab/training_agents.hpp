@@ -33,7 +33,7 @@ struct training_agent {
   std::string_view state;          ///< kind of the encoder
   std::string (*experts)(std::uint32_t workers);  ///< whom it watches among so many workers: as for --policies
   std::uint32_t expert_runs;       ///< of each expert
-  std::uint64_t episodes;          ///< by default
+  std::uint64_t episodes;          ///< 0: it does not learn by acting
   std::uint64_t evaluate_every;    ///< pushes; 0: the result is the last policy, not the best one
   bool time_in_steps;              ///< the unit of time is that of a step when all workers run; else the scenario's
   bool experts_scale;              ///< observations are scaled by their mean and deviation in the experts' runs
@@ -49,7 +49,7 @@ struct training_agent {
 [[nodiscard]] const training_agent& find_training_agent(std::string_view name);
 
 /// Whom an agent watches in a scenario.
-/// Tests   tests/examples/train_test.cpp: ExpertsMeetTheSameRuns
+/// Tests   tests/examples/train_test.cpp: DiverseExpertsFitTheWorkers
 [[nodiscard]] std::vector<policy_request> experts_of(const training_agent&, const support::scenario&);
 
 /// Pushes before the first update by acting.

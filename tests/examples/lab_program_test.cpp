@@ -119,9 +119,10 @@ TEST(LabProgram, TrainingSaysWhatWasKeptAndWhatItIsWorth) {
 }
 
 TEST(LabProgram, TheCommandInACardMakesThePolicyAgain) {
-  for (const char* how : {"ppo --episodes 30 --evaluate-every 100 --evaluation-episodes 1"}) {
+  for (const char* how : {"ppo --episodes 30 --evaluate-every 100 --evaluation-episodes 1", "mc"}) {
     const lab_program lab;
-    const std::string train = "train --scenario quick.json --set objective.max_time=200 --expert-runs 1 --test-seeds 2 --agent ";
+    const std::string train =
+        "train --scenario quick.json --set objective.max_time=200 --expert-runs 1 --test-seeds 2 --agent ";
     ASSERT_EQ(lab.run(train + how + " --quiet --out once").status, 0);
     const auto made = json::parse(lab.run("inspect once --json").text);
     const std::string command = made["card"]["command"], program = "rubato-lab ";
@@ -129,6 +130,15 @@ TEST(LabProgram, TheCommandInACardMakesThePolicyAgain) {
     EXPECT_EQ(lab.run(command.substr(program.size()) + " --quiet --out again").status, 0) << command;
     EXPECT_EQ(lab.content("once"), lab.content("again"));
   }
+}
+
+TEST(LabProgram, TrainingByExpertsAloneCountsNoEpisodes) {
+  const lab_program lab;
+  const outcome got = lab.run(
+      "train --scenario quick.json --set objective.max_time=200 --agent mc --expert-runs 1 --quiet --out p 2>&1");
+  EXPECT_EQ(got.status, 0) << got.text;
+  EXPECT_EQ(got.text.find("episodes"), std::string::npos) << got.text;
+  EXPECT_NE(got.text.find("time of cap:8:fastest / its time: "), std::string::npos) << got.text;
 }
 
 // Runs the command and kills it as soon as the file is there, or newer than it was. How it ended: as in a shell.
@@ -269,6 +279,8 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
             "--agent: found \"sarsa\", expected one of dqn-paper, dqn-paper-scaled, dqn"},
            {"train --agent dqn --state cpu --out b --scenario quick.json", "--state: found \"cpu\", expected rlp"},
            {"train --agent dqn --episodes -1 --out b", "--episodes: found \"-1\", expected a whole number from 0"},
+           {"train --agent mc --episodes 5 --out b --scenario quick.json",
+            "--episodes: found 5, expected 0: mc learns from experts alone"},
            {"train --agent ppo --episodes 0 --out b --scenario quick.json",
             "--episodes 0: found neither experts that teach nor --initial"},
            {"train --agent dqn --initial none --out b --scenario quick.json", "none"},

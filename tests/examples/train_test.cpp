@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -68,8 +70,8 @@ struct training_bench {
 void hurry(rl::dqn_options& learning) { learning.learn_after = learning.batch; }
 void hurry(rl::ppo_options& learning) { learning.horizon = learning.batch; }
 
-// Five episodes on a noisy quadratic, after one run of each expert.
-training_request brief(const std::string& agent, std::uint64_t episodes = 5) {
+// On a noisy quadratic, after one run of each expert.
+training_request brief(const std::string& agent, std::uint64_t episodes) {
   training_request asked{.scenario = test::quick("asp", 1, {"objective.max_time=200"}).scenario,
                          .scenario_argument = "my quick.json",
                          .settings = {},
@@ -86,8 +88,13 @@ training_request brief(const std::string& agent, std::uint64_t episodes = 5) {
   return asked;
 }
 
+// Five episodes, if the agent learns by acting.
+training_request brief(const std::string& agent) {
+  return brief(agent, std::min(find_training_agent(agent).episodes, std::uint64_t{5}));
+}
+
 TEST(Train, SameBytesForAnyThreads) {
-  for (const char* agent : {"dqn-paper", "ppo"}) {
+  for (const char* agent : {"dqn-paper", "ppo", "mc"}) {
     training_bench bench;
     bench.train(brief(agent), "one");
     bench.train(brief(agent), "three", false, 3);
@@ -106,14 +113,14 @@ TEST(Train, EveryStateAndAgent) {
       asked.state = state;
       const std::string name = std::string{agent.name} + state;
       const training_report report = bench.train(asked, name);
-      EXPECT_EQ(report.episodes, 5U);
-      EXPECT_GT(report.updates + report.rejected_updates, 0U) << name;
+      EXPECT_EQ(report.episodes, asked.episodes);
+      EXPECT_EQ(report.updates + report.rejected_updates > 0, asked.episodes > 0) << name;
       const auto learned = load_policy(bench.at(name).string());
       ASSERT_TRUE(learned) << learned.error().message;
       EXPECT_EQ(learned->kind(), state);
       different.insert(weights_in(bench.at(name)));
     }
-  EXPECT_EQ(different.size(), 12U);
+  EXPECT_EQ(different.size(), 15U);
   training_request odd = brief("dqn");
   odd.state = "cpu";
   EXPECT_EQ(bench.refusal(odd, "odd", false), "--state: found \"cpu\", expected rlp, rlp_normalised or cluster");
@@ -121,7 +128,7 @@ TEST(Train, EveryStateAndAgent) {
 
 // Stops at every place where it can be stopped, one after another.
 TEST(Train, InterruptedAndResumedSameBytes) {
-  for (const char* agent : {"dqn-paper-scaled", "dqn", "ppo"}) {
+  for (const char* agent : {"dqn-paper-scaled", "dqn", "ppo", "mc"}) {
     training_bench bench;
     const training_request asked = brief(agent);
     bench.train(asked, "whole");
@@ -274,11 +281,13 @@ TEST(Train, CardSaysHowItWasMade) {
 TEST(Train, CardNamesTheAgent) {
   training_bench bench;
   bench.train(brief("ppo"), "ppo");
+  bench.train(brief("mc"), "mc");
   const auto card_of = [&](const char* name) { return *read_policy_card(*safetensors::load(bench.at(name).string())); };
   const std::string begin = "rubato-lab train --scenario 'my quick.json' --agent ";
   EXPECT_EQ(card_of("ppo").command, begin + "ppo --state cluster --episodes 5 --seed 1 --expert-runs 1 --evaluate-every "
                                             "100 --evaluation-episodes 2");
-  EXPECT_EQ(card_of("ppo").reward, "-(time until the next push) / 2.5");
+  EXPECT_EQ(card_of("mc").command, begin + "mc --state cluster --episodes 0 --seed 1 --expert-runs 1");
+  for (const char* name : {"ppo", "mc"}) EXPECT_EQ(card_of(name).reward, "-(time until the next push) / 2.5");
 }
 
 TEST(Train, CardSaysHowGoodItIs) {
@@ -381,6 +390,59 @@ TEST(Train, ExpertsMeetTheSameRuns) {
   for (std::size_t run = 0; run < 10; ++run)
     EXPECT_EQ(wait_of(run), wait_of(run % 2)) << "between the first pushes of two workers no rule matters";
   EXPECT_NE(wait_of(0), wait_of(1));
+}
+
+std::vector<std::string> names_of(std::span<const policy_request> requests) {
+  std::vector<std::string> names;
+  for (const policy_request& each : requests) names.push_back(each.name);
+  return names;
+}
+
+TEST(Train, DiverseExpertsFitTheWorkers) {
+  const auto among = [](const std::string& workers) {
+    const support::scenario quick = test::quick("asp", 1, {"workers=" + workers}).scenario;
+    return names_of(experts_of(find_training_agent("mc"), quick));
+  };
+  EXPECT_EQ(among("3"), (std::vector<std::string>{"bsp:sum", "asp", "ssp:2:rlp", "ssp:5:rlp", "ssp:8:rlp",
+                                                  "cap:1:fastest", "cap:2:fastest"}));
+  EXPECT_EQ(among("1").size(), 5U);
+  EXPECT_EQ(among("10").back(), "cap:8:fastest") << "with ten running it would be asp";
+  EXPECT_EQ(among("64").back(), "cap:48:fastest");
+}
+
+TEST(Train, ExpertsAloneTeachOnlyWithoutEpisodes) {
+  training_bench bench;
+  EXPECT_EQ(bench.refusal(brief("mc", 5), "a", false),
+            "--episodes: found 5, expected 0: mc learns from experts alone");
+  EXPECT_EQ(bench.files(), 0U);
+}
+
+// On runs that it has not seen it knows more of the time left than that of the mean push.
+TEST(Train, LearnsFromDiverseExperts) {
+  training_bench bench;
+  training_request asked = brief("mc");
+  asked.agent.expert_runs = 5;
+  bench.train(asked, "a");
+  const auto learned = load_q_policy<cluster_state>(bench.at("a").string());
+  ASSERT_TRUE(learned) << learned.error().message;
+
+  const run_context how{.data = bench.data, .stop = bench.stop, .progress = bench.shown, .display = {.quiet = true}};
+  const auto experts = experts_of(asked.agent, asked.scenario);
+  rl::trace seen = watch_experts<cluster_state>(experts, asked.scenario, 2, 2, 2.5, how).steps;
+  seen.compute_returns({});
+  double sum = 0, squares = 0, errors = 0;
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    std::array<float, cluster_state::dim> state;
+    std::ranges::copy(seen.observation(i), state.begin());
+    learned->scale().apply(state);
+    std::array<float, group_actions> values;
+    learned->network().evaluate(state, values);
+    const auto left = static_cast<double>(seen.returns[i]);
+    sum += left;
+    squares += left * left;
+    errors += std::pow(static_cast<double>(values[seen.actions[i]]) - left, 2);
+  }
+  EXPECT_LT(errors, 0.5 * (squares - sum * sum / static_cast<double>(seen.size())));
 }
 
 TEST(Train, PpoBeginsAtRandom) {

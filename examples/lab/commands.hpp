@@ -8,6 +8,8 @@
 
 namespace rubato::lab {
 
+struct search_agent;
+
 /// Options of `rubato-lab compare` and `room` as they are given.
 struct compare_arguments {
   std::string scenario = "shared4";
@@ -43,6 +45,13 @@ struct train_arguments {
   std::optional<std::uint32_t> evaluation_episodes;  ///< 20 unless given
   std::uint32_t test_seeds = 20;
   std::string initial;
+  std::uint64_t generations = 60;
+  std::optional<std::uint32_t> population;  ///< the agent's unless given
+  std::uint32_t clusters = 32;
+  std::uint32_t rounds = 2;
+  std::uint32_t hidden = 0;
+  std::uint64_t select_every = 10;
+  std::uint32_t selection_clusters = 200;
   std::string out;
   std::string curve;
   std::string licence;
@@ -55,8 +64,11 @@ struct train_arguments {
 /// Each returns the exit status. Errors: user_error.
 [[nodiscard]] int run_compare(const compare_arguments&);
 [[nodiscard]] int run_train(const train_arguments&);
+/// The same for agents that search, see search_agents().
+[[nodiscard]] int run_search(const train_arguments&, const search_agent&);
 [[nodiscard]] int run_policies(bool json);
 [[nodiscard]] int run_inspect(const std::string& file, bool json);
+[[nodiscard]] int run_export(const std::string& file);
 [[nodiscard]] int run_scenarios(const std::string& name, bool keys);
 
 }  // namespace rubato::lab

@@ -9,6 +9,7 @@
 #include "commands.hpp"
 #include "compare.hpp"
 #include "library_version.hpp"
+#include "search.hpp"
 #include "support/user_error.hpp"
 #include "training_agents.hpp"
 
@@ -71,6 +72,8 @@ void add_train_options(CLI::App& command, train_arguments& given) {
   std::string agents;
   for (const training_agent& each : training_agents())
     agents += "\n" + std::string{each.name} + ": " + std::string{each.meaning};
+  for (const search_agent& each : search_agents())
+    agents += "\n" + std::string{each.name} + ": " + std::string{each.meaning};
   command.add_option("--agent", given.agent, "How to learn:" + agents)->required();
   command.add_option("--state", given.state,
                      "What the policy sees: rlp, rlp_normalised or cluster; default: the agent's");
@@ -93,6 +96,28 @@ void add_train_options(CLI::App& command, train_arguments& given) {
       .add_option("--test-seeds", given.test_seeds,
                   "Runs of policy and experts at the end, whose ratios go into the file; 0: none")
       ->check(whole(0, most_seeds))
+      ->capture_default_str();
+  const std::string searches = "Searches: ";
+  command.add_option("--generations", given.generations, searches + "generations of candidates")
+      ->check(whole(0, 1'000'000))
+      ->capture_default_str();
+  command.add_option("--population", given.population, searches + "candidates of each; default: the agent's")
+      ->check(whole(4, 100'000));
+  command.add_option("--clusters", given.clusters, searches + "clusters that each candidate is tried on")
+      ->check(whole(1, 100'000))
+      ->capture_default_str();
+  command.add_option("--rounds", given.rounds, searches + "rounds of a race, after which the worst are out; 1: no race")
+      ->check(whole(1, 100'000))
+      ->capture_default_str();
+  command.add_option("--hidden", given.hidden, searches + "units of a hidden layer; 0: the correction is linear")
+      ->check(whole(0, 1'024))
+      ->capture_default_str();
+  command.add_option("--select-every", given.select_every,
+                     searches + "generations between selections, of which the best is kept; 0: keep the last")
+      ->check(whole(0, 1'000'000))
+      ->capture_default_str();
+  command.add_option("--selection-clusters", given.selection_clusters, searches + "clusters of each selection")
+      ->check(whole(2, 100'000))
       ->capture_default_str();
   command.add_option("--out", given.out, "Write the policy there")->required();
   command.add_flag("--resume", given.resume, "Go on with a training that was interrupted or killed");
@@ -124,6 +149,8 @@ int run(int argc, char** argv) {
   std::string file;
   inspect->add_option("FILE", file, "Policy file")->required();
   inspect->add_flag("--json", json, "As JSON");
+  auto* exported = app.add_subcommand("export", "Print a correction, from a policy file, as a C++ header");
+  exported->add_option("FILE", file, "Policy file")->required();
   auto* scenarios = app.add_subcommand("scenarios", "List the scenarios that ship");
   std::string name;
   bool keys = false;
@@ -138,6 +165,7 @@ int run(int argc, char** argv) {
   }
   if (policies->parsed()) return run_policies(json);
   if (inspect->parsed()) return run_inspect(file, json);
+  if (exported->parsed()) return run_export(file);
   if (scenarios->parsed()) return run_scenarios(name, keys);
   if (train->parsed()) return run_train(to_train);
   if (room->parsed()) return run_compare(of_room);

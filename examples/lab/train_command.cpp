@@ -8,6 +8,7 @@
 
 #include "commands.hpp"
 #include "interrupt.hpp"
+#include "search.hpp"
 #include "shipped.hpp"
 #include "support/scenario_files.hpp"
 #include "support/shell_word.hpp"
@@ -100,6 +101,7 @@ void warn(const training_request& asked, const training_report& report) {
 }  // namespace
 
 int run_train(const train_arguments& given) {
+  if (const search_agent* agent = find_search_agent(given.agent)) return run_search(given, *agent);
   const training_files files = files_of(given);
   const training_request asked = request_of(given);
   const training_data data =

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "search.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
@@ -101,7 +102,9 @@ const training_agent& find_training_agent(std::string_view name) {
   const auto found = std::ranges::find(all_agents, name, &training_agent::name);
   if (found != std::end(all_agents)) return *found;
   std::string known;
-  for (const training_agent& each : all_agents) known += (known.empty() ? "" : ", ") + std::string{each.name};
+  const auto add = [&](std::string_view each) { known.append(known.empty() ? "" : ", ").append(each); };
+  for (const training_agent& each : all_agents) add(each.name);
+  for (const search_agent& each : search_agents()) add(each.name);
   throw support::user_error{"--agent: found \"" + std::string{name} + "\", expected one of " + known};
 }
 

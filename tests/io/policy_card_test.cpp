@@ -330,6 +330,14 @@ TEST(PolicyCard, SomethingMustHaveBeenObserved) {
   EXPECT_EQ(refused([](auto& f) { f.count = 1; }), "accepted");
 }
 
+TEST(PolicyCard, RangesHaveTwoEnds) {
+  EXPECT_EQ(refused([](auto& f) { f.other_name = "obs_range/least"; }),
+            "file: tensor \"obs_range/most\": found nothing, expected F32 of shape [3]");
+  EXPECT_EQ(refused([](auto& f) { f.other_name = "obs_range/width"; }),
+            "file: tensor \"obs_range/width\": found F32 of shape [3], expected only tensors of the layers that the card "
+            "declares");
+}
+
 TEST(PolicyCard, RuleBasedHasNoTensors) {
   safetensors_writer writer;
   writer.metadata("rubato", json_of(rule_based()));

@@ -24,7 +24,7 @@ using residual = residual_policy<progress_state, nn::dynamic_mlp>;
 using range = trained_range<progress_state::dim>;
 
 static_assert(SyncPolicy<residual> && StatefulPolicy<residual> && DescribedPolicy<residual>);
-static_assert(SyncPolicy<residual_policy<progress_state, nn::mlp<6, 4, 2>>>);
+static_assert(SyncPolicy<residual_policy<progress_state, nn::mlp<progress_state::dim, 4, 2>>>);
 
 // Says the same of every push.
 nn::dynamic_mlp says(float rate, float threshold) {
@@ -91,7 +91,7 @@ TEST(ResidualPolicy, CorrectionsAreCutOff) {
 
 TEST(ResidualPolicy, OutsideTheTrainedRangeTheRuleIsInCharge) {
   range seen;
-  seen.most[0] = 1.0F;  // losses that have not risen by more than a little
+  seen.most[0] = 1.6F;  // losses that have not risen by more than a little
   cluster<residual> c{residual{says(1, 0), seen}, 2};
   go_on(c, 40, 1.0F);
   EXPECT_TRUE(c.control().policy().corrects());

@@ -229,10 +229,14 @@ class card_tensors {
             refuse(count->name, "0", "at least 1 observation");
         }
       }
+      const bool bounded = file_.find("obs_range/least") != nullptr || file_.find("obs_range/most") != nullptr;
+      if (bounded)
+        for (const char* end : {"obs_range/least", "obs_range/most"}) require(end, dtype::f32, {card_.layers.front()});
     }
     for (const tensor& t : file_.tensors()) {
       const std::string_view name = t.name;
-      const bool of_policy = name.starts_with("policy/") || name.starts_with("obs_norm/");
+      const bool of_policy =
+          name.starts_with("policy/") || name.starts_with("obs_norm/") || name.starts_with("obs_range/");
       if (!of_policy && !name.starts_with("value/")) continue;
       if (card_.layers.empty())
         refuse(t.name, words(t.type, t.shape), "no tensor of a network, because the card has no layers");
@@ -355,11 +359,13 @@ class card_tensors {
 ///     obs_norm/mean, var       F64 [layers[0]], both or none; variances above 0
 ///     obs_norm/count           U64 [], at least 1; optional, only with those. Without it 1 is taken: it only matters
 ///                              to who goes on observing
+///     obs_range/least, most    F32 [layers[0]], both or none: what the inputs have been in training
 ///
-/// All values of these are finite, and nothing else is called policy/ or obs_norm/. Other tensors are not looked at.
+/// All values of these are finite, and nothing else is called policy/, obs_norm/ or obs_range/. Other tensors are not
+/// looked at.
 /// A rule-based policy has none of these.
 /// Tests   tests/io/policy_card_test.cpp: TensorsAgree, TensorsDisagree, ValuesMustBeFinite, VariancesMustBePositive,
-///         SomethingMustHaveBeenObserved, RuleBasedHasNoTensors
+///         SomethingMustHaveBeenObserved, RangesHaveTwoEnds, RuleBasedHasNoTensors
 [[nodiscard]] inline error check_tensors(const policy_card& card, const safetensors& file) {
   return detail::card_tensors{card, file}.check();
 }

@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -20,61 +19,23 @@
 #include "../io/safetensors.hpp"
 #include "../io/safetensors_writer.hpp"
 #include "../io/utf8.hpp"
-#include "../nn/activation_text.hpp"
 #include "../nn/dynamic_mlp.hpp"
 #include "../sync/any_policy.hpp"
+#include "network_file.hpp"
 #include "q_policy.hpp"
+#include "residual_file.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
 namespace detail {
 
-inline std::string layer_tensor(std::size_t layer, std::string_view part) {
-  return std::string{"policy/layer"}.append(std::to_string(layer)).append("/").append(part);
-}
-
-/// A network of a file whose card has been read, and so checked against the tensors.
-[[nodiscard]] inline result<nn::dynamic_mlp> read_network(const policy_card& card, const safetensors& file) {
-  const auto f = nn::activation_named(card.activation);
-  if (!f)
-    return error{errc::wrong_kind, file.source() + ": policy card: found activation " + in_quotes(card.activation) +
-                                       ", expected identity, relu, tanh or leaky_relu(SLOPE)"};
-  const std::vector<std::size_t> widths(card.layers.begin(), card.layers.end());
-  auto network = nn::dynamic_mlp::make(widths, {.hidden = *f});
-  if (!network) return error{errc::wrong_kind, file.source() + ": policy card: layers: " + network.error().message};
-  for (std::size_t l = 0; l < network->layers().size(); ++l) {
-    const tensor& weight = *file.find(layer_tensor(l, "weight"));
-    const auto into = network->weight(l);
-    for (std::size_t o = 0; o < into.outputs; ++o)  // the file has a row per output, memory one per input
-      for (std::size_t i = 0; i < into.inputs; ++i) into(i, o) = weight.template at<float>(o * into.inputs + i);
-    static_cast<void>(file.find(layer_tensor(l, "bias"))->copy_to(network->bias(l)));
-  }
-  return network;
-}
-
-/// That the card is one of a rule.
-[[nodiscard]] inline error no_network(const policy_card& card, const safetensors& file) {
-  return {errc::wrong_kind, file.source() + ": policy card: found the rule " + in_quotes(card.rule) +
-                                ", expected a learned policy, with layers"};
-}
-
 /// The policy of a file whose card has been read, and so checked against the tensors.
 template <StateEncoder Encoder>
 [[nodiscard]] result<q_policy<Encoder, nn::dynamic_mlp>> read_q_policy(const policy_card& card, const safetensors& file,
                                                                        const q_policy_options& options) {
-  const std::string source = file.source() + ": policy card";
-  const auto refused = [&](const std::string& found, const std::string& expected) {
-    return error{errc::wrong_kind, source + ": found " + found + ", expected " + expected};
-  };
   if (const char* wrong = problem(options)) return error{errc::invalid_option, std::string{"q_policy: "} + wrong};
-  if (card.layers.empty()) return no_network(card, file);
-  if (card.kind != Encoder::kind)
-    return refused("kind " + in_quotes(card.kind), in_quotes(Encoder::kind));
-  if (error e = check_known(card, Encoder{}.features(), group_action_names, source); e.code != errc::ok) return e;
-  if (card.decision_period != "push")
-    return refused("decision_period " + in_quotes(card.decision_period), "\"push\"");
-  if (card.layers.back() != group_actions)
-    return refused("an output layer of " + std::to_string(card.layers.back()), "one of 3: hold, submitter, all");
+  if (error e = check_kind(card, file, Encoder::kind, Encoder{}.features(), group_action_names); e.code != errc::ok)
+    return e;
   auto network = read_network(card, file);
   if (!network) return network.error();
 
@@ -120,17 +81,18 @@ template <StateEncoder Encoder = rlp_state>
 [[nodiscard]] inline result<any_policy> policy_of(const safetensors& file, const q_policy_options& options = {}) {
   const result<policy_card> card = read_policy_card(file);
   if (!card) return card.error();
-  const auto with = [&]<class Encoder>(std::type_identity<Encoder>) -> result<any_policy> {
-    auto policy = detail::read_q_policy<Encoder>(*card, file, options);
+  const auto any = [](auto policy) -> result<any_policy> {
     if (!policy) return policy.error();
     return any_policy{*std::move(policy)};
   };
-  if (card->layers.empty()) return detail::no_network(*card, file);
-  if (card->kind == rlp_normalised_state::kind) return with(std::type_identity<rlp_normalised_state>{});
-  if (card->kind == rlp_state::kind) return with(std::type_identity<rlp_state>{});
-  if (card->kind == cluster_state::kind) return with(std::type_identity<cluster_state>{});
+  if (card->kind == rlp_normalised_state::kind)
+    return any(detail::read_q_policy<rlp_normalised_state>(*card, file, options));
+  if (card->kind == cluster_state::kind) return any(detail::read_q_policy<cluster_state>(*card, file, options));
+  if (card->kind == progress_state::kind) return any(detail::read_residual_policy<progress_state>(*card, file));
+  if (card->kind == rlp_state::kind || card->layers.empty())  // the latter is a rule, which is then said
+    return any(detail::read_q_policy<rlp_state>(*card, file, options));
   return error{errc::wrong_kind, file.source() + ": policy card: found kind " + in_quotes(card->kind) +
-                                     ", expected rlp, rlp_normalised or cluster"};
+                                     ", expected rlp, rlp_normalised, cluster or progress"};
 }
 
 /// Reads a file, too.
@@ -146,18 +108,10 @@ template <StateEncoder Encoder = rlp_state>
 /// and activation. The rest is as in `about`: reward, training, evaluation, licence, loss source.
 template <StateEncoder Encoder, class Network>
 [[nodiscard]] policy_card card_of(const q_policy<Encoder, Network>& policy, policy_card about) {
-  about.format = policy_card::current_format;
-  about.rubato = std::to_string(RUBATO_VERSION_MAJOR) + "." + std::to_string(RUBATO_VERSION_MINOR) + "." +
-                 std::to_string(RUBATO_VERSION_PATCH);
+  detail::describe_network(about, policy.network());
   about.kind = std::string{Encoder::kind};
-  about.rule.clear();
   about.features = policy.encoder().features();
   about.actions.assign(group_action_names.begin(), group_action_names.end());
-  about.decision_period = "push";
-  about.layers.assign(1, static_cast<std::uint32_t>(policy.network().inputs()));
-  for (const nn::layer_shape& layer : policy.network().layers())
-    about.layers.push_back(static_cast<std::uint32_t>(layer.outputs));
-  about.activation = nn::to_text(policy.network().options().hidden);
   return about;
 }
 
@@ -171,34 +125,21 @@ template <StateEncoder Encoder, class Network>
 template <StateEncoder Encoder, class Network>
 result<std::uint64_t> save_q_policy(const std::string& path, const q_policy<Encoder, Network>& policy,
                                     policy_card about = {}) {
-  const auto refused = [&](const std::string& found, const std::string& expected) {
-    return error{errc::invalid_option, path + ": not written: found " + found + ", expected " + expected};
-  };
   const Network& network = policy.network();
-  if (network.options().output.kind != nn::activation_kind::identity)
-    return refused("an output layer with an activation", "none");
-  const auto numbers = network.parameters();
-  if (!std::ranges::all_of(numbers, [](float w) { return std::isfinite(w); }))
-    return refused("a weight that is not finite", "finite weights");
+  if (error e = detail::check_network(path, network); e.code != errc::ok) return e;
   const auto& scale = policy.scale();
   std::vector<double> variances;
   for (std::size_t i = 0; i < Encoder::dim; ++i) variances.push_back(scale.variance(i));
   for (const auto statistics : {scale.mean(), std::span<const double, Encoder::dim>{variances}})
     if (!std::ranges::all_of(statistics, [](double x) { return std::isfinite(x); }))
-      return refused("a mean or variance of a feature that is not finite", "finite ones");
+      return detail::not_written(path, "a mean or variance of a feature that is not finite", "finite ones");
   const result<std::string> json = to_json(card_of(policy, std::move(about)));
   if (!json) return json.error();
 
   safetensors_writer file;
   file.metadata("rubato", *json);
-  std::vector<std::vector<float>> weights(network.layers().size());
-  for (std::size_t l = 0; l < weights.size(); ++l) {
-    const auto from = network.weight(l);
-    for (std::size_t o = 0; o < from.outputs; ++o)
-      for (std::size_t i = 0; i < from.inputs; ++i) weights[l].push_back(from(i, o));
-    file.add(detail::layer_tensor(l, "weight"), {from.outputs, from.inputs}, weights[l]);
-    file.add(detail::layer_tensor(l, "bias"), {from.outputs}, network.bias(l));
-  }
+  const detail::network_tensors weights{network};
+  weights.add_to(file, network);
   const std::uint64_t count = scale.count();
   if (count > 0) {
     file.add("obs_norm/mean", {Encoder::dim}, scale.mean());

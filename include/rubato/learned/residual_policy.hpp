@@ -137,6 +137,7 @@ class residual_policy {
   }
   [[nodiscard]] const rule_type& rule() const noexcept { return rule_; }
   [[nodiscard]] const Network& network() const noexcept { return network_; }
+  [[nodiscard]] const trained_range<Encoder::dim>& range() const noexcept { return range_; }
   [[nodiscard]] const Encoder& encoder() const noexcept { return encoder_; }
 
   [[nodiscard]] description describe() const {

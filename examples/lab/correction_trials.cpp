@@ -1,0 +1,128 @@
+#include "correction_trials.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "support/parallel.hpp"
+#include "support/random_scenario.hpp"
+#include "workbench.hpp"
+
+namespace rubato::lab {
+namespace {
+
+constexpr std::uint64_t first_cluster = 1'000'000;  // below are those that are held out
+constexpr double patience_with_rule = 0.25;         // of max_time
+constexpr double patience = 3;                      // times what the rule took
+constexpr double largest_cost = 0.7;
+
+[[nodiscard]] std::uint32_t runs_in(const setting& at) {
+  constexpr std::array<std::uint32_t, 2> of_few_layers{6, 2};
+  return at.hidden_layers < of_few_layers.size() ? of_few_layers[at.hidden_layers] : 1;
+}
+
+// Of the run, below none of those that tables are made with.
+[[nodiscard]] std::uint64_t seed_of(std::uint64_t cluster, std::uint32_t run) {
+  return rl::episode_seed(cluster, rl::purpose::training, run) | std::uint64_t{1} << 63;
+}
+
+// The time that the rule takes in each run of a cluster; 0 where it does not arrive in time.
+using times_of_rule = std::vector<double>;
+
+// What the inputs are, on their way to the network.
+struct recording_state : progress_state {
+  trained_range<progress_state::dim>* seen = nullptr;
+
+  void encode(const cluster_view& view, const event& what, std::span<float, dim> out) const noexcept {
+    progress_state::encode(view, what, out);
+    for (std::size_t i = 0; i < dim; ++i) {
+      seen->least[i] = std::min(seen->least[i], out[i]);
+      seen->most[i] = std::max(seen->most[i], out[i]);
+    }
+  }
+};
+
+[[nodiscard]] trained_range<progress_state::dim> nothing_seen() {
+  trained_range<progress_state::dim> range;
+  std::swap(range.least, range.most);
+  return range;
+}
+
+}  // namespace
+
+setting correction_trials::setting_of(std::uint64_t seed) const {
+  if (scenario_) return {*scenario_, hidden_layers_of(*scenario_, seed)};
+  const support::scenario drawn = support::random_scenario(first_cluster + (seed >> 16));
+  return {drawn, drawn.hidden_layers.front()};
+}
+
+correction_policy correction_trials::policy_of(std::span<const float> parameters) const {
+  nn::dynamic_mlp network = network_;
+  std::ranges::copy(parameters, network.parameters().begin());
+  return correction_policy{network};
+}
+
+bool correction_trials::operator()(std::span<const rl::trial> trials, std::span<double> costs) const {
+  std::map<std::uint64_t, times_of_rule> rules;
+  for (const rl::trial& each : trials) rules[each.seed];
+  std::vector<std::pair<const std::uint64_t, times_of_rule>*> clusters;
+  for (auto& each : rules) clusters.push_back(&each);
+  const auto make = [&] { return workbench{how_->data}; };
+  support::share_out(clusters.size(), how_->threads, how_->stop, make, [&](workbench& bench, std::size_t i) {
+    auto& [seed, times] = *clusters[i];
+    setting at = setting_of(seed);
+    at.scenario.run.max_time *= patience_with_rule;
+    for (std::uint32_t r = 0; r < runs_in(at); ++r) {
+      const auto run = bench.run(at, any_policy{correction_policy::rule_type{knee{}}}, seed_of(seed, r), how_->stop);
+      times.push_back(run && run->reached ? run->time : 0);
+    }
+  });
+  support::share_out(trials.size(), how_->threads, how_->stop, make, [&](workbench& bench, std::size_t i) {
+    const rl::trial& asked = trials[i];
+    const any_policy policy{policy_of(asked.parameters)};
+    setting at = setting_of(asked.seed);
+    const times_of_rule& times = rules.find(asked.seed)->second;
+    double sum = 0, count = 0;
+    for (std::uint32_t r = 0; r < times.size(); ++r) {
+      if (times[r] == 0) continue;
+      at.scenario.run.max_time = patience * times[r];
+      const auto run = bench.run(at, policy, seed_of(asked.seed, r), how_->stop);
+      if (!run) return;
+      sum += std::clamp(std::log(run->time / times[r]), -largest_cost, largest_cost);
+      ++count;
+    }
+    costs[i] = count > 0 ? sum / count : 0;
+  });
+  return !how_->stop;
+}
+
+std::optional<trained_range<progress_state::dim>> correction_trials::range_of(
+    std::span<const float> parameters, std::span<const std::uint64_t> seeds) const {
+  nn::dynamic_mlp network = network_;
+  std::ranges::copy(parameters, network.parameters().begin());
+  std::vector<trained_range<progress_state::dim>> seen(seeds.size(), nothing_seen());
+  support::share_out(
+      seeds.size(), how_->threads, how_->stop, [&] { return workbench{how_->data}; },
+      [&](workbench& bench, std::size_t i) {
+        recording_state encoder;
+        encoder.seen = &seen[i];
+        const residual_policy policy{network, {}, knee{}, encoder};
+        setting at = setting_of(seeds[i]);
+        at.scenario.run.max_time *= patience_with_rule;
+        static_cast<void>(bench.run(at, any_policy{policy}, seed_of(seeds[i], 0), how_->stop));
+      });
+  if (how_->stop) return std::nullopt;
+  trained_range<progress_state::dim> all = nothing_seen();
+  for (const auto& each : seen)
+    for (std::size_t i = 0; i < progress_state::dim; ++i) {
+      all.least[i] = std::min(all.least[i], each.least[i]);
+      all.most[i] = std::max(all.most[i], each.most[i]);
+    }
+  return all;
+}
+
+}  // namespace rubato::lab

@@ -1,0 +1,57 @@
+#ifndef RUBATO_EXAMPLES_LAB_CORRECTION_TRIALS_HPP
+#define RUBATO_EXAMPLES_LAB_CORRECTION_TRIALS_HPP
+
+#include <cstdint>
+#include <optional>
+#include <rubato/encode/progress_state.hpp>
+#include <rubato/learned/residual_policy.hpp>
+#include <rubato/nn/dynamic_mlp.hpp>
+#include <rubato/rl/search_training.hpp>
+#include <span>
+
+#include "run_context.hpp"
+#include "support/scenario.hpp"
+
+namespace rubato::lab {
+
+using correction_policy = residual_policy<progress_state, nn::dynamic_mlp>;
+
+/// Tries corrections of a rule on clusters: what rl::search_trainer measures with.
+///
+/// A seed is a cluster: the scenario with the hidden layers that the seed draws or, without a scenario, one drawn at
+/// random, random:1000000 or above. In it the correction and the rule alone make the same runs: one, two with one
+/// hidden layer, six without any, which are short and differ most. The cost is the mean of log(time / time of the
+/// rule), each from -0.7 to 0.7: a factor of two either way. A run in which the rule does not arrive in a quarter of
+/// max_time says nothing; a correction has three times as long as the rule took.
+///
+/// The same costs for any number of threads.
+/// Tests   tests/examples/correction_trials_test.cpp: NoCorrectionCostsNothing, ASlowOneCosts, SameForAnyThreads,
+///         RandomClustersAreNotTheHeldOut, StopsWhenAsked
+class correction_trials {
+ public:
+  /// `network` is what the parameters of trials are put into. References must outlive it.
+  correction_trials(std::optional<support::scenario> scenario, nn::dynamic_mlp network, const run_context& how)
+      : scenario_{std::move(scenario)}, network_{std::move(network)}, how_{&how} {}
+
+  /// False if `stop` was raised.
+  [[nodiscard]] bool operator()(std::span<const rl::trial>, std::span<double> costs) const;
+
+  /// The policy of these parameters, which corrects everywhere.
+  [[nodiscard]] correction_policy policy_of(std::span<const float> parameters) const;
+
+  /// What the policy's inputs have been in the runs of these seeds. Nothing if `stop` was raised.
+  [[nodiscard]] std::optional<trained_range<progress_state::dim>> range_of(std::span<const float> parameters,
+                                                                           std::span<const std::uint64_t> seeds) const;
+
+  /// The cluster of a seed.
+  [[nodiscard]] setting setting_of(std::uint64_t seed) const;
+
+ private:
+  std::optional<support::scenario> scenario_;
+  nn::dynamic_mlp network_;
+  const run_context* how_;
+};
+
+}  // namespace rubato::lab
+
+#endif

@@ -1,0 +1,99 @@
+// `export`: a policy file as a header of the library.
+#include "export.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <iostream>
+#include <rubato/learned/residual_file.hpp>
+#include <span>
+#include <string_view>
+
+#include "commands.hpp"
+#include "support/user_error.hpp"
+
+namespace rubato::lab {
+namespace {
+
+using support::user_error;
+
+// The shortest decimal that is read back bit for bit.
+[[nodiscard]] std::string literal(float number) {
+  char digits[32];
+  std::string text{digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text + "F";
+}
+
+[[nodiscard]] std::string array_of(std::string_view name, std::span<const float> numbers) {
+  std::string text =
+      "inline constexpr std::array<float, " + std::to_string(numbers.size()) + "> " + std::string{name} + "{";
+  std::string line = "\n   ";
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::string next = " " + literal(numbers[i]) + (i + 1 < numbers.size() ? "," : "};\n");
+    if (line.size() + next.size() > 120) {
+      text += line;
+      line = "\n   ";
+    }
+    line += next;
+  }
+  return text + line;
+}
+
+// What follows a line of a comment begins one, too.
+[[nodiscard]] std::string comment(const std::string& text) {
+  std::string lines, line = "//";
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = " " + text.substr(at, end - at);
+    if (line.size() + word.size() > 120) {
+      lines += line + "\n";
+      line = "//  ";
+    }
+    line += word;
+    at = end + 1;
+  }
+  return lines + line + "\n";
+}
+
+}  // namespace
+
+std::string as_header(const std::string& file) {
+  const auto policy = load_residual_policy(file);
+  if (!policy) throw user_error{policy.error().message};
+  const auto card = read_policy_card(*safetensors::load(file));
+  if (!std::isfinite(policy->range().most.front()))
+    throw user_error{file + ": found no obs_range/, expected a policy that knows what it was trained on"};
+  std::string widths;
+  for (const std::uint32_t width : card->layers) widths += (widths.empty() ? "" : ", ") + std::to_string(width);
+  return R"(#ifndef RUBATO_LEARNED_BUILTIN_WEIGHTS_HPP
+#define RUBATO_LEARNED_BUILTIN_WEIGHTS_HPP
+
+#include <array>
+
+#include "../config.hpp"
+#include "../nn/mlp.hpp"
+
+)" + comment("Trained by: " + card->command + " --out learned.safetensors") +
+         comment("Written by: rubato-lab export learned.safetensors") + R"(
+namespace rubato::inline RUBATO_ABI::detail::builtin {
+
+using network = nn::mlp<)" +
+         widths + R"(>;
+inline constexpr nn::activation hidden{nn::activation_kind::)" +
+         std::string{name(policy->network().options().hidden.kind)} + R"(};
+)" + array_of("parameters", policy->network().parameters()) +
+         array_of("least", policy->range().least) + array_of("most", policy->range().most) + R"(
+}  // namespace rubato::inline RUBATO_ABI::detail::builtin
+
+#endif
+)";
+}
+
+int run_export(const std::string& file) {
+  std::cout << as_header(file) << std::flush;
+  return std::cout ? 0 : 1;
+}
+
+}  // namespace rubato::lab

@@ -1,0 +1,16 @@
+#ifndef RUBATO_EXAMPLES_LAB_EXPORT_HPP
+#define RUBATO_EXAMPLES_LAB_EXPORT_HPP
+
+#include <string>
+
+namespace rubato::lab {
+
+/// The correction in a policy file as a C++ header: what learned/builtin_weights.hpp is. The same file, the same bytes.
+/// Errors  user_error: what load_residual_policy refuses; a file without a trained range
+/// Tests   tests/examples/export_test.cpp: TheHeaderHoldsThePolicy, RefusesOtherPolicies,
+///         RefusesAFileWithoutARange
+[[nodiscard]] std::string as_header(const std::string& file);
+
+}  // namespace rubato::lab
+
+#endif

@@ -1,0 +1,194 @@
+#include "search.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <rubato/core/fnv1a.hpp>
+#include <rubato/io/atomic_file.hpp>
+#include <rubato/learned/residual_file.hpp>
+#include <rubato/nn/initialiser.hpp>
+#include <rubato/rl/antithetic_es.hpp>
+#include <rubato/rl/cma_es.hpp>
+#include <rubato/sim/kernels/kernels.hpp>
+#include <system_error>
+#include <utility>
+
+#include "correction_trials.hpp"
+#include "library_version.hpp"
+#include "support/file_lock.hpp"
+#include "support/progress.hpp"
+#include "support/shell_word.hpp"
+#include "support/user_error.hpp"
+
+namespace rubato::lab {
+namespace {
+
+using support::user_error;
+
+constexpr std::array agents{
+    search_agent{.name = "cma-es",
+                 .meaning = "separable CMA-ES on the weights of a correction of knee+decay",
+                 .population = 16,
+                 .step_size = 0.1},
+    search_agent{.name = "es",
+                 .meaning = "evolution strategy with antithetic pairs, on the weights of a correction of knee+decay",
+                 .population = 32,
+                 .step_size = 0.1},
+};
+
+template <class Result>
+auto value_or_refuse(Result&& result) {
+  if (!result) throw user_error{result.error().message};
+  return *std::forward<Result>(result);
+}
+
+[[nodiscard]] bool exists(const std::string& file) {
+  std::error_code error;
+  return std::filesystem::exists(file, error);
+}
+
+// A correction by nothing: hidden units are drawn, the outputs are 0.
+[[nodiscard]] nn::dynamic_mlp network_of(const search_request& asked) {
+  std::vector<std::size_t> widths{progress_state::dim, corrections};
+  if (asked.hidden > 0) widths.insert(widths.begin() + 1, asked.hidden);
+  nn::dynamic_mlp network =
+      value_or_refuse(nn::dynamic_mlp::make(widths, {.hidden = nn::activation{nn::activation_kind::tanh}}));
+  if (asked.hidden == 0) return network;
+  random_sequence draws = rl::sequence_for(asked.seed, rl::purpose::weights);
+  nn::initialise(network, {}, draws);
+  std::ranges::fill(network.parameters().last(asked.hidden * corrections + corrections), 0.0F);
+  return network;
+}
+
+[[nodiscard]] std::string task_text(const search_request& asked, const run_context& how) {
+  return (asked.scenario ? hexadecimal(support::hash(*asked.scenario)) : "random") + " " +
+         hexadecimal(how.data.fingerprint) + " by " + library_version() + " " +
+         std::string{sim::kernels::native().arithmetic};
+}
+
+[[nodiscard]] std::string as_csv(std::span<const rl::selection_report> selections) {
+  std::string text = "generation,mean_log_ratio,standard_error,best\n";
+  for (const rl::selection_report& s : selections)
+    text += std::to_string(s.generation) + ',' + std::to_string(s.mean) + ',' + std::to_string(s.standard_error) + ',' +
+            (s.best ? "1" : "0") + '\n';
+  return text;
+}
+
+[[nodiscard]] policy_card card_of_search(const search_request& asked, const run_context& how) {
+  const bool probes = asked.scenario && asked.scenario->run.loss == sim::loss_source::probe;
+  policy_card about;
+  about.loss_source = probes ? "probe" : "worker_ema";
+  about.reward = "-log(time / time of loss_decayed{knee{}})";
+  about.trained_on = (asked.scenario ? asked.scenario->name + " " + hexadecimal(support::hash(*asked.scenario))
+                                     : std::string{"clusters drawn at random, see random_scenario"}) +
+                     "; " + how.data.description +
+                     (how.data.fingerprint != 0 ? " " + hexadecimal(how.data.fingerprint) : "");
+  about.command = command_of(asked);
+  about.seed = asked.seed;
+  about.licence = asked.licence;
+  return about;
+}
+
+void check_complete(const search_request& asked, const training_files& files, bool resume) {
+  if (!resume) throw user_error{"--out: found " + files.result + ", expected a new file, or that you remove it"};
+  const policy_card card = value_or_refuse(read_policy_card(value_or_refuse(safetensors::load(files.result))));
+  if (card.command != command_of(asked))
+    throw user_error{"--resume: " + files.result + ": found \"" + card.command + "\", expected \"" + command_of(asked) +
+                     "\""};
+}
+
+template <class Search>
+search_report run(Search start, const search_request& asked, const training_files& files, bool resume,
+                  const run_context& how) {
+  const nn::dynamic_mlp network = network_of(asked);
+  const correction_trials trials{asked.scenario, network, how};
+  rl::search_trainer training{std::move(start), rl::search_training_options{.seed = asked.seed,
+                                                                            .task = task_text(asked, how),
+                                                                            .runs = asked.clusters,
+                                                                            .rounds = asked.rounds,
+                                                                            .select_every = asked.select_every,
+                                                                            .selection_runs = asked.selection_clusters,
+                                                                            .checkpoint = files.training}};
+  if (resume && exists(files.training)) value_or_refuse(training.resume());
+  if (training.generation() > asked.generations)
+    throw user_error{"--generations: found " + std::to_string(asked.generations) + ", expected at least the " +
+                     std::to_string(training.generation()) + " that are done"};
+
+  support::progress shown{how.progress, "searching", asked.generations, how.display};
+  shown.skip(training.generation());
+  const rl::search_callbacks callbacks{
+      .generation = [&](const rl::generation_report&) { return shown.advance(), true; },
+      .selected =
+          [&](const rl::selection_report& s) {
+            shown.print("generation " + std::to_string(s.generation) + ": log(time / time of the rule) " +
+                        std::to_string(s.mean) + " +- " + std::to_string(s.standard_error));
+            return true;
+          }};
+  value_or_refuse(training.run(asked.generations, trials, callbacks));
+  shown.finish();
+  search_report report{.interrupted = how.stop,
+                       .generations = training.generation(),
+                       .selections = {training.selections().begin(), training.selections().end()}};
+  if (report.interrupted) return report;
+
+  const std::vector<float> best = training.best();
+  std::vector<std::uint64_t> seeds;
+  for (std::uint32_t i = 0; i < asked.selection_clusters; ++i)
+    seeds.push_back(rl::episode_seed(asked.seed, rl::purpose::selection, i));
+  const auto range = trials.range_of(best, seeds);
+  report.interrupted = !range;
+  if (report.interrupted) return report;
+  const correction_policy found{trials.policy_of(best).network(), *range};
+  if (!files.curve.empty()) {
+    atomic_file curve = value_or_refuse(atomic_file::create(files.curve));
+    curve(as_csv(report.selections));
+    value_or_refuse(curve.commit());
+  }
+  value_or_refuse(save_residual_policy(files.result, found, card_of_search(asked, how)));
+  std::filesystem::remove(files.training);
+  return report;
+}
+
+}  // namespace
+
+std::span<const search_agent> search_agents() { return agents; }
+
+const search_agent* find_search_agent(std::string_view name) {
+  const auto found = std::ranges::find(agents, name, &search_agent::name);
+  return found == agents.end() ? nullptr : &*found;
+}
+
+std::string command_of(const search_request& asked) {
+  std::string text = "rubato-lab train --scenario " + support::shell_word(asked.scenario_argument);
+  for (const std::string& each : asked.settings) text += " --set " + support::shell_word(each);
+  text += " --agent " + std::string{asked.agent.name} + " --generations " + std::to_string(asked.generations) +
+          " --population " + std::to_string(asked.agent.population) + " --clusters " + std::to_string(asked.clusters) +
+          " --rounds " + std::to_string(asked.rounds) + " --hidden " + std::to_string(asked.hidden) +
+          " --select-every " + std::to_string(asked.select_every) + " --selection-clusters " +
+          std::to_string(asked.selection_clusters) + " --seed " + std::to_string(asked.seed);
+  if (!asked.licence.empty()) text += " --licence " + support::shell_word(asked.licence);
+  return text;
+}
+
+search_report search(const search_request& asked, const training_files& files, bool resume, const run_context& how) {
+  value_or_refuse(to_json(card_of(correction_policy{network_of(asked)}, card_of_search(asked, how))));
+  if (const auto made = atomic_file::create(files.result); !made) throw user_error{"--out: " + made.error().message};
+  const support::file_lock alone{files.lock, "another training writes " + files.result};
+  if (exists(files.result)) {
+    check_complete(asked, files, resume);
+    return {.complete = true};
+  }
+  if (!resume && exists(files.training))
+    throw user_error{"--out: found " + files.training +
+                     " of an unfinished training, expected --resume, or that you remove it"};
+  const auto with = [&](auto start) { return run(value_or_refuse(std::move(start)), asked, files, resume, how); };
+  const nn::dynamic_mlp start = network_of(asked);
+  const search_agent& agent = asked.agent;
+  if (agent.name == "es")
+    return with(rl::antithetic_es::make(
+        start.parameters(), {.seed = asked.seed, .step_size = agent.step_size, .population = agent.population}));
+  return with(rl::cma_es::make(start.parameters(),
+                               {.seed = asked.seed, .step_size = agent.step_size, .population = agent.population}));
+}
+
+}  // namespace rubato::lab

@@ -1,0 +1,69 @@
+#ifndef RUBATO_EXAMPLES_LAB_SEARCH_HPP
+#define RUBATO_EXAMPLES_LAB_SEARCH_HPP
+
+#include <cstdint>
+#include <optional>
+#include <rubato/rl/search_training.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "run_context.hpp"
+#include "support/scenario.hpp"
+#include "train.hpp"
+
+namespace rubato::lab {
+
+/// A search in the space of weights that `rubato-lab train --agent` can name.
+struct search_agent {
+  std::string_view name;
+  std::string_view meaning;  ///< one line
+  std::uint32_t population;  ///< candidates of a generation
+  double step_size;          ///< of the first candidates, in each weight
+};
+
+/// cma-es and es.
+[[nodiscard]] std::span<const search_agent> search_agents();
+/// Null if there is none of that name.
+[[nodiscard]] const search_agent* find_search_agent(std::string_view name);
+
+/// Everything that decides the correction that a search comes to.
+struct search_request {
+  std::optional<support::scenario> scenario{};  ///< none: clusters drawn at random
+  std::string scenario_argument = "random";
+  std::vector<std::string> settings{};
+  search_agent agent;
+  std::uint64_t generations = 60;
+  std::uint32_t clusters = 32;            ///< that each candidate of a generation is tried on
+  std::uint32_t rounds = 2;               ///< of a race; 1: none
+  std::uint32_t hidden = 0;               ///< units of a hidden layer; 0: none, the correction is linear
+  std::uint64_t select_every = 10;        ///< generations
+  std::uint32_t selection_clusters = 200;
+  std::uint64_t seed = 1;
+  std::string licence{};
+};
+
+struct search_report {
+  bool complete = false;  ///< it was before this call, which has done nothing
+  bool interrupted = false;
+  std::uint64_t generations = 0;
+  std::vector<rl::selection_report> selections{};  ///< the learning curve: mean of log(time / time of the rule)
+};
+
+/// Searches for a correction of loss_decayed{knee{}}, and writes it as a policy file, with what its inputs have been in
+/// the clusters of the selection. The file depends on the request and the data alone, as that of train().
+///
+/// With `resume`, goes on where the checkpoint ends, or from the beginning if there is none, and does nothing if the
+/// result is there; without, it refuses to touch either.
+/// Errors  user_error: files that are there, are damaged or belong to another search; a search that still writes them
+/// Tests   tests/examples/search_test.cpp: SameBytesForAnyThreads, InterruptedAndResumedSameBytes, CompleteIsComplete,
+///         RefusesAnotherSearch, CardSaysHowItWasMade, HiddenLayersAreSearchedToo, WritesTheCurve
+search_report search(const search_request&, const training_files&, bool resume, const run_context&);
+
+/// The command that finds the same policy again, given --out and the same data.
+[[nodiscard]] std::string command_of(const search_request&);
+
+}  // namespace rubato::lab
+
+#endif

@@ -1,0 +1,125 @@
+#ifndef RUBATO_LEARNED_NETWORK_FILE_HPP
+#define RUBATO_LEARNED_NETWORK_FILE_HPP
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../core/feature.hpp"
+#include "../core/result.hpp"
+#include "../io/policy_card.hpp"
+#include "../io/safetensors.hpp"
+#include "../io/safetensors_writer.hpp"
+#include "../io/utf8.hpp"
+#include "../nn/activation_text.hpp"
+#include "../nn/dynamic_mlp.hpp"
+
+namespace rubato::inline RUBATO_ABI::detail {
+
+inline std::string layer_tensor(std::size_t layer, std::string_view part) {
+  return std::string{"policy/layer"}.append(std::to_string(layer)).append("/").append(part);
+}
+
+/// A network of a file whose card has been read, and so checked against the tensors.
+[[nodiscard]] inline result<nn::dynamic_mlp> read_network(const policy_card& card, const safetensors& file) {
+  const auto f = nn::activation_named(card.activation);
+  if (!f)
+    return error{errc::wrong_kind, file.source() + ": policy card: found activation " + in_quotes(card.activation) +
+                                       ", expected identity, relu, tanh or leaky_relu(SLOPE)"};
+  const std::vector<std::size_t> widths(card.layers.begin(), card.layers.end());
+  auto network = nn::dynamic_mlp::make(widths, {.hidden = *f});
+  if (!network) return error{errc::wrong_kind, file.source() + ": policy card: layers: " + network.error().message};
+  for (std::size_t l = 0; l < network->layers().size(); ++l) {
+    const tensor& weight = *file.find(layer_tensor(l, "weight"));
+    const auto into = network->weight(l);
+    for (std::size_t o = 0; o < into.outputs; ++o)  // the file has a row per output, memory one per input
+      for (std::size_t i = 0; i < into.inputs; ++i) into(i, o) = weight.template at<float>(o * into.inputs + i);
+    static_cast<void>(file.find(layer_tensor(l, "bias"))->copy_to(network->bias(l)));
+  }
+  return network;
+}
+
+/// Whether the card is one of a network of this kind, asked at each push, with these inputs and an output per action.
+template <class Actions>
+[[nodiscard]] error check_kind(const policy_card& card, const safetensors& file, std::string_view kind,
+                               const std::vector<feature>& features, const Actions& actions) {
+  const std::string source = file.source() + ": policy card";
+  const auto refused = [&](const std::string& found, const std::string& expected) {
+    return error{errc::wrong_kind, source + ": found " + found + ", expected " + expected};
+  };
+  if (card.layers.empty())
+    return {errc::wrong_kind, source + ": found the rule " + in_quotes(card.rule) +
+                                  ", expected a learned policy, with layers"};
+  if (card.kind != kind) return refused("kind " + in_quotes(card.kind), in_quotes(kind));
+  if (error e = check_known(card, features, actions, source); e.code != errc::ok) return e;
+  if (card.decision_period != "push")
+    return refused("decision_period " + in_quotes(card.decision_period), "\"push\"");
+  std::string names;
+  for (const std::string_view each : actions) names += (names.empty() ? ": " : ", ") + std::string{each};
+  if (card.layers.back() != actions.size())
+    return refused("an output layer of " + std::to_string(card.layers.back()),
+                   "one of " + std::to_string(actions.size()) + names);
+  return {};
+}
+
+/// What the network and this build determine of a card: version, decision period, layers, activation.
+template <class Network>
+void describe_network(policy_card& card, const Network& network) {
+  card.format = policy_card::current_format;
+  card.rubato = std::to_string(RUBATO_VERSION_MAJOR) + "." + std::to_string(RUBATO_VERSION_MINOR) + "." +
+                std::to_string(RUBATO_VERSION_PATCH);
+  card.rule.clear();
+  card.decision_period = "push";
+  card.layers.assign(1, static_cast<std::uint32_t>(network.inputs()));
+  for (const nn::layer_shape& layer : network.layers())
+    card.layers.push_back(static_cast<std::uint32_t>(layer.outputs));
+  card.activation = nn::to_text(network.options().hidden);
+}
+
+[[nodiscard]] inline error not_written(const std::string& path, const std::string& found, const std::string& expected) {
+  return {errc::invalid_option, path + ": not written: found " + found + ", expected " + expected};
+}
+
+/// Why no file can hold the network; `ok` if one can.
+template <class Network>
+[[nodiscard]] error check_network(const std::string& path, const Network& network) {
+  if (network.options().output.kind != nn::activation_kind::identity)
+    return not_written(path, "an output layer with an activation", "none");
+  if (!std::ranges::all_of(network.parameters(), [](float w) { return std::isfinite(w); }))
+    return not_written(path, "a weight that is not finite", "finite weights");
+  return {};
+}
+
+/// Weights in the order of files: a row per output, where memory has one per input.
+class network_tensors {
+ public:
+  template <class Network>
+  explicit network_tensors(const Network& network) : rows_(network.layers().size()) {
+    for (std::size_t l = 0; l < rows_.size(); ++l) {
+      const auto from = network.weight(l);
+      for (std::size_t o = 0; o < from.outputs; ++o)
+        for (std::size_t i = 0; i < from.inputs; ++i) rows_[l].push_back(from(i, o));
+    }
+  }
+
+  /// Both must outlive what is written.
+  template <class Network>
+  void add_to(safetensors_writer& file, const Network& network) const {
+    for (std::size_t l = 0; l < rows_.size(); ++l) {
+      const nn::layer_shape& shape = network.layers()[l];
+      file.add(layer_tensor(l, "weight"), {shape.outputs, shape.inputs}, rows_[l]);
+      file.add(layer_tensor(l, "bias"), {shape.outputs}, network.bias(l));
+    }
+  }
+
+ private:
+  std::vector<std::vector<float>> rows_;
+};
+
+}  // namespace rubato::inline RUBATO_ABI::detail
+
+#endif

@@ -1,0 +1,84 @@
+#include "../../examples/lab/export.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <rubato/learned/loader.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "../../examples/support/user_error.hpp"
+#include "temporary_directory.hpp"
+
+namespace {
+
+using namespace rubato;
+using test::message_of;
+using test::temporary_directory;
+using correction_of_knee = residual_policy<progress_state, nn::dynamic_mlp>;
+
+nn::dynamic_mlp numbered_correction() {
+  nn::dynamic_mlp network =
+      *nn::dynamic_mlp::make({progress_state::dim, 3, corrections}, {.hidden = {.kind = nn::activation_kind::tanh}});
+  float next = 1.0F / 3;
+  for (float& w : network.parameters()) w = next, next *= -1.1F;
+  network.parameters()[1] = 2;
+  return network;
+}
+
+trained_range<progress_state::dim> some_range() {
+  trained_range<progress_state::dim> range;
+  range.least.fill(-2.5F), range.most.fill(3);
+  return range;
+}
+
+// The numbers of an array in a header.
+std::vector<float> numbers_of(const std::string& header, const std::string& name) {
+  std::string list = header.substr(header.find("> " + name + "{") + name.size() + 3);
+  list.resize(list.find('}'));
+  std::vector<float> numbers;
+  std::istringstream words{list};
+  for (std::string word; words >> word;) numbers.push_back(std::stof(word));
+  return numbers;
+}
+
+TEST(Export, TheHeaderHoldsThePolicy) {
+  const temporary_directory folder;
+  const std::string file = (folder.path() / "policy").string();
+  policy_card about;
+  about.command =
+      "rubato-lab train --agent es --scenario random --and so on, which makes a line of more than 120 columns: "
+      "it goes on in the next one";
+  ASSERT_TRUE(save_residual_policy(file, correction_of_knee{numbered_correction(), some_range()}, about));
+  const std::string header = lab::as_header(file);
+  const auto expected = numbered_correction();
+  EXPECT_EQ(numbers_of(header, "parameters"),
+            (std::vector<float>{expected.parameters().begin(), expected.parameters().end()}));
+  EXPECT_EQ(numbers_of(header, "least"), std::vector<float>(progress_state::dim, -2.5F));
+  EXPECT_EQ(numbers_of(header, "most"), std::vector<float>(progress_state::dim, 3.0F));
+  EXPECT_NE(header.find("using network = nn::mlp<8, 3, 2>;"), std::string::npos) << header;
+  EXPECT_NE(header.find("activation_kind::tanh"), std::string::npos) << header;
+  EXPECT_NE(header.find(" 2.0F,"), std::string::npos) << "a literal of C++";
+  std::istringstream lines{header};
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 120U) << line;
+}
+
+TEST(Export, RefusesOtherPolicies) {
+  const temporary_directory folder;
+  const std::string file = (folder.path() / "policy").string();
+  ASSERT_TRUE(save_q_policy(
+      file, q_policy<cluster_state, nn::dynamic_mlp>{*nn::dynamic_mlp::make({cluster_state::dim, group_actions})}));
+  EXPECT_NE(message_of<support::user_error>([&] { return lab::as_header(file); }).find("expected \"progress\""),
+            std::string::npos);
+}
+
+TEST(Export, RefusesAFileWithoutARange) {
+  const temporary_directory folder;
+  const std::string file = (folder.path() / "policy").string();
+  ASSERT_TRUE(save_residual_policy(file, correction_of_knee{numbered_correction()}));
+  EXPECT_EQ(message_of<support::user_error>([&] { return lab::as_header(file); }),
+            file + ": found no obs_range/, expected a policy that knows what it was trained on");
+}
+
+}  // namespace

@@ -1,0 +1,145 @@
+#include "../../examples/lab/search.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <rubato/learned/residual_file.hpp>
+#include <sstream>
+#include <string>
+
+#include "../../examples/support/user_error.hpp"
+#include "lab_bench.hpp"
+#include "temporary_directory.hpp"
+
+namespace {
+
+using namespace rubato;
+using namespace rubato::lab;
+using rubato::support::user_error;
+using rubato::test::message_of;
+
+std::string content_of_file(const std::filesystem::path& file) {
+  std::ifstream stream{file, std::ios::binary};
+  return {std::istreambuf_iterator<char>{stream}, {}};
+}
+
+struct search_bench {
+  training_data data{};
+  std::atomic<bool> stop = false;
+  std::ostringstream shown{};
+  test::temporary_directory folder{};
+  std::function<double()> now = [] { return 0.0; };
+
+  [[nodiscard]] std::filesystem::path at(const std::string& name) const { return folder.path() / name; }
+  search_report search(const search_request& asked, const std::string& name, bool resume = false, unsigned threads = 1,
+                       const std::string& curve = "") {
+    const run_context how{.data = data,
+                          .threads = threads,
+                          .stop = stop,
+                          .progress = shown,
+                          .display = {.terminal = false, .line_interval = 0, .now = now}};
+    return lab::search(asked, training_files{at(name), curve}, resume, how);
+  }
+};
+
+// Three generations on a noisy quadratic.
+search_request brief_search(std::string_view agent = "cma-es") {
+  search_request asked{.scenario = test::quick("asp", 1, {"objective.max_time=2000"}).scenario,
+                       .scenario_argument = "my quick.json",
+                       .agent = *find_search_agent(agent),
+                       .generations = 3,
+                       .clusters = 2,
+                       .rounds = 2,
+                       .select_every = 2,
+                       .selection_clusters = 3};
+  asked.agent.population = 4;
+  return asked;
+}
+
+TEST(Search, SameBytesForAnyThreads) {
+  for (const search_agent& agent : search_agents()) {
+    search_bench b;
+    const search_report report = b.search(brief_search(agent.name), "one");
+    EXPECT_EQ(report.generations, 3U);
+    EXPECT_EQ(report.selections.size(), 2U) << "before generations 0 and 2";
+    static_cast<void>(b.search(brief_search(agent.name), "three", false, 3));
+    EXPECT_EQ(content_of_file(b.at("one")), content_of_file(b.at("three")));
+    EXPECT_GT(content_of_file(b.at("one")).size(), 100U);
+  }
+}
+
+TEST(Search, InterruptedAndResumedSameBytes) {
+  search_bench b;
+  static_cast<void>(b.search(brief_search(), "whole"));
+  search_request shorter = brief_search();
+  int calls = 0;
+  b.now = [&] {
+    if (++calls == 4) b.stop = true;
+    return static_cast<double>(calls);
+  };
+  EXPECT_TRUE(b.search(brief_search(), "parts").interrupted);
+  EXPECT_FALSE(std::filesystem::exists(b.at("parts")));
+  b.stop = false;
+  b.now = [] { return 0.0; };
+  EXPECT_FALSE(b.search(brief_search(), "parts", true).interrupted);
+  EXPECT_EQ(content_of_file(b.at("whole")), content_of_file(b.at("parts")));
+  EXPECT_FALSE(std::filesystem::exists(b.at("parts.training")));
+}
+
+TEST(Search, CompleteIsComplete) {
+  search_bench b;
+  static_cast<void>(b.search(brief_search(), "policy"));
+  EXPECT_TRUE(b.search(brief_search(), "policy", true).complete);
+  EXPECT_NE(message_of<user_error>([&] {
+              return b.search(brief_search(), "policy").generations;
+            }).find("expected a new file"),
+            std::string::npos);
+}
+
+TEST(Search, RefusesAnotherSearch) {
+  search_bench b;
+  static_cast<void>(b.search(brief_search(), "policy"));
+  search_request other = brief_search();
+  other.seed = 2;
+  const std::string message = message_of<user_error>([&] { return b.search(other, "policy", true).generations; });
+  EXPECT_NE(message.find("--seed 1"), std::string::npos) << message;
+  EXPECT_NE(message.find("--seed 2"), std::string::npos) << message;
+}
+
+TEST(Search, CardSaysHowItWasMade) {
+  search_bench b;
+  static_cast<void>(b.search(brief_search("es"), "policy"));
+  const auto card = read_policy_card(*safetensors::load(b.at("policy").string()));
+  ASSERT_TRUE(card) << card.error().message;
+  EXPECT_EQ(card->kind, "progress");
+  EXPECT_EQ(card->command,
+            "rubato-lab train --scenario 'my quick.json' --agent es --generations 3 --population 4 --clusters 2 "
+            "--rounds 2 --hidden 0 --select-every 2 --selection-clusters 3 --seed 1");
+  EXPECT_EQ(card->actions, (std::vector<std::string>{"log2_rate", "log2_threshold"}));
+  const auto policy = load_residual_policy(b.at("policy").string());
+  ASSERT_TRUE(policy) << policy.error().message;
+  for (std::size_t i = 0; i < progress_state::dim; ++i) EXPECT_LE(policy->range().least[i], policy->range().most[i]);
+}
+
+TEST(Search, HiddenLayersAreSearchedToo) {
+  search_bench b;
+  search_request asked = brief_search("es");
+  asked.hidden = 3;
+  static_cast<void>(b.search(asked, "policy"));
+  const auto policy = load_residual_policy(b.at("policy").string());
+  ASSERT_TRUE(policy) << policy.error().message;
+  EXPECT_EQ(policy->network().layers().size(), 2U);
+}
+
+TEST(Search, WritesTheCurve) {
+  search_bench b;
+  static_cast<void>(b.search(brief_search(), "policy", false, 1, b.at("curve.csv").string()));
+  const std::string curve = content_of_file(b.at("curve.csv"));
+  EXPECT_TRUE(curve.starts_with("generation,mean_log_ratio,standard_error,best\n0,0.000000,0.000000,1\n2,")) << curve;
+}
+
+}  // namespace

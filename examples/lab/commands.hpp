@@ -43,15 +43,16 @@ struct train_arguments {
   std::optional<std::uint32_t> expert_runs;      ///< likewise
   std::optional<std::uint64_t> evaluate_every;  ///< likewise
   std::optional<std::uint32_t> evaluation_episodes;  ///< 20 unless given
-  std::uint32_t test_seeds = 20;
+  std::optional<std::uint32_t> test_seeds;  ///< 20 unless given
   std::string initial;
-  std::uint64_t generations = 60;
-  std::optional<std::uint32_t> population;  ///< the agent's unless given
-  std::uint32_t clusters = 32;
-  std::uint32_t rounds = 2;
-  std::uint32_t hidden = 0;
-  std::uint64_t select_every = 10;
-  std::uint32_t selection_clusters = 200;
+  // Of searches; the defaults are those of search_request.
+  std::optional<std::uint64_t> generations;
+  std::optional<std::uint32_t> population;
+  std::optional<std::uint32_t> clusters;
+  std::optional<std::uint32_t> rounds;
+  std::optional<std::uint32_t> hidden;
+  std::optional<std::uint64_t> select_every;
+  std::optional<std::uint32_t> selection_clusters;
   std::string out;
   std::string curve;
   std::string licence;
@@ -61,6 +62,18 @@ struct train_arguments {
   bool quiet = false;
 };
 
+/// Options of `rubato-lab explain` as they are given.
+struct explain_arguments {
+  std::string file;
+  std::string scenario = "shared4";
+  std::vector<std::string> settings;
+  std::uint64_t seed = 1;
+  std::uint32_t seeds = 20;
+  std::string map;
+  unsigned threads = 0;  ///< 0: as many as the machine has
+  std::string data;      ///< empty: the images in the source tree
+};
+
 /// Each returns the exit status. Errors: user_error.
 [[nodiscard]] int run_compare(const compare_arguments&);
 [[nodiscard]] int run_train(const train_arguments&);
@@ -68,6 +81,7 @@ struct train_arguments {
 [[nodiscard]] int run_search(const train_arguments&, const search_agent&);
 [[nodiscard]] int run_policies(bool json);
 [[nodiscard]] int run_inspect(const std::string& file, bool json);
+[[nodiscard]] int run_explain(const explain_arguments&);
 [[nodiscard]] int run_export(const std::string& file);
 [[nodiscard]] int run_scenarios(const std::string& name, bool keys);
 

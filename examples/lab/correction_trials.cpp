@@ -10,6 +10,8 @@
 
 #include "support/parallel.hpp"
 #include "support/random_scenario.hpp"
+#include "support/user_error.hpp"
+#include "tapped_encoder.hpp"
 #include "workbench.hpp"
 
 namespace rubato::lab {
@@ -25,26 +27,13 @@ constexpr double largest_cost = 0.7;
   return at.hidden_layers < of_few_layers.size() ? of_few_layers[at.hidden_layers] : 1;
 }
 
-// Of the run, below none of those that tables are made with.
+// At least 2^63, above all seeds of tables and tests.
 [[nodiscard]] std::uint64_t seed_of(std::uint64_t cluster, std::uint32_t run) {
   return rl::episode_seed(cluster, rl::purpose::training, run) | std::uint64_t{1} << 63;
 }
 
 // The time that the rule takes in each run of a cluster; 0 where it does not arrive in time.
 using times_of_rule = std::vector<double>;
-
-// What the inputs are, on their way to the network.
-struct recording_state : progress_state {
-  trained_range<progress_state::dim>* seen = nullptr;
-
-  void encode(const cluster_view& view, const event& what, std::span<float, dim> out) const noexcept {
-    progress_state::encode(view, what, out);
-    for (std::size_t i = 0; i < dim; ++i) {
-      seen->least[i] = std::min(seen->least[i], out[i]);
-      seen->most[i] = std::max(seen->most[i], out[i]);
-    }
-  }
-};
 
 [[nodiscard]] trained_range<progress_state::dim> nothing_seen() {
   trained_range<progress_state::dim> range;
@@ -81,6 +70,12 @@ bool correction_trials::operator()(std::span<const rl::trial> trials, std::span<
       times.push_back(run && run->reached ? run->time : 0);
     }
   });
+  const auto says_nothing = [](double time) { return time == 0; };
+  if (!how_->stop &&
+      std::ranges::all_of(rules, [&](const auto& each) { return std::ranges::all_of(each.second, says_nothing); }))
+    throw support::user_error{
+        "--scenario: found no run in which knee+decay arrives in a quarter of "
+        "objective.max_time, expected some"};
   support::share_out(trials.size(), how_->threads, how_->stop, make, [&](workbench& bench, std::size_t i) {
     const rl::trial& asked = trials[i];
     const any_policy policy{policy_of(asked.parameters)};
@@ -108,9 +103,13 @@ std::optional<trained_range<progress_state::dim>> correction_trials::range_of(
   support::share_out(
       seeds.size(), how_->threads, how_->stop, [&] { return workbench{how_->data}; },
       [&](workbench& bench, std::size_t i) {
-        recording_state encoder;
-        encoder.seen = &seen[i];
-        const residual_policy policy{network, {}, knee{}, encoder};
+        const auto note = [&range = seen[i]](std::span<float, progress_state::dim> inputs) {
+          for (std::size_t f = 0; f < inputs.size(); ++f) {
+            range.least[f] = std::min(range.least[f], inputs[f]);
+            range.most[f] = std::max(range.most[f], inputs[f]);
+          }
+        };
+        const residual_policy policy{network, {}, knee{}, tapped_encoder<progress_state>{note}};
         setting at = setting_of(seeds[i]);
         at.scenario.run.max_time *= patience_with_rule;
         static_cast<void>(bench.run(at, any_policy{policy}, seed_of(seeds[i], 0), how_->stop));

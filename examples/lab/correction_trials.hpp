@@ -8,6 +8,7 @@
 #include <rubato/nn/dynamic_mlp.hpp>
 #include <rubato/rl/search_training.hpp>
 #include <span>
+#include <utility>
 
 #include "run_context.hpp"
 #include "support/scenario.hpp"
@@ -22,11 +23,11 @@ using correction_policy = residual_policy<progress_state, nn::dynamic_mlp>;
 /// random, random:1000000 or above. In it the correction and the rule alone make the same runs: one, two with one
 /// hidden layer, six without any, which are short and differ most. The cost is the mean of log(time / time of the
 /// rule), each from -0.7 to 0.7: a factor of two either way. A run in which the rule does not arrive in a quarter of
-/// max_time says nothing; a correction has three times as long as the rule took.
+/// max_time says nothing, and a cluster without any other costs 0; a correction has three times as long as the rule.
 ///
-/// The same costs for any number of threads.
+/// The same costs for any number of threads. Errors: user_error if no run of a call says anything
 /// Tests   tests/examples/correction_trials_test.cpp: NoCorrectionCostsNothing, ASlowOneCosts, SameForAnyThreads,
-///         RandomClustersAreNotTheHeldOut, StopsWhenAsked
+///         RandomClustersAreNotTheHeldOut, RefusesWhereTheRuleDoesNotArrive, StopsWhenAsked
 class correction_trials {
  public:
   /// `network` is what the parameters of trials are put into. References must outlive it.
@@ -39,7 +40,7 @@ class correction_trials {
   /// The policy of these parameters, which corrects everywhere.
   [[nodiscard]] correction_policy policy_of(std::span<const float> parameters) const;
 
-  /// What the policy's inputs have been in the runs of these seeds. Nothing if `stop` was raised.
+  /// What the policy's inputs have been in the first run of each of these clusters. Nothing if `stop` was raised.
   [[nodiscard]] std::optional<trained_range<progress_state::dim>> range_of(std::span<const float> parameters,
                                                                            std::span<const std::uint64_t> seeds) const;
 

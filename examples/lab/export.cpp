@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <rubato/learned/residual_file.hpp>
 #include <span>
 #include <string_view>
@@ -17,6 +18,7 @@ namespace rubato::lab {
 namespace {
 
 using support::user_error;
+using support::value_or_refuse;
 
 // The shortest decimal that is read back bit for bit.
 [[nodiscard]] std::string literal(float number) {
@@ -60,34 +62,28 @@ using support::user_error;
 }  // namespace
 
 std::string as_header(const std::string& file) {
-  const auto policy = load_residual_policy(file);
-  if (!policy) throw user_error{policy.error().message};
-  const auto card = read_policy_card(*safetensors::load(file));
-  if (!std::isfinite(policy->range().most.front()))
+  const auto tensors = value_or_refuse(safetensors::load(file));
+  const auto card = value_or_refuse(read_policy_card(tensors));
+  const auto policy = value_or_refuse(rubato::detail::read_residual_policy<progress_state>(card, tensors));
+  if (!std::isfinite(policy.range().most.front()))
     throw user_error{file + ": found no obs_range/, expected a policy that knows what it was trained on"};
   std::string widths;
-  for (const std::uint32_t width : card->layers) widths += (widths.empty() ? "" : ", ") + std::to_string(width);
-  return R"(#ifndef RUBATO_LEARNED_BUILTIN_WEIGHTS_HPP
-#define RUBATO_LEARNED_BUILTIN_WEIGHTS_HPP
+  for (const std::uint32_t width : card.layers) widths += (widths.empty() ? "" : ", ") + std::to_string(width);
+  const nn::activation& hidden = policy.network().options().hidden;
+  return comment("Trained by: " + card.command) + R"(#pragma once
 
 #include <array>
+#include <rubato/nn/mlp.hpp>
 
-#include "../config.hpp"
-#include "../nn/mlp.hpp"
+namespace exported {
 
-)" + comment("Trained by: " + card->command + " --out learned.safetensors") +
-         comment("Written by: rubato-lab export learned.safetensors") + R"(
-namespace rubato::inline RUBATO_ABI::detail::builtin {
-
-using network = nn::mlp<)" +
+using network = rubato::nn::mlp<)" +
          widths + R"(>;
-inline constexpr nn::activation hidden{nn::activation_kind::)" +
-         std::string{name(policy->network().options().hidden.kind)} + R"(};
-)" + array_of("parameters", policy->network().parameters()) +
-         array_of("least", policy->range().least) + array_of("most", policy->range().most) + R"(
-}  // namespace rubato::inline RUBATO_ABI::detail::builtin
-
-#endif
+inline constexpr rubato::nn::activation hidden{rubato::nn::activation_kind::)" +
+         std::string{name(hidden.kind)} + ", " + nlohmann::json(hidden.slope).dump() + R"(};
+)" + array_of("parameters", policy.network().parameters()) +
+         array_of("least", policy.range().least) + array_of("most", policy.range().most) + R"(
+}  // namespace exported
 )";
 }
 

@@ -5,7 +5,7 @@
 
 namespace rubato::lab {
 
-/// The correction in a policy file as a C++ header: what learned/builtin_weights.hpp is. The same file, the same bytes.
+/// The correction in a policy file as a C++ header: shape, weights and range. The same file, the same bytes.
 /// Errors  user_error: what load_residual_policy refuses; a file without a trained range
 /// Tests   tests/examples/export_test.cpp: TheHeaderHoldsThePolicy, RefusesOtherPolicies,
 ///         RefusesAFileWithoutARange

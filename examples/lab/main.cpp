@@ -64,7 +64,8 @@ void add_compare_options(CLI::App& command, compare_arguments& given) {
 }
 
 void add_train_options(CLI::App& command, train_arguments& given) {
-  command.add_option("--scenario", given.scenario, "Shipped scenario, or a .json file")->capture_default_str();
+  command.add_option("--scenario", given.scenario, "Shipped scenario, a .json file, or, for searches, random")
+      ->capture_default_str();
   command.add_option("--set", given.settings, "KEY=VALUE: change a key of the scenario; repeatable")
       ->expected(1)
       ->take_all()
@@ -94,31 +95,29 @@ void add_train_options(CLI::App& command, train_arguments& given) {
       ->check(whole(1, 100'000));
   command
       .add_option("--test-seeds", given.test_seeds,
-                  "Runs of policy and experts at the end, whose ratios go into the file; 0: none")
-      ->check(whole(0, most_seeds))
-      ->capture_default_str();
+                  "Runs of policy and experts at the end, whose ratios go into the file; 0: none; default: 20")
+      ->check(whole(0, most_seeds));
   const std::string searches = "Searches: ";
-  command.add_option("--generations", given.generations, searches + "generations of candidates")
-      ->check(whole(0, 1'000'000))
-      ->capture_default_str();
+  command.add_option("--generations", given.generations, searches + "generations of candidates; default: 60")
+      ->check(whole(0, 1'000'000));
   command.add_option("--population", given.population, searches + "candidates of each; default: the agent's")
       ->check(whole(4, 100'000));
-  command.add_option("--clusters", given.clusters, searches + "clusters that each candidate is tried on")
-      ->check(whole(1, 100'000))
-      ->capture_default_str();
-  command.add_option("--rounds", given.rounds, searches + "rounds of a race, after which the worst are out; 1: no race")
-      ->check(whole(1, 100'000))
-      ->capture_default_str();
-  command.add_option("--hidden", given.hidden, searches + "units of a hidden layer; 0: the correction is linear")
-      ->check(whole(0, 1'024))
-      ->capture_default_str();
-  command.add_option("--select-every", given.select_every,
-                     searches + "generations between selections, of which the best is kept; 0: keep the last")
-      ->check(whole(0, 1'000'000))
-      ->capture_default_str();
-  command.add_option("--selection-clusters", given.selection_clusters, searches + "clusters of each selection")
-      ->check(whole(2, 100'000))
-      ->capture_default_str();
+  command.add_option("--clusters", given.clusters, searches + "clusters that each candidate is tried on; default: 32")
+      ->check(whole(1, 100'000));
+  command
+      .add_option("--rounds", given.rounds,
+                  searches + "rounds of a race, after which the worst are out; 1: no race; default: 2")
+      ->check(whole(1, 100'000));
+  command
+      .add_option("--hidden", given.hidden,
+                  searches + "units of a hidden layer; default: 0, the correction is linear")
+      ->check(whole(0, 1'024));
+  command
+      .add_option("--select-every", given.select_every,
+                  searches + "generations between selections, of which the best is kept; 0: keep the last; default: 10")
+      ->check(whole(0, 1'000'000));
+  command.add_option("--selection-clusters", given.selection_clusters, searches + "clusters of each; default: 200")
+      ->check(whole(2, 100'000));
   command.add_option("--out", given.out, "Write the policy there")->required();
   command.add_flag("--resume", given.resume, "Go on with a training that was interrupted or killed");
   command.add_option("--curve", given.curve, "Write all evaluations there, as CSV");
@@ -126,6 +125,25 @@ void add_train_options(CLI::App& command, train_arguments& given) {
   command.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
   command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");
   command.add_flag("--quiet", given.quiet, "No progress");
+}
+
+void add_explain_options(CLI::App& command, explain_arguments& given) {
+  command.add_option("FILE", given.file, "Policy file")->required();
+  command.add_option("--scenario", given.scenario, "Shipped scenario, or a .json file")->capture_default_str();
+  command.add_option("--set", given.settings, "KEY=VALUE: change a key of the scenario; repeatable")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+  command.add_option("--seed", given.seed, "Seed of the first run")
+      ->check(whole(0, first_tuning_seed))
+      ->capture_default_str();
+  command.add_option("--seeds", given.seeds, "Runs, with all features and without each")
+      ->check(whole(1, most_seeds))
+      ->capture_default_str();
+  command.add_option("--map", given.map,
+                     "Write a picture there (SVG): what it answers over the two features that matter most");
+  command.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
+  command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");
 }
 
 int run(int argc, char** argv) {
@@ -149,6 +167,9 @@ int run(int argc, char** argv) {
   std::string file;
   inspect->add_option("FILE", file, "Policy file")->required();
   inspect->add_flag("--json", json, "As JSON");
+  explain_arguments to_explain;
+  auto* explained = app.add_subcommand("explain", "Show which features drive the decisions of a policy file");
+  add_explain_options(*explained, to_explain);
   auto* exported = app.add_subcommand("export", "Print a correction, from a policy file, as a C++ header");
   exported->add_option("FILE", file, "Policy file")->required();
   auto* scenarios = app.add_subcommand("scenarios", "List the scenarios that ship");
@@ -165,6 +186,7 @@ int run(int argc, char** argv) {
   }
   if (policies->parsed()) return run_policies(json);
   if (inspect->parsed()) return run_inspect(file, json);
+  if (explained->parsed()) return run_explain(to_explain);
   if (exported->parsed()) return run_export(file);
   if (scenarios->parsed()) return run_scenarios(name, keys);
   if (train->parsed()) return run_train(to_train);

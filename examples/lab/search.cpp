@@ -2,20 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <rubato/core/fnv1a.hpp>
-#include <rubato/io/atomic_file.hpp>
 #include <rubato/learned/residual_file.hpp>
 #include <rubato/nn/initialiser.hpp>
 #include <rubato/rl/antithetic_es.hpp>
 #include <rubato/rl/cma_es.hpp>
 #include <rubato/sim/kernels/kernels.hpp>
-#include <system_error>
 #include <utility>
 
 #include "correction_trials.hpp"
 #include "library_version.hpp"
-#include "support/file_lock.hpp"
 #include "support/progress.hpp"
 #include "support/shell_word.hpp"
 #include "support/user_error.hpp"
@@ -24,6 +20,7 @@ namespace rubato::lab {
 namespace {
 
 using support::user_error;
+using support::value_or_refuse;
 
 constexpr std::array agents{
     search_agent{.name = "cma-es",
@@ -35,17 +32,6 @@ constexpr std::array agents{
                  .population = 32,
                  .step_size = 0.1},
 };
-
-template <class Result>
-auto value_or_refuse(Result&& result) {
-  if (!result) throw user_error{result.error().message};
-  return *std::forward<Result>(result);
-}
-
-[[nodiscard]] bool exists(const std::string& file) {
-  std::error_code error;
-  return std::filesystem::exists(file, error);
-}
 
 // A correction by nothing: hidden units are drawn, the outputs are 0.
 [[nodiscard]] nn::dynamic_mlp network_of(const search_request& asked) {
@@ -81,20 +67,11 @@ auto value_or_refuse(Result&& result) {
   about.reward = "-log(time / time of loss_decayed{knee{}})";
   about.trained_on = (asked.scenario ? asked.scenario->name + " " + hexadecimal(support::hash(*asked.scenario))
                                      : std::string{"clusters drawn at random, see random_scenario"}) +
-                     "; " + how.data.description +
-                     (how.data.fingerprint != 0 ? " " + hexadecimal(how.data.fingerprint) : "");
+                     "; " + text_of(how.data);
   about.command = command_of(asked);
   about.seed = asked.seed;
   about.licence = asked.licence;
   return about;
-}
-
-void check_complete(const search_request& asked, const training_files& files, bool resume) {
-  if (!resume) throw user_error{"--out: found " + files.result + ", expected a new file, or that you remove it"};
-  const policy_card card = value_or_refuse(read_policy_card(value_or_refuse(safetensors::load(files.result))));
-  if (card.command != command_of(asked))
-    throw user_error{"--resume: " + files.result + ": found \"" + card.command + "\", expected \"" + command_of(asked) +
-                     "\""};
 }
 
 template <class Search>
@@ -125,6 +102,7 @@ search_report run(Search start, const search_request& asked, const training_file
             return true;
           }};
   value_or_refuse(training.run(asked.generations, trials, callbacks));
+  if (!how.stop && asked.select_every > 0) value_or_refuse(training.select(trials, callbacks));
   shown.finish();
   search_report report{.interrupted = how.stop,
                        .generations = training.generation(),
@@ -132,20 +110,13 @@ search_report run(Search start, const search_request& asked, const training_file
   if (report.interrupted) return report;
 
   const std::vector<float> best = training.best();
-  std::vector<std::uint64_t> seeds;
-  for (std::uint32_t i = 0; i < asked.selection_clusters; ++i)
-    seeds.push_back(rl::episode_seed(asked.seed, rl::purpose::selection, i));
-  const auto range = trials.range_of(best, seeds);
+  const auto range = trials.range_of(best, training.selection_seeds());
   report.interrupted = !range;
   if (report.interrupted) return report;
-  const correction_policy found{trials.policy_of(best).network(), *range};
-  if (!files.curve.empty()) {
-    atomic_file curve = value_or_refuse(atomic_file::create(files.curve));
-    curve(as_csv(report.selections));
-    value_or_refuse(curve.commit());
-  }
-  value_or_refuse(save_residual_policy(files.result, found, card_of_search(asked, how)));
-  std::filesystem::remove(files.training);
+  files.write_curve(as_csv(report.selections));  // before the checkpoint goes, which has them too
+  value_or_refuse(save_residual_policy(files.result, correction_policy{trials.policy_of(best).network(), *range},
+                                       card_of_search(asked, how)));
+  files.remove_progress();
   return report;
 }
 
@@ -171,16 +142,10 @@ std::string command_of(const search_request& asked) {
 }
 
 search_report search(const search_request& asked, const training_files& files, bool resume, const run_context& how) {
-  value_or_refuse(to_json(card_of(correction_policy{network_of(asked)}, card_of_search(asked, how))));
-  if (const auto made = atomic_file::create(files.result); !made) throw user_error{"--out: " + made.error().message};
-  const support::file_lock alone{files.lock, "another training writes " + files.result};
-  if (exists(files.result)) {
-    check_complete(asked, files, resume);
-    return {.complete = true};
-  }
-  if (!resume && exists(files.training))
-    throw user_error{"--out: found " + files.training +
-                     " of an unfinished training, expected --resume, or that you remove it"};
+  const policy_card expected = card_of(correction_policy{network_of(asked)}, card_of_search(asked, how));
+  value_or_refuse(to_json(expected));  // before hours are spent on what cannot be written
+  const support::file_lock alone = files.lock_them();
+  if (files.are_complete(expected, resume)) return {.complete = true};
   const auto with = [&](auto start) { return run(value_or_refuse(std::move(start)), asked, files, resume, how); };
   const nn::dynamic_mlp start = network_of(asked);
   const search_agent& agent = asked.agent;

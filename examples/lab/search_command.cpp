@@ -1,7 +1,10 @@
 // `train` with an agent that searches: reads what was asked for, searches, says what became of it.
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <thread>
+#include <utility>
 
 #include "commands.hpp"
 #include "interrupt.hpp"
@@ -23,14 +26,15 @@ constexpr std::string_view at_random = "random";
   search_request asked{.scenario_argument = given.scenario,
                        .settings = given.settings,
                        .agent = agent,
-                       .generations = given.generations,
-                       .clusters = given.clusters,
-                       .rounds = given.rounds,
-                       .hidden = given.hidden,
-                       .select_every = given.select_every,
-                       .selection_clusters = given.selection_clusters,
                        .seed = given.seed,
                        .licence = given.licence};
+  const auto take = [](auto& into, const auto& option) { into = option.value_or(into); };
+  take(asked.generations, given.generations);
+  take(asked.clusters, given.clusters);
+  take(asked.rounds, given.rounds);
+  take(asked.hidden, given.hidden);
+  take(asked.select_every, given.select_every);
+  take(asked.selection_clusters, given.selection_clusters);
   if (given.population) asked.agent.population = *given.population;
   if (agent.name == "es" && asked.agent.population % 2 != 0)
     throw user_error{"--population: found " + std::to_string(asked.agent.population) +
@@ -38,11 +42,17 @@ constexpr std::string_view at_random = "random";
   if (asked.rounds > asked.clusters)
     throw user_error{"--rounds: found " + std::to_string(asked.rounds) + ", expected at most the " +
                      std::to_string(asked.clusters) + " clusters"};
-  if (!given.initial.empty() || given.expert_runs || given.evaluate_every || given.evaluation_episodes ||
-      !given.state.empty())
-    throw user_error{"--agent " + given.agent +
-                     ": found an option of learners (--initial, --state, --expert-runs, --evaluate-every or "
-                     "--evaluation-episodes), expected those of searches"};
+  const std::pair<const char*, bool> of_learners[] = {{"--state", !given.state.empty()},
+                                                      {"--episodes", given.episodes.has_value()},
+                                                      {"--expert-runs", given.expert_runs.has_value()},
+                                                      {"--initial", !given.initial.empty()},
+                                                      {"--evaluate-every", given.evaluate_every.has_value()},
+                                                      {"--evaluation-episodes", given.evaluation_episodes.has_value()},
+                                                      {"--test-seeds", given.test_seeds.has_value()}};
+  for (const auto& [option, is_given] : of_learners)
+    if (is_given) throw user_error{std::string{option} + ": found it with --agent " + given.agent + ", which searches"};
+  if (!given.curve.empty() && asked.select_every == 0)
+    throw user_error{"--curve: found no selections to write, expected --select-every above 0"};
   if (given.scenario == at_random) {
     if (!given.settings.empty())
       throw user_error{"--set: found it with --scenario random, expected a scenario that it can change"};
@@ -59,8 +69,7 @@ constexpr std::string_view at_random = "random";
 }  // namespace
 
 int run_search(const train_arguments& given, const search_agent& agent) {
-  if (given.out.empty()) throw user_error{"--out: found \"\", expected the name of a file"};
-  const training_files files{given.out, given.curve};
+  const training_files files = files_of(given.out, given.curve, "");
   const search_request asked = request_of(given, agent);
   const training_data data =
       load_data(asked.scenario.value_or(support::scenario{}),
@@ -81,13 +90,21 @@ int run_search(const train_arguments& given, const search_agent& agent) {
               << " generations; the same command with --resume goes on\n";
     return interrupted_status();
   }
-  for (const rl::selection_report& s : report.selections)
-    if (s.best)
-      std::cout << "after " << s.generation << " generations: time of knee+decay / its time " << std::exp(-s.mean)
-                << "  [" << std::exp(-s.mean - 2 * s.standard_error) << ", " << std::exp(-s.mean + 2 * s.standard_error)
-                << "] in " << asked.selection_clusters << " clusters\n";
+  if (!report.selections.empty()) {
+    const auto best = std::find_if(report.selections.rbegin(), report.selections.rend(),
+                                   [](const rl::selection_report& s) { return s.best; });
+    if (best->generation == 0)
+      std::cerr << "rubato-lab: warning: no generation was better than the rule: it is the correction by nothing\n";
+    std::cout << "kept: generation " << best->generation << ", time of knee+decay / its time " << std::exp(-best->mean)
+              << "  [" << std::exp(-best->mean - 2 * best->standard_error) << ", "
+              << std::exp(-best->mean + 2 * best->standard_error) << "] in " << asked.selection_clusters
+              << " clusters, the best of " << report.selections.size() << " selections\n";
+  }
   std::cout << "written: " << given.out << "\nsee it:  rubato-lab inspect " << shell_word(given.out)
-            << "\ntry it:  rubato-lab compare --policies " << shell_word("knee+decay,file:" + given.out) << std::endl;
+            << "\ntry it:  rubato-lab compare";
+  if (asked.scenario) std::cout << " --scenario " << shell_word(given.scenario);
+  for (const std::string& each : given.settings) std::cout << " --set " << shell_word(each);
+  std::cout << " --policies " << shell_word("knee+decay,file:" + given.out) << std::endl;
   return 0;
 }
 

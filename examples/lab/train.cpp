@@ -32,19 +32,9 @@ namespace rubato::lab {
 namespace {
 
 using support::user_error;
+using support::value_or_refuse;
 
 constexpr std::size_t hidden_widths[] = {64, 32};  // Zhu et al. (ICLR 2020), section 4
-
-template <class Result>
-auto value_or_refuse(Result&& result) {
-  if (!result) throw user_error{result.error().message};
-  return *std::forward<Result>(result);
-}
-
-[[nodiscard]] bool exists(const std::string& file) {
-  std::error_code error;
-  return std::filesystem::exists(file, error);
-}
 
 [[nodiscard]] std::string content_of(const std::string& file) {
   std::ifstream stream{file, std::ios::binary};
@@ -63,21 +53,6 @@ auto value_or_refuse(Result&& result) {
   return text;
 }
 
-// NAME.PID.N.tmp, what a program that was killed was about to write, see atomic_file.
-[[nodiscard]] bool is_leftover(std::string_view file, std::string_view name) {
-  constexpr std::string_view digits = "0123456789", end = ".tmp";
-  if (!file.starts_with(name) || !file.ends_with(end) || file.size() < name.size() + end.size()) return false;
-  file.remove_prefix(name.size());
-  file.remove_suffix(end.size());
-  for (int number = 0; number < 2; ++number) {
-    if (file.size() < 2 || file[0] != '.') return false;
-    const std::size_t rest = std::min(file.find_first_not_of(digits, 1), file.size());
-    if (rest == 1) return false;
-    file.remove_prefix(rest);
-  }
-  return file.empty();
-}
-
 // The mean time of a step when all workers run.
 [[nodiscard]] double step_time(const sim::cluster_options& machines) {
   const auto& times = machines.step_time;
@@ -92,28 +67,12 @@ auto value_or_refuse(Result&& result) {
   about.loss_source = probes ? "probe" : "worker_ema";
   about.reward = "-(time until the next push)";
   if (asked.agent.time_in_steps) about.reward += " / " + nlohmann::json(time_unit).dump();
-  about.trained_on = asked.scenario.name + " " + hexadecimal(support::hash(asked.scenario)) + "; " + data.description +
-                     (data.fingerprint != 0 ? " " + hexadecimal(data.fingerprint) : "");
+  about.trained_on = asked.scenario.name + " " + hexadecimal(support::hash(asked.scenario)) + "; " + text_of(data);
   if (!asked.initial.empty()) about.trained_on += "; after " + hexadecimal(fnv1a(content_of(asked.initial)));
   about.command = command_of(asked);
   about.seed = asked.seed;
   about.licence = asked.licence;
   return about;
-}
-
-// The first option in which two commands differ, of each of them; empty if it has no more.
-[[nodiscard]] std::pair<std::string_view, std::string_view> first_difference(std::string_view a, std::string_view b) {
-  const auto next = [](std::string_view& rest) {
-    const std::size_t end = std::min(rest.find(" --"), rest.size());
-    const std::string_view option = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    return option;
-  };
-  while (!a.empty() || !b.empty()) {
-    const std::string_view of_a = next(a), of_b = next(b);
-    if (of_a != of_b) return {of_a, of_b};
-  }
-  return {};
 }
 
 // With weights from the stream of this number.
@@ -147,15 +106,8 @@ class session {
 
   training_report run(bool resume) {
     value_or_refuse(to_json(expected_card()));  // before hours are spent on what cannot be written
-    if (const auto made = atomic_file::create(files_.result); !made) throw user_error{"--out: " + made.error().message};
-    const support::file_lock alone{files_.lock, "another training writes " + files_.result};
-    if (!files_.curve.empty()) static_cast<void>(opened_curve());
-    remove_leftovers();
-    if (exists(files_.result)) {
-      check_complete(resume);
-      return {.complete = true};
-    }
-    if (!resume) refuse_to_overwrite();
+    const support::file_lock alone = files_.lock_them();
+    if (files_.are_complete(expected_card(), resume)) return {.complete = true};
     const bool begun = resume && exists(files_.start) && exists(files_.training);
     if (resume && !begun) note("nothing to resume yet: beginning");
     const std::optional<policy> start = begun ? resumed_start() : new_start();
@@ -191,63 +143,6 @@ class session {
       throw user_error{"--episodes: found " + std::to_string(asked_.episodes) + ", expected at least the " +
                        std::to_string(training.episodes()) + " that are done"};
     return learn(training, start);
-  }
-
-  void refuse_to_overwrite() const {
-    for (const std::string& file : {files_.start, files_.training})
-      if (exists(file))
-        throw user_error{"--out: found " + file +
-                         " of an unfinished training, expected --resume, or that you remove it"};
-  }
-
-  // A result is there. If it is what this training comes to, only its cleaning up was missing.
-  void check_complete(bool resume) const {
-    if (!resume) throw user_error{"--out: found " + files_.result + ", expected a new file, or that you remove it"};
-    check_card(files_.result, expected_card());
-    if (!files_.curve.empty() && !exists(files_.curve))
-      throw user_error{"--curve: found " + files_.result +
-                       " complete, expected no --curve: its evaluations went with its checkpoint"};
-    remove_progress();
-  }
-
-  void check_card(const std::string& file, const policy_card& expected) const {
-    const policy_card found = value_or_refuse(read_policy_card(value_or_refuse(safetensors::load(file))));
-    const auto refuse = [&](std::string_view was, std::string_view is) {
-      throw user_error{"--resume: " + file + ": found \"" + std::string{was} + "\", expected \"" + std::string{is} +
-                       "\""};
-    };
-    for (const auto member : {&policy_card::kind, &policy_card::rubato, &policy_card::trained_on})
-      if (found.*member != expected.*member) refuse(found.*member, expected.*member);
-    const auto [was, is] = first_difference(found.command, expected.command);
-    if (was != is) refuse(was, is);
-  }
-
-  // The checkpoint last: without the start it is nothing.
-  void remove_progress() const {
-    for (const std::string& file : {files_.start, files_.training}) std::filesystem::remove(file);
-  }
-
-  [[nodiscard]] atomic_file opened_curve() const {
-    auto made = atomic_file::create(files_.curve);
-    if (!made) throw user_error{"--curve: " + made.error().message};
-    return *std::move(made);
-  }
-
-  void write_curve(std::span<const rl::evaluation> evaluations) const {
-    atomic_file curve = opened_curve();
-    curve(as_csv(evaluations));
-    if (const auto done = curve.commit(); !done) throw user_error{"--curve: " + done.error().message};
-  }
-
-  void remove_leftovers() const {
-    const std::filesystem::path folder = std::filesystem::path{files_.result}.parent_path();
-    std::vector<std::filesystem::path> leftovers;
-    for (const auto& entry : std::filesystem::directory_iterator{folder.empty() ? "." : folder})
-      for (const std::string& file : {files_.result, files_.start, files_.training})
-        if (is_leftover(entry.path().filename().string(), std::filesystem::path{file}.filename().string()))
-          leftovers.push_back(entry.path());
-    std::error_code ignored;
-    for (const auto& each : leftovers) std::filesystem::remove(each, ignored);
   }
 
   void note(const std::string& line) const {
@@ -386,9 +281,9 @@ class session {
     report.appraisal = *std::move(appraisal);
     policy_card about = card_of_training(asked_, how_.data, time_unit_);
     about.evaluation = report.appraisal;
-    if (!files_.curve.empty()) write_curve(report.evaluations);  // before the checkpoint goes, which has them too
+    files_.write_curve(as_csv(report.evaluations));  // before the checkpoint goes, which has them too
     value_or_refuse(save_q_policy(files_.result, learned, about));
-    remove_progress();
+    files_.remove_progress();
   }
 
   const training_request& asked_;
@@ -398,13 +293,6 @@ class session {
 };
 
 }  // namespace
-
-training_files::training_files(const std::filesystem::path& result_file, std::string curve_file)
-    : start{result_file.string() + ".start"},
-      training{result_file.string() + ".training"},
-      lock{result_file.string() + ".lock"},
-      result{result_file.string()},
-      curve{std::move(curve_file)} {}
 
 std::string command_of(const training_request& asked) {
   const training_agent& agent = asked.agent;

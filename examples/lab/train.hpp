@@ -2,7 +2,6 @@
 #define RUBATO_EXAMPLES_LAB_TRAIN_HPP
 
 #include <cstdint>
-#include <filesystem>
 #include <rubato/io/policy_card.hpp>
 #include <rubato/rl/evaluation.hpp>
 #include <string>
@@ -11,6 +10,7 @@
 #include "run_context.hpp"
 #include "support/scenario.hpp"
 #include "training_agents.hpp"
+#include "training_files.hpp"
 
 namespace rubato::lab {
 
@@ -40,16 +40,6 @@ struct training_report {
   std::uint64_t rejected_updates = 0;         ///< the gradient was not finite
   std::vector<rl::evaluation> evaluations{};  ///< the learning curve, in units of reward
   std::vector<card_evaluation> appraisal{};   ///< of the result, against experts
-};
-
-/// The files of a training whose result is to be `result`. Start, checkpoint and lock go when it is there.
-struct training_files {
-  training_files(const std::filesystem::path& result_file, std::string curve_file = "");
-  std::string start;     ///< RESULT.start: the policy that learning begins with; a policy file
-  std::string training;  ///< RESULT.training: the checkpoint
-  std::string lock;      ///< RESULT.lock: held by the training that writes them
-  std::string result;
-  std::string curve;  ///< all evaluations, as CSV; empty: none
 };
 
 /// Watches experts, learns from them, learns by acting, and writes the policy; see docs/lab.md. The file depends on the

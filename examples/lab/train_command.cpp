@@ -29,7 +29,7 @@ using support::user_error;
                          .state = given.state,
                          .seed = given.seed,
                          .evaluation_episodes = given.evaluation_episodes.value_or(20),
-                         .test_seeds = given.test_seeds,
+                         .test_seeds = given.test_seeds.value_or(20),
                          .initial = given.initial,
                          .licence = given.licence};
   support::apply_settings(asked.scenario, given.settings);
@@ -41,6 +41,17 @@ using support::user_error;
   if (given.expert_runs) asked.agent.expert_runs = *given.expert_runs;
   if (given.evaluate_every) asked.agent.evaluate_every = *given.evaluate_every;
   const auto refuse = [](const std::string& what) { throw user_error{what}; };
+  const std::pair<const char*, bool> of_searches[] = {{"--generations", given.generations.has_value()},
+                                                      {"--population", given.population.has_value()},
+                                                      {"--clusters", given.clusters.has_value()},
+                                                      {"--rounds", given.rounds.has_value()},
+                                                      {"--hidden", given.hidden.has_value()},
+                                                      {"--select-every", given.select_every.has_value()},
+                                                      {"--selection-clusters", given.selection_clusters.has_value()}};
+  for (const auto& [option, is_given] : of_searches)
+    if (is_given) refuse(std::string{option} + ": found it with --agent " + given.agent + ", which does not search");
+  if (asked.agent.episodes == 0 && !asked.initial.empty())
+    refuse("--initial: found it with --agent " + given.agent + ", which learns from experts alone");
   const bool evaluates = asked.agent.evaluate_every > 0;
   if (!asked.initial.empty() && given.expert_runs)
     refuse("--expert-runs: found it beside --initial, expected one of them");
@@ -57,26 +68,6 @@ using support::user_error;
              " scales what it sees by their statistics");
   }
   return asked;
-}
-
-[[nodiscard]] std::filesystem::path place_of(const std::string& file) {
-  std::error_code error;
-  return std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
-}
-
-// Where to write: no curve over the policy, nor over what a resumption needs.
-[[nodiscard]] training_files files_of(const train_arguments& given) {
-  if (given.out.empty()) throw user_error{"--out: found \"\", expected the name of a file"};
-  training_files files{given.out, given.curve};
-  if (given.curve.empty()) return files;
-  if (given.curve == "-") throw user_error{"--curve: found \"-\", expected the name of a file"};
-  const auto refuse = [&](const std::string& option) {
-    throw user_error{"--curve: found \"" + given.curve + "\", which " + option + " needs, expected a file of its own"};
-  };
-  for (const std::string& other : {files.result, files.start, files.training, files.lock})
-    if (place_of(given.curve) == place_of(other)) refuse("--out");
-  if (!given.initial.empty() && place_of(given.curve) == place_of(given.initial)) refuse("--initial");
-  return files;
 }
 
 [[nodiscard]] const rl::evaluation& best_of(const training_report& report) {
@@ -102,7 +93,7 @@ void warn(const training_request& asked, const training_report& report) {
 
 int run_train(const train_arguments& given) {
   if (const search_agent* agent = find_search_agent(given.agent)) return run_search(given, *agent);
-  const training_files files = files_of(given);
+  const training_files files = files_of(given.out, given.curve, given.initial);
   const training_request asked = request_of(given);
   const training_data data =
       load_data(asked.scenario, given.data.empty() ? shipped("examples/data") : std::filesystem::path{given.data});

@@ -1,5 +1,6 @@
 #include "workbench.hpp"
 
+#include <rubato/core/fnv1a.hpp>
 #include <rubato/core/rng.hpp>
 #include <rubato/sim/cluster.hpp>
 #include <rubato/sim/quadratic.hpp>
@@ -24,6 +25,10 @@ constexpr std::uint64_t hidden_layers_stream = std::uint64_t{1} << 62;  // the s
 }
 
 }  // namespace
+
+std::string text_of(const training_data& data) {
+  return data.description + (data.fingerprint != 0 ? " " + hexadecimal(data.fingerprint) : "");
+}
 
 training_data load_data(const support::scenario& scenario, const std::filesystem::path& directory) {
   training_data data;
@@ -65,7 +70,8 @@ any_objective& workbench::objective(const setting& at) {
     made = std::make_unique<objective_of<sim::sgd_objective>>(options, *data_->prepared);
   else
     made = std::make_unique<objective_of<sim::quadratic>>(sim::quadratic_options{.momentum = options.momentum});
-  return *objectives_.emplace_back(kind, options, std::move(made)).objective;
+  objectives_.push_back({kind, options, std::move(made)});
+  return *objectives_.back().objective;
 }
 
 std::optional<measurement> workbench::run(const setting& at, const any_policy& policy, std::uint64_t seed,

@@ -29,6 +29,9 @@ struct training_data {
   std::unique_ptr<const sim::image_data> prepared;
 };
 
+/// What it is, and its fingerprint: for a policy card.
+[[nodiscard]] std::string text_of(const training_data&);
+
 /// Reads what the scenario needs. Errors: user_error.
 [[nodiscard]] training_data load_data(const support::scenario&, const std::filesystem::path& directory);
 

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace rubato::support {
 
@@ -27,6 +28,13 @@ class user_error : public std::runtime_error {
     return line;
   }
 };
+
+/// The value of a rubato::result; its error becomes a user_error.
+template <class Result>
+auto value_or_refuse(Result&& result) {
+  if (!result) throw user_error{result.error().message};
+  return *std::forward<Result>(result);
+}
 
 }  // namespace rubato::support
 

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <sstream>
+#include <string>
 #include <vector>
 
 #include "../../examples/support/random_scenario.hpp"
+#include "../../examples/support/user_error.hpp"
 #include "lab_bench.hpp"
+#include "temporary_directory.hpp"
 
 namespace {
 
@@ -18,12 +21,13 @@ struct trial_bench {
   training_data data{};
   std::atomic<bool> stop = false;
   std::ostringstream shown{};
+  std::vector<std::string> settings{};
   std::vector<float> nothing = std::vector<float>((progress_state::dim + 1) * corrections);
 
   [[nodiscard]] std::vector<double> costs(const std::vector<float>& parameters, unsigned threads = 1) {
     const run_context how{.data = data, .threads = threads, .stop = stop, .progress = shown};
     const nn::dynamic_mlp network = *nn::dynamic_mlp::make({progress_state::dim, corrections});
-    const correction_trials trials{test::quick("asp", 1).scenario, network, how};
+    const correction_trials trials{test::quick("asp", 1, settings).scenario, network, how};
     std::vector<rl::trial> asked;
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
       asked.push_back({parameters, seed});
@@ -76,6 +80,13 @@ TEST(CorrectionTrials, RandomClustersAreNotTheHeldOut) {
     EXPECT_GE(number, 1'000'000U) << at.scenario.name;
     EXPECT_EQ(at.hidden_layers, support::random_scenario(number).hidden_layers.front());
   }
+}
+
+TEST(CorrectionTrials, RefusesWhereTheRuleDoesNotArrive) {
+  trial_bench b;
+  b.settings = {"objective.max_time=0.1"};
+  EXPECT_EQ(test::message_of<support::user_error>([&] { return b.costs(b.nothing).size(); }),
+            "--scenario: found no run in which knee+decay arrives in a quarter of objective.max_time, expected some");
 }
 
 TEST(CorrectionTrials, StopsWhenAsked) {

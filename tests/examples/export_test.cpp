@@ -19,8 +19,8 @@ using test::temporary_directory;
 using correction_of_knee = residual_policy<progress_state, nn::dynamic_mlp>;
 
 nn::dynamic_mlp numbered_correction() {
-  nn::dynamic_mlp network =
-      *nn::dynamic_mlp::make({progress_state::dim, 3, corrections}, {.hidden = {.kind = nn::activation_kind::tanh}});
+  nn::dynamic_mlp network = *nn::dynamic_mlp::make(
+      {progress_state::dim, 3, corrections}, {.hidden = {.kind = nn::activation_kind::leaky_relu, .slope = 0.25}});
   float next = 1.0F / 3;
   for (float& w : network.parameters()) w = next, next *= -1.1F;
   network.parameters()[1] = 2;
@@ -57,8 +57,8 @@ TEST(Export, TheHeaderHoldsThePolicy) {
             (std::vector<float>{expected.parameters().begin(), expected.parameters().end()}));
   EXPECT_EQ(numbers_of(header, "least"), std::vector<float>(progress_state::dim, -2.5F));
   EXPECT_EQ(numbers_of(header, "most"), std::vector<float>(progress_state::dim, 3.0F));
-  EXPECT_NE(header.find("using network = nn::mlp<8, 3, 2>;"), std::string::npos) << header;
-  EXPECT_NE(header.find("activation_kind::tanh"), std::string::npos) << header;
+  EXPECT_NE(header.find("using network = rubato::nn::mlp<8, 3, 2>;"), std::string::npos) << header;
+  EXPECT_NE(header.find("activation_kind::leaky_relu, 0.25}"), std::string::npos) << header;
   EXPECT_NE(header.find(" 2.0F,"), std::string::npos) << "a literal of C++";
   std::istringstream lines{header};
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 120U) << line;

@@ -286,7 +286,7 @@ inline std::string rule_based(const std::string& kind, const std::string& rule, 
   };
   return {
       {"unknown_kind", changed([](auto& f) { f.card.kind = "ppo"; }),
-       "policy card: found kind \"ppo\", expected rlp, rlp_normalised or cluster"},
+       "policy card: found kind \"ppo\", expected rlp, rlp_normalised, cluster or progress"},
       {"kind_of_other_features", changed([](auto& f) { f.card.kind = "rlp_normalised"; }),
        "policy card: feature 0: found \"iteration@0\" in \"pushes\", expected \"iteration@0\" in "
        "\"log1p(pushes)/10\""},

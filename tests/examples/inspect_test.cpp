@@ -138,7 +138,7 @@ TEST(Inspect, SaysWhyItCannotBeRun) {
   content.card.kind = "ppo";
   const policy_file file = file_of(folder, content);
   const std::string why = (folder.path() / "p.safetensors").string() +
-                          ": policy card: found kind \"ppo\", expected rlp, rlp_normalised or cluster";
+                          ": policy card: found kind \"ppo\", expected rlp, rlp_normalised, cluster or progress";
   EXPECT_EQ(line_of(inspection(file), "runs here"), "no: " + why);
   EXPECT_EQ(inspection_json(file)["refused"], why);
   EXPECT_TRUE(inspection_json(file)["describe"].is_null());

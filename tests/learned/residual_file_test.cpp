@@ -11,6 +11,7 @@
 #include <rubato/core/rng.hpp>
 #include <rubato/learned/loader.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../support/folder_test.hpp"
@@ -97,14 +98,18 @@ TEST_F(ResidualFile, SaysWhatDisagrees) {
 }
 
 TEST_F(ResidualFile, RefusesToSave) {
-  range_of_inputs half = some_range();
+  const std::string expected = file +
+                               ": not written: found a trained range that is empty, or has an end that is not finite, "
+                               "expected finite ones, the least first";
+  range_of_inputs half = some_range(), empty, odd = some_range();
   half.most[1] = std::numeric_limits<float>::infinity();
-  const auto ranged = save_residual_policy(file, correction_of_knee{some_correction(), half});
-  ASSERT_FALSE(ranged);
-  EXPECT_EQ(ranged.error().message,
-            file +
-                ": not written: found a trained range with some ends that are not finite, expected all of them, "
-                "or none");
+  std::swap(empty.least, empty.most);
+  odd.least[2] = std::numeric_limits<float>::quiet_NaN();
+  for (const range_of_inputs& range : {half, empty, odd}) {
+    const auto saved = save_residual_policy(file, correction_of_knee{some_correction(), range});
+    ASSERT_FALSE(saved);
+    EXPECT_EQ(saved.error().message, expected);
+  }
   nn::dynamic_mlp network = some_correction();
   network.parameters()[2] = std::numeric_limits<float>::quiet_NaN();
   const auto weighed = save_residual_policy(file, correction_of_knee{network});

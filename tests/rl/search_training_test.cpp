@@ -148,6 +148,21 @@ TEST_F(SearchTraining, KeepsTheBestGuess) {
   EXPECT_EQ(training.best(), std::vector<float>(dimension)) << "where it began is the best there is";
 }
 
+TEST_F(SearchTraining, TheLastGuessCompetes) {
+  search_trainer training{start(), options()};
+  ASSERT_TRUE(training.run(2, measure));
+  ASSERT_EQ(training.selections().size(), 1u) << "before generation 0";
+  EXPECT_FALSE(*training.select([](auto, auto) { return false; })) << "it was stopped";
+  ASSERT_EQ(training.selections().size(), 1u);
+  ASSERT_TRUE(*training.select(measure));
+  ASSERT_EQ(training.selections().size(), 2u);
+  EXPECT_EQ(training.selections()[1].generation, 2u);
+  ASSERT_TRUE(*training.select(measure));
+  EXPECT_EQ(training.selections().size(), 2u) << "it has been measured already";
+  const auto seeds = training.selection_seeds();
+  EXPECT_EQ(seeds.size(), options().selection_runs);
+}
+
 TEST_F(SearchTraining, KilledAndResumedBitForBit) {
   search_trainer whole{start(), options()};
   std::vector<generation_report> reports, resumed_reports;

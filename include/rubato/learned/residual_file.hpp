@@ -70,7 +70,7 @@ template <StateEncoder Encoder, class Network>
 /// and card give the same bytes, and load_residual_policy the same policy, bit for bit, if its rule has no options
 /// other than the default ones: the rule is not saved.
 ///
-/// Errors  those of save_q_policy; invalid_option if one end of the range is finite and another not
+/// Errors  those of save_q_policy; invalid_option for a range that has some finite ends but not all, or is empty
 /// Tests   tests/learned/residual_file_test.cpp: RoundTripIsBitExact, SameBytesTwice, RefusesToSave
 template <StateEncoder Encoder, class Network>
 result<std::uint64_t> save_residual_policy(const std::string& path, const residual_policy<Encoder, Network>& policy,
@@ -78,11 +78,12 @@ result<std::uint64_t> save_residual_policy(const std::string& path, const residu
   const Network& network = policy.network();
   if (error e = detail::check_network(path, network); e.code != errc::ok) return e;
   const trained_range<Encoder::dim>& range = policy.range();
-  std::size_t finite = 0;
-  for (std::size_t i = 0; i < Encoder::dim; ++i)
-    finite += (std::isfinite(range.least[i]) ? 1U : 0U) + (std::isfinite(range.most[i]) ? 1U : 0U);
-  if (finite != 0 && finite != 2 * Encoder::dim)
-    return detail::not_written(path, "a trained range with some ends that are not finite", "all of them, or none");
+  const trained_range<Encoder::dim> none{};
+  const bool ranged = range.least != none.least || range.most != none.most;
+  for (std::size_t i = 0; ranged && i < Encoder::dim; ++i)
+    if (!std::isfinite(range.least[i]) || !std::isfinite(range.most[i]) || range.least[i] > range.most[i])
+      return detail::not_written(path, "a trained range that is empty, or has an end that is not finite",
+                                 "finite ones, the least first");
   const result<std::string> json = to_json(card_of(policy, std::move(about)));
   if (!json) return json.error();
 
@@ -90,7 +91,7 @@ result<std::uint64_t> save_residual_policy(const std::string& path, const residu
   file.metadata("rubato", *json);
   const detail::network_tensors weights{network};
   weights.add_to(file, network);
-  if (finite != 0) {
+  if (ranged) {
     file.add("obs_range/least", {Encoder::dim}, range.least);
     file.add("obs_range/most", {Encoder::dim}, range.most);
   }

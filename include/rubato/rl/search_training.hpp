@@ -84,7 +84,7 @@ struct search_callbacks {
 /// training that was killed at any moment and continued ends with the same bits as one that was not.
 /// Thread  not thread-safe; what measures may be as parallel as it likes.
 /// Tests   tests/rl/search_training_test.cpp: FindsTheMinimumOfNoisyRuns, CandidatesShareTheirSeeds,
-///         SeedsAreNewEachGeneration, RacingSavesTrials, WhoIsOutRanksBehind, KeepsTheBestGuess,
+///         SeedsAreNewEachGeneration, RacingSavesTrials, WhoIsOutRanksBehind, KeepsTheBestGuess, TheLastGuessCompetes,
 ///         KilledAndResumedBitForBit, AnotherConfigurationIsRefused, ACallbackEndsTheRun, StoppedTrialsLeaveNoTrace,
 ///         NanCostsAreSurvived, RefusesBadOptions
 template <ParameterSearch Search>
@@ -103,7 +103,7 @@ class search_trainer {
     bool more = true;
     while (more) {
       if (selection_is_due()) {
-        const std::optional<selection_report> report = select(measure);
+        const std::optional<selection_report> report = measured(measure);
         if (!report) break;
         if (error wrong = keep(); wrong.code != errc::ok) return wrong;
         more = !callbacks.selected || callbacks.selected(*report);
@@ -116,6 +116,26 @@ class search_trainer {
       more = !callbacks.generation || callbacks.generation(*report);
     }
     return search_.generation();
+  }
+
+  /// Selects now, unless the search's best guess has been measured already: so that the last one competes, too. False
+  /// if `measure` was stopped. Errors  as run()
+  result<bool> select(const run_trials& measure, const search_callbacks& callbacks = {}) {
+    if (error wrong = problem(); wrong.code != errc::ok) return wrong;
+    if (!selections_.empty() && selections_.back().generation == search_.generation()) return true;
+    const std::optional<selection_report> report = measured(measure);
+    if (!report) return false;
+    if (error wrong = keep(); wrong.code != errc::ok) return wrong;
+    if (callbacks.selected) callbacks.selected(*report);
+    return true;
+  }
+
+  /// Of the runs of every selection.
+  [[nodiscard]] std::vector<std::uint64_t> selection_seeds() const {
+    std::vector<std::uint64_t> seeds;
+    for (std::uint32_t r = 0; r < options_.selection_runs; ++r)
+      seeds.push_back(episode_seed(options_.seed, purpose::selection, r));
+    return seeds;
   }
 
   /// Goes on where the checkpoint was written. On an error nothing has changed.
@@ -176,12 +196,11 @@ class search_trainer {
   }
 
   // Nothing, and nothing has changed, if it was stopped.
-  [[nodiscard]] std::optional<selection_report> select(const run_trials& measure) {
+  [[nodiscard]] std::optional<selection_report> measured(const run_trials& measure) {
     std::vector<float> guess(search_.dimension());
     search_.best_guess(guess);
     std::vector<trial> trials;
-    for (std::uint32_t r = 0; r < options_.selection_runs; ++r)
-      trials.push_back({guess, episode_seed(options_.seed, purpose::selection, r)});
+    for (const std::uint64_t seed : selection_seeds()) trials.push_back({guess, seed});
     std::vector<double> costs(trials.size());
     if (!measure(trials, costs)) return std::nullopt;
     const double count = static_cast<double>(costs.size());

@@ -1,0 +1,224 @@
+#include "explain.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <numeric>
+#include <rubato/learned/loader.hpp>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "support/parallel.hpp"
+#include "support/user_error.hpp"
+#include "tapped_encoder.hpp"
+#include "workbench.hpp"
+
+namespace rubato::lab {
+namespace {
+
+using support::user_error;
+
+constexpr std::size_t most_decisions = 20'000;  // that answers are compared on
+constexpr std::uint32_t columns = 24;
+
+// A file's policy without its state: to be asked, and to be run with another encoder.
+template <StateEncoder Encoder>
+struct subject {
+  using tap = std::function<void(std::span<float, Encoder::dim>)>;
+  using answer = std::vector<double>;
+
+  std::function<any_policy(tap)> make;
+  std::function<answer(std::span<const float, Encoder::dim>)> ask;
+  std::vector<feature> features;
+  std::vector<std::string> actions;  // what the one answer stands for; empty: answers are outputs
+  std::vector<std::string> outputs;
+};
+
+template <StateEncoder Encoder>
+[[nodiscard]] subject<Encoder> subject_of(const q_policy<Encoder, nn::dynamic_mlp>& policy) {
+  subject<Encoder> of;
+  of.make = [policy](auto tap) {
+    return any_policy{
+        q_policy{policy.network(), policy.options(), tapped_encoder<Encoder>{std::move(tap)}, policy.scale()}};
+  };
+  of.ask = [policy](std::span<const float, Encoder::dim> inputs) {
+    std::array<float, Encoder::dim> scaled;
+    std::ranges::copy(inputs, scaled.begin());
+    policy.scale().apply(scaled);
+    std::array<float, group_actions> values{};
+    policy.network().evaluate(scaled, values);
+    return std::vector{static_cast<double>(std::ranges::max_element(values) - values.begin())};
+  };
+  of.features = policy.encoder().features();
+  of.actions.assign(group_action_names.begin(), group_action_names.end());
+  of.outputs = {"action"};
+  return of;
+}
+
+template <StateEncoder Encoder>
+[[nodiscard]] subject<Encoder> subject_of(const residual_policy<Encoder, nn::dynamic_mlp>& policy) {
+  subject<Encoder> of;
+  of.make = [policy](auto tap) {
+    return any_policy{
+        residual_policy{policy.network(), policy.range(), knee{}, tapped_encoder<Encoder>{std::move(tap)}}};
+  };
+  of.ask = [policy](std::span<const float, Encoder::dim> inputs) {
+    std::vector<double> answers(corrections, 0.0);
+    std::array<float, corrections> outputs{};
+    if (policy.range().contains(inputs)) policy.network().evaluate(inputs, outputs);
+    for (std::size_t i = 0; i < corrections; ++i) answers[i] = std::clamp(static_cast<double>(outputs[i]), -1.0, 1.0);
+    return answers;
+  };
+  of.features = policy.encoder().features();
+  of.outputs.assign(correction_names.begin(), correction_names.end());
+  return of;
+}
+
+// How different two answers are.
+[[nodiscard]] double difference(std::span<const double> a, std::span<const double> b, bool actions) {
+  if (actions) return a[0] == b[0] ? 0 : 1;
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += std::abs(a[i] - b[i]);
+  return sum;
+}
+
+template <StateEncoder Encoder>
+class explaining {
+ public:
+  explaining(subject<Encoder> what, const explain_options& asked, const run_context& how)
+      : what_{std::move(what)}, asked_{asked}, how_{how} {}
+
+  [[nodiscard]] std::optional<explanation> run() {
+    std::vector<std::vector<row>> seen(asked_.seeds);
+    const std::vector<double> whole = times([&](std::size_t run) {
+      return
+          [&into = seen[run]](std::span<float, dim> inputs) { std::ranges::copy(inputs, into.emplace_back().begin()); };
+    });
+    for (const auto& each : seen) inputs_.insert(inputs_.end(), each.begin(), each.end());
+    if (inputs_.empty() && !how_.stop)
+      throw user_error{"--scenario: found runs without a decision, expected some: is max_time too short?"};
+    note_means();
+    explanation told{.decisions = inputs_.size(), .features = {}, .maps = {}};
+    for (std::size_t i = 0; i < dim && !how_.stop; ++i) {
+      const std::vector<double> without =
+          times([&](std::size_t) { return [&, i](std::span<float, dim> inputs) { inputs[i] = mean_[i]; }; });
+      told.features.push_back({.name = what_.features[i].name,
+                               .mean = static_cast<double>(mean_[i]),
+                               .deviation = deviation_[i],
+                               .change = change_without(i),
+                               .slowdown = support::bootstrap_ratio(without, whole)});
+    }
+    if (how_.stop) return std::nullopt;
+    std::vector<std::size_t> order(dim);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, std::greater<>{}, [&](std::size_t i) { return told.features[i].change; });
+    std::vector<feature_effect> sorted;
+    for (const std::size_t i : order) sorted.push_back(std::move(told.features[i]));
+    told.features = std::move(sorted);
+    for (std::size_t o = 0; o < what_.outputs.size(); ++o) told.maps.push_back(map_of(o, order[0], order[1]));
+    return told;
+  }
+
+ private:
+  static constexpr std::size_t dim = Encoder::dim;
+  using row = std::array<float, dim>;
+
+  // Of each run; what is tapped is its own.
+  template <class TapOf>
+  [[nodiscard]] std::vector<double> times(TapOf tap_of) const {
+    std::vector<double> all(asked_.seeds);
+    support::share_out(
+        all.size(), how_.threads, how_.stop, [&] { return workbench{how_.data}; },
+        [&](workbench& bench, std::size_t i) {
+          const std::uint64_t seed = asked_.seed + i;
+          const setting at{asked_.scenario, hidden_layers_of(asked_.scenario, seed)};
+          const auto run = bench.run(at, what_.make(tap_of(i)), seed, how_.stop);
+          all[i] = run ? run->time : 0;
+        });
+    return all;
+  }
+
+  void note_means() {
+    for (std::size_t i = 0; i < dim; ++i) {
+      std::vector<double> column;
+      for (const row& each : inputs_) column.push_back(static_cast<double>(each[i]));
+      const auto n = static_cast<double>(column.size());
+      const double mean = std::accumulate(column.begin(), column.end(), 0.0) / n;
+      double squares = 0;
+      for (const double x : column) squares += (x - mean) * (x - mean);
+      mean_[i] = static_cast<float>(mean);
+      deviation_[i] = std::sqrt(squares / n);
+      least_[i] = support::quantile(column, 0.05);
+      most_[i] = support::quantile(column, 0.95);
+    }
+  }
+
+  [[nodiscard]] double change_without(std::size_t feature) const {
+    const std::size_t step = inputs_.size() / most_decisions + 1;
+    double sum = 0, count = 0;
+    for (std::size_t n = 0; n < inputs_.size(); n += step) {
+      row changed = inputs_[n];
+      const auto before = what_.ask(changed);
+      changed[feature] = mean_[feature];
+      sum += difference(before, what_.ask(changed), !what_.actions.empty());
+      ++count;
+    }
+    return sum / count;
+  }
+
+  [[nodiscard]] action_map map_of(std::size_t output, std::size_t x, std::size_t y) const {
+    action_map map{.title = what_.outputs[output],
+                   .x = what_.features[x].name,
+                   .y = what_.features[y].name,
+                   .x_least = least_[x],
+                   .x_most = most_[x],
+                   .y_least = least_[y],
+                   .y_most = most_[y],
+                   .actions = what_.actions,
+                   .columns = columns};
+    const auto place = [](double least, double most, std::uint32_t i) {
+      return static_cast<float>(least + (most - least) * (i + 0.5) / columns);
+    };
+    for (std::uint32_t j = 0; j < columns; ++j)
+      for (std::uint32_t i = 0; i < columns; ++i) {
+        row inputs = mean_;
+        inputs[x] = place(least_[x], most_[x], i);
+        inputs[y] = place(least_[y], most_[y], j);
+        map.answers.push_back(what_.ask(inputs)[output]);
+      }
+    return map;
+  }
+
+  subject<Encoder> what_;
+  const explain_options& asked_;
+  const run_context& how_;
+  std::vector<row> inputs_;
+  row mean_{};
+  std::array<double, dim> deviation_{}, least_{}, most_{};
+};
+
+template <class Policy>
+[[nodiscard]] std::optional<explanation> explained(result<Policy> policy, const explain_options& asked,
+                                                   const run_context& how) {
+  if (!policy) throw user_error{policy.error().message};
+  return explaining{subject_of(*policy), asked, how}.run();
+}
+
+}  // namespace
+
+std::optional<explanation> explain(const policy_file& file, const explain_options& asked, const run_context& how) {
+  const std::string& kind = file.card.kind;
+  const auto q = [&]<class Encoder>(std::type_identity<Encoder>) {
+    return explained(rubato::detail::read_q_policy<Encoder>(file.card, file.tensors, {}), asked, how);
+  };
+  if (kind == rlp_normalised_state::kind) return q(std::type_identity<rlp_normalised_state>{});
+  if (kind == cluster_state::kind) return q(std::type_identity<cluster_state>{});
+  if (kind == progress_state::kind)
+    return explained(rubato::detail::read_residual_policy<progress_state>(file.card, file.tensors), asked, how);
+  return q(std::type_identity<rlp_state>{});  // says what is wrong with others
+}
+
+}  // namespace rubato::lab

@@ -1,0 +1,84 @@
+// `explain`: which features drive the decisions of a policy.
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <rubato/io/atomic_file.hpp>
+#include <thread>
+
+#include "commands.hpp"
+#include "explain.hpp"
+#include "interrupt.hpp"
+#include "shipped.hpp"
+#include "support/scenario_files.hpp"
+#include "support/user_error.hpp"
+
+namespace rubato::lab {
+namespace {
+
+using support::user_error;
+
+[[nodiscard]] std::string in_digits(const char* format, double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, format, x);
+  return text;
+}
+
+void write(const std::string& file, const std::string& text) {
+  auto made = atomic_file::create(file);
+  if (!made) throw user_error{"--map: " + made.error().message};
+  (*made)(text);
+  if (const auto done = made->commit(); !done) throw user_error{"--map: " + done.error().message};
+}
+
+}  // namespace
+
+int run_explain(const explain_arguments& given) {
+  const auto file = read_policy_file(given.file);
+  if (!file) throw user_error{file.error().message};
+  explain_options asked{.scenario = support::find_scenario(given.scenario, shipped("examples/lab/scenarios")),
+                        .seed = given.seed,
+                        .seeds = given.seeds};
+  support::apply_settings(asked.scenario, given.settings);
+  if (asked.scenario.run.target_accuracy == support::scenario::auto_target)
+    throw user_error{"--scenario " + given.scenario +
+                     ": found objective.target_accuracy = auto, expected a number: only compare finds it by itself"};
+  const training_data data =
+      load_data(asked.scenario, given.data.empty() ? shipped("examples/data") : std::filesystem::path{given.data});
+  const run_context how{
+      .data = data,
+      .threads = given.threads > 0 ? given.threads : std::max(1U, std::thread::hardware_concurrency()),
+      .stop = catch_interrupt(),
+      .progress = std::cerr};
+  const std::optional<explanation> told = explain(*file, asked, how);
+  if (!told) return interrupted_status();
+
+  const bool acts = !told->maps.front().actions.empty();
+  std::vector<std::vector<std::string>> rows{
+      {"without", acts ? "other actions" : "other by", "time x", "95 % interval", "mean", "deviation"}};
+  for (const feature_effect& each : told->features)
+    rows.push_back({each.name, acts ? in_digits("%.1f %%", 100 * each.change) : in_digits("%.3f", each.change),
+                    in_digits("%.3f", each.slowdown.value),
+                    "[" + in_digits("%.3f", each.slowdown.low) + ", " + in_digits("%.3f", each.slowdown.high) + "]",
+                    in_digits("%.3g", each.mean), in_digits("%.3g", each.deviation)});
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (widths.size() <= i) widths.push_back(0);
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  std::cout << told->decisions << " decisions in " << asked.seeds << " runs of " << asked.scenario.name << '\n';
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - row[i].size(), ' ');
+      std::cout << (i == 0 ? row[i] + padding : "  " + padding + row[i]);
+    }
+    std::cout << '\n';
+  }
+  if (!given.map.empty()) {
+    write(given.map, as_svg(told->maps));
+    std::cout << "written: " << given.map << '\n';
+  }
+  return 0;
+}
+
+}  // namespace rubato::lab

@@ -1,0 +1,28 @@
+#ifndef RUBATO_EXAMPLES_LAB_TAPPED_ENCODER_HPP
+#define RUBATO_EXAMPLES_LAB_TAPPED_ENCODER_HPP
+
+#include <functional>
+#include <rubato/encode/encoder.hpp>
+#include <span>
+#include <utility>
+
+namespace rubato::lab {
+
+/// An encoder whose every observation passes somebody who may note or change it, on its way to a network.
+/// Tests   tests/examples/explain_test.cpp: WhatTheTapChangesReachesTheNetwork
+template <StateEncoder Encoder>
+struct tapped_encoder : Encoder {
+  std::function<void(std::span<float, Encoder::dim>)> tap{};
+
+  tapped_encoder() = default;
+  explicit tapped_encoder(std::function<void(std::span<float, Encoder::dim>)> by) : tap{std::move(by)} {}
+
+  void encode(const cluster_view& view, const event& what, std::span<float, Encoder::dim> out) noexcept {
+    Encoder::encode(view, what, out);
+    tap(out);
+  }
+};
+
+}  // namespace rubato::lab
+
+#endif

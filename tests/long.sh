@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What takes too long for run.sh: the property tests with many more random schedules, optimised and under the sanitizers,
-# the lab under the sanitizers, and the robust DQN on CartPole, ten seeds. Results to standard output.
+# simulator and lab under the sanitizers, the lab built by clang, and the robust DQN on CartPole, ten seeds. Results to standard output.
 # usage: long.sh [SCALE]      SCALE: how many times the usual number of schedules (20, which is over a million events
 #                             for each policy); a fortieth of that under the sanitizers
 set -euo pipefail
@@ -26,6 +26,7 @@ run() {
 }
 build release test_properties classic_control
 build asan test_properties test_sim test_examples
+build clang rubato-lab
 
 # Two at a time, since none of these has more than one thread that works.
 fortieth=$(awk "BEGIN { print $scale / 40 }")

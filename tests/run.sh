@@ -64,19 +64,20 @@ stage_tsan() {
   GTEST_FILTER=$code_only run_tests tsan -L '^(core|sync|extras)$'
   run_tests tsan -R '^example\.(02|04)' --repeat until-fail:5  # those with threads
 }
-# Optimised code of clang. The lab is only built.
+# Optimised code of clang. The lab is for long.sh.
 stage_clang() {
   configure clang
-  build clang "rubato-lab|test_sim|test_nn|test_odr|$programs"
+  build clang "test_sim|test_nn|test_odr|$programs"
   run_tests clang -L '^(sim|nn|odr|compile_fail|example)$'
 }
-# Everything under include/. The lab, and every switch from each policy to each other, are for long.sh.
+# Everything under include/ but the simulator. That, the lab, and every switch from each policy to each other are for
+# long.sh.
 stage_asan() {
   fix_addresses
   configure asan
-  build asan "test_(core|sync|extras|io|nn|encode|learned|rl|sim|properties)|$programs"
+  build asan "test_(core|sync|extras|io|nn|encode|learned|rl|properties)|$programs"
   GTEST_FILTER="$code_only:*FiniteDifferences*:*AllOrderedSwitches*" RUBATO_TEST_SCALE=0.1 \
-    run_tests asan -L '^(core|sync|extras|io|nn|encode|learned|rl|sim|properties|example)$' -E '^example\.03'
+    run_tests asan -L '^(core|sync|extras|io|nn|encode|learned|rl|properties|example)$' -E '^example\.03'
 }
 
 only=()

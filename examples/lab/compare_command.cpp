@@ -8,11 +8,11 @@
 #include <optional>
 #include <rubato/io/atomic_file.hpp>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "commands.hpp"
 #include "compare.hpp"
+#include "given.hpp"
 #include "interrupt.hpp"
 #include "record_run.hpp"
 #include "report.hpp"
@@ -111,8 +111,7 @@ void report_interruption(const std::vector<std::string>& files, bool json_to_scr
 
 int run_compare(const compare_arguments& given) {
   const compare_options asked = options_of(given);
-  const training_data data =
-      load_data(asked.scenario, given.data.empty() ? shipped("examples/data") : std::filesystem::path{given.data});
+  const training_data data = given_data(asked.scenario, given.data);
   const bool json_to_screen = given.json == "-";
   check_outputs(given);
   output json{json_to_screen ? "" : given.json, "--json"};
@@ -124,7 +123,7 @@ int run_compare(const compare_arguments& given) {
 
   const runner run{.data = data,
                    .cache = *cache,
-                   .threads = given.threads > 0 ? given.threads : std::max(1U, std::thread::hardware_concurrency()),
+                   .threads = given_threads(given.threads),
                    .stop = catch_interrupt(),
                    .progress = std::cerr,
                    .display = {.quiet = given.quiet}};

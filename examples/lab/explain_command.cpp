@@ -3,13 +3,11 @@
 #include <cstdio>
 #include <iostream>
 #include <rubato/io/atomic_file.hpp>
-#include <thread>
 
 #include "commands.hpp"
 #include "explain.hpp"
+#include "given.hpp"
 #include "interrupt.hpp"
-#include "shipped.hpp"
-#include "support/scenario_files.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
@@ -35,18 +33,13 @@ void write(const std::string& file, const std::string& text) {
 int run_explain(const explain_arguments& given) {
   const auto file = read_policy_file(given.file);
   if (!file) throw user_error{file.error().message};
-  explain_options asked{.scenario = support::find_scenario(given.scenario, shipped("examples/lab/scenarios")),
+  explain_options asked{.scenario = given_scenario(given.scenario, given.settings),
                         .seed = given.seed,
                         .seeds = given.seeds};
-  support::apply_settings(asked.scenario, given.settings);
-  if (asked.scenario.run.target_accuracy == support::scenario::auto_target)
-    throw user_error{"--scenario " + given.scenario +
-                     ": found objective.target_accuracy = auto, expected a number: only compare finds it by itself"};
-  const training_data data =
-      load_data(asked.scenario, given.data.empty() ? shipped("examples/data") : std::filesystem::path{given.data});
+  const training_data data = given_data(asked.scenario, given.data);
   const run_context how{
       .data = data,
-      .threads = given.threads > 0 ? given.threads : std::max(1U, std::thread::hardware_concurrency()),
+      .threads = given_threads(given.threads),
       .stop = catch_interrupt(),
       .progress = std::cerr};
   const std::optional<explanation> told = explain(*file, asked, how);

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "commands.hpp"
 #include "compare.hpp"
@@ -32,12 +33,16 @@ CLI::Validator whole(std::uint64_t low, std::uint64_t high) {
           ""};
 }
 
-void add_compare_options(CLI::App& command, compare_arguments& given) {
-  command.add_option("--scenario", given.scenario, "Shipped scenario, or a .json file")->capture_default_str();
-  command.add_option("--set", given.settings, "KEY=VALUE: change a key of the scenario; repeatable")
+void add_set_option(CLI::App& command, std::vector<std::string>& settings) {
+  command.add_option("--set", settings, "KEY=VALUE: change a key of the scenario; repeatable")
       ->expected(1)
       ->take_all()
       ->allow_extra_args(false);
+}
+
+void add_compare_options(CLI::App& command, compare_arguments& given) {
+  command.add_option("--scenario", given.scenario, "Shipped scenario, or a .json file")->capture_default_str();
+  add_set_option(command, given.settings);
   command.add_option("--policies", given.policies, "Comma-separated policies, or all; see `rubato-lab policies`")
       ->capture_default_str();
   command.add_option("--seed", given.seed, "Seed of the first run")
@@ -66,10 +71,7 @@ void add_compare_options(CLI::App& command, compare_arguments& given) {
 void add_train_options(CLI::App& command, train_arguments& given) {
   command.add_option("--scenario", given.scenario, "Shipped scenario, a .json file, or, for searches, random")
       ->capture_default_str();
-  command.add_option("--set", given.settings, "KEY=VALUE: change a key of the scenario; repeatable")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  add_set_option(command, given.settings);
   std::string agents;
   for (const training_agent& each : training_agents())
     agents += "\n" + std::string{each.name} + ": " + std::string{each.meaning};
@@ -130,10 +132,7 @@ void add_train_options(CLI::App& command, train_arguments& given) {
 void add_explain_options(CLI::App& command, explain_arguments& given) {
   command.add_option("FILE", given.file, "Policy file")->required();
   command.add_option("--scenario", given.scenario, "Shipped scenario, or a .json file")->capture_default_str();
-  command.add_option("--set", given.settings, "KEY=VALUE: change a key of the scenario; repeatable")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  add_set_option(command, given.settings);
   command.add_option("--seed", given.seed, "Seed of the first run")
       ->check(whole(0, first_tuning_seed))
       ->capture_default_str();

@@ -1,16 +1,13 @@
 // `train` with an agent that searches: reads what was asked for, searches, says what became of it.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <iostream>
-#include <thread>
 #include <utility>
 
 #include "commands.hpp"
+#include "given.hpp"
 #include "interrupt.hpp"
 #include "search.hpp"
-#include "shipped.hpp"
-#include "support/scenario_files.hpp"
 #include "support/shell_word.hpp"
 #include "support/user_error.hpp"
 
@@ -58,11 +55,7 @@ constexpr std::string_view at_random = "random";
       throw user_error{"--set: found it with --scenario random, expected a scenario that it can change"};
     return asked;
   }
-  asked.scenario = support::find_scenario(given.scenario, shipped("examples/lab/scenarios"));
-  support::apply_settings(*asked.scenario, given.settings);
-  if (asked.scenario->run.target_accuracy == support::scenario::auto_target)
-    throw user_error{"--scenario " + given.scenario +
-                     ": found objective.target_accuracy = auto, expected a number: only compare finds it by itself"};
+  asked.scenario = given_scenario(given.scenario, given.settings);
   return asked;
 }
 
@@ -71,12 +64,10 @@ constexpr std::string_view at_random = "random";
 int run_search(const train_arguments& given, const search_agent& agent) {
   const training_files files = files_of(given.out, given.curve, "");
   const search_request asked = request_of(given, agent);
-  const training_data data =
-      load_data(asked.scenario.value_or(support::scenario{}),
-                given.data.empty() ? shipped("examples/data") : std::filesystem::path{given.data});
+  const training_data data = given_data(asked.scenario.value_or(support::scenario{}), given.data);
   const run_context how{
       .data = data,
-      .threads = given.threads > 0 ? given.threads : std::max(1U, std::thread::hardware_concurrency()),
+      .threads = given_threads(given.threads),
       .stop = catch_interrupt(),
       .progress = std::cerr,
       .display = {.quiet = given.quiet}};

@@ -3,14 +3,12 @@
 #include <filesystem>
 #include <iostream>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "commands.hpp"
+#include "given.hpp"
 #include "interrupt.hpp"
 #include "search.hpp"
-#include "shipped.hpp"
-#include "support/scenario_files.hpp"
 #include "support/shell_word.hpp"
 #include "support/user_error.hpp"
 #include "train.hpp"
@@ -22,7 +20,7 @@ using support::shell_word;
 using support::user_error;
 
 [[nodiscard]] training_request request_of(const train_arguments& given) {
-  training_request asked{.scenario = support::find_scenario(given.scenario, shipped("examples/lab/scenarios")),
+  training_request asked{.scenario = given_scenario(given.scenario, given.settings),
                          .scenario_argument = given.scenario,
                          .settings = given.settings,
                          .agent = find_training_agent(given.agent),
@@ -32,10 +30,6 @@ using support::user_error;
                          .test_seeds = given.test_seeds.value_or(20),
                          .initial = given.initial,
                          .licence = given.licence};
-  support::apply_settings(asked.scenario, given.settings);
-  if (asked.scenario.run.target_accuracy == support::scenario::auto_target)
-    throw user_error{"--scenario " + given.scenario +
-                     ": found objective.target_accuracy = auto, expected a number: only compare finds it by itself"};
   if (asked.state.empty()) asked.state = asked.agent.state;
   asked.episodes = given.episodes.value_or(asked.agent.episodes);
   if (given.expert_runs) asked.agent.expert_runs = *given.expert_runs;
@@ -95,11 +89,10 @@ int run_train(const train_arguments& given) {
   if (const search_agent* agent = find_search_agent(given.agent)) return run_search(given, *agent);
   const training_files files = files_of(given.out, given.curve, given.initial);
   const training_request asked = request_of(given);
-  const training_data data =
-      load_data(asked.scenario, given.data.empty() ? shipped("examples/data") : std::filesystem::path{given.data});
+  const training_data data = given_data(asked.scenario, given.data);
   const run_context how{
       .data = data,
-      .threads = given.threads > 0 ? given.threads : std::max(1U, std::thread::hardware_concurrency()),
+      .threads = given_threads(given.threads),
       .stop = catch_interrupt(),
       .progress = std::cerr,
       .display = {.quiet = given.quiet}};

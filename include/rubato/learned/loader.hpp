@@ -67,11 +67,9 @@ template <StateEncoder Encoder>
 template <StateEncoder Encoder = rlp_state>
 [[nodiscard]] result<q_policy<Encoder, nn::dynamic_mlp>> load_q_policy(const std::string& path,
                                                                        const q_policy_options& options = {}) {
-  const result<safetensors> file = safetensors::load(path);
-  if (!file) return file.error();
-  const result<policy_card> card = read_policy_card(*file);
-  if (!card) return card.error();
-  return detail::read_q_policy<Encoder>(*card, *file, options);
+  return detail::load_with_card(path, [&options](const policy_card& card, const safetensors& file) {
+    return detail::read_q_policy<Encoder>(card, file, options);
+  });
 }
 
 /// The policy in a file that has been read, with the encoder that its card names.
@@ -108,10 +106,7 @@ template <StateEncoder Encoder = rlp_state>
 /// and activation. The rest is as in `about`: reward, training, evaluation, licence, loss source.
 template <StateEncoder Encoder, class Network>
 [[nodiscard]] policy_card card_of(const q_policy<Encoder, Network>& policy, policy_card about) {
-  detail::describe_network(about, policy.network());
-  about.kind = std::string{Encoder::kind};
-  about.features = policy.encoder().features();
-  about.actions.assign(group_action_names.begin(), group_action_names.end());
+  detail::describe_policy(about, policy, group_action_names);
   return about;
 }
 

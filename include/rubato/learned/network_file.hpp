@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "../core/feature.hpp"
@@ -66,9 +67,25 @@ template <class Actions>
   return {};
 }
 
-/// What the network and this build determine of a card: version, decision period, layers, activation.
-template <class Network>
-void describe_network(policy_card& card, const Network& network) {
+/// What read(card, tensors) makes of a file; an error if there is none, or it is damaged.
+template <class Read>
+[[nodiscard]] auto load_with_card(const std::string& path, Read read)
+    -> decltype(read(std::declval<const policy_card&>(), std::declval<const safetensors&>())) {
+  const result<safetensors> file = safetensors::load(path);
+  if (!file) return file.error();
+  const result<policy_card> card = read_policy_card(*file);
+  if (!card) return card.error();
+  return read(*card, *file);
+}
+
+/// What a policy and this build determine of a card: version, kind, features, actions, decision period, layers,
+/// activation.
+template <class Policy, class Actions>
+void describe_policy(policy_card& card, const Policy& policy, const Actions& actions) {
+  const auto& network = policy.network();
+  card.kind = std::string{Policy::encoder_type::kind};
+  card.features = policy.encoder().features();
+  card.actions.assign(actions.begin(), actions.end());
   card.format = policy_card::current_format;
   card.rubato = std::to_string(RUBATO_VERSION_MAJOR) + "." + std::to_string(RUBATO_VERSION_MINOR) + "." +
                 std::to_string(RUBATO_VERSION_PATCH);

@@ -49,20 +49,13 @@ template <StateEncoder Encoder>
 ///         WithoutARangeItAlwaysCorrects
 template <StateEncoder Encoder = progress_state>
 [[nodiscard]] result<residual_policy<Encoder, nn::dynamic_mlp>> load_residual_policy(const std::string& path) {
-  const result<safetensors> file = safetensors::load(path);
-  if (!file) return file.error();
-  const result<policy_card> card = read_policy_card(*file);
-  if (!card) return card.error();
-  return detail::read_residual_policy<Encoder>(*card, *file);
+  return detail::load_with_card(path, detail::read_residual_policy<Encoder>);
 }
 
 /// A card with everything that the policy itself determines, as that of a q_policy; the actions are correction_names.
 template <StateEncoder Encoder, class Network>
 [[nodiscard]] policy_card card_of(const residual_policy<Encoder, Network>& policy, policy_card about) {
-  detail::describe_network(about, policy.network());
-  about.kind = std::string{Encoder::kind};
-  about.features = policy.encoder().features();
-  about.actions.assign(correction_names.begin(), correction_names.end());
+  detail::describe_policy(about, policy, correction_names);
   return about;
 }
 

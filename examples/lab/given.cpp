@@ -1,0 +1,31 @@
+#include "given.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "shipped.hpp"
+#include "support/scenario_files.hpp"
+#include "support/user_error.hpp"
+
+namespace rubato::lab {
+
+support::scenario given_scenario(const std::string& name, const std::vector<std::string>& settings) {
+  support::scenario scenario = support::find_scenario(name, shipped("examples/lab/scenarios"));
+  support::apply_settings(scenario, settings);
+  if (scenario.run.target_accuracy == support::scenario::auto_target)
+    throw support::user_error{"--scenario " + name +
+                              ": found objective.target_accuracy = auto, expected a number: only compare finds it by "
+                              "itself"};
+  return scenario;
+}
+
+training_data given_data(const support::scenario& scenario, const std::string& folder) {
+  return load_data(scenario, folder.empty() ? shipped("examples/data") : std::filesystem::path{folder});
+}
+
+unsigned given_threads(unsigned threads) {
+  return threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+}
+
+}  // namespace rubato::lab

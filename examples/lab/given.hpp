@@ -1,0 +1,25 @@
+#ifndef RUBATO_EXAMPLES_LAB_GIVEN_HPP
+#define RUBATO_EXAMPLES_LAB_GIVEN_HPP
+
+#include <string>
+#include <vector>
+
+#include "support/scenario.hpp"
+#include "workbench.hpp"
+
+namespace rubato::lab {
+
+/// What options that several commands have stand for. Errors: user_error.
+
+/// --scenario and --set, where a target has to be known: only `compare` finds one that is auto.
+[[nodiscard]] support::scenario given_scenario(const std::string& name, const std::vector<std::string>& settings);
+
+/// --data; if it is empty, the images that ship.
+[[nodiscard]] training_data given_data(const support::scenario&, const std::string& folder);
+
+/// --threads; if it is 0, as many as the machine has.
+[[nodiscard]] unsigned given_threads(unsigned threads);
+
+}  // namespace rubato::lab
+
+#endif

@@ -1,6 +1,6 @@
-"""Markdown tables of what all_rules.sh and knee_cells.sh measured. Standard library only.
+"""Markdown tables of what all_rules.sh, knee_cells.sh and learned_cells.sh measured. Standard library only.
 
-usage: rule_tables.py rules|knee DIR
+usage: rule_tables.py rules|knee|learned DIR
 
 Times are interquartile means over seeds. A ratio is the time of the best of bsp, asp and ssp, each with the parameter
 and the learning rate that tuning gave it, over the time of the rule: above 1 the rule is quicker. Intervals: 95 %,
@@ -148,10 +148,81 @@ def knee(directory):
     line(cells + [f"{min(values(p)):.2f}, {min(values_to_cap(p)):.2f}" for p in shown])
 
 
+def reached(path):
+    """{policy: share of its runs that reached the end}."""
+    found = {}
+    with open(path, newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            found.setdefault(row["policy"], []).append(row["reached"] == "1")
+    return {policy: sum(runs) / len(runs) for policy, runs in found.items()}
+
+
+def learned(directory):
+    """`learned` against rules at the same rate, the tuned rules, and those that are given rates and batches as well."""
+    lab = [f"{scenario}-{layers}" for scenario in SCENARIOS[:-1] for layers in (0, 1, 3)]
+    held_out = [f"random-{number}" for number in range(1, 21)]
+    transfer = [*(f"workers-{k}" for k in (2, 5, 8, 32, 64)), "layers-6", "cifar10"]
+    rivals = {
+        "best of `bsp`, `asp`, `ssp`": ("rules", lambda p: p in CLASSICAL),
+        "best tuned rule": ("rules", lambda p: True),
+        "`knee`": ("", lambda p: p == "knee"),
+        "`knee+decay`": ("", lambda p: p == "knee+decay"),
+        "best with decay and batch": ("freedom", lambda p: True),
+    }
+    measured = read_all(directory, lab + held_out + transfer)
+    pairs, names = {}, {}  # times and name of the quickest rival in each cell
+    for cell, rows in measured.items():
+        share = reached(directory / f"{cell}.csv")["learned"]
+        for rival, (kind, belongs) in rivals.items():
+            path = directory / (f"{cell}.{kind}.csv" if kind else f"{cell}.csv")
+            there = read(path) if path.is_file() else {}
+            arrives = reached(path) if there else {}
+            among = [p for p in there if belongs(p) and min(arrives[p], share) >= 0.9]
+            if among:
+                best = quickest(there, among)
+                pairs[cell, rival] = (there[best][2], rows["learned"][2])
+                names[cell, rival] = there[best][0]
+
+    def table(title, groups):
+        head([title, *rivals])
+        for label, cells in groups:
+            found = {r: [pairs[c, r] for c in cells if (c, r) in pairs] for r in rivals}
+            if any(found.values()):
+                of = lambda r: "" if len(found[r]) == len(cells) else f" of {len(found[r])}"
+                line([label, *(mean_ratio(found[r]) + of(r) if found[r] else "-" for r in rivals)])
+        print()
+
+    table("scenario", [(f"`{s}`", [f"{s}-{h}" for h in (0, 1, 3)]) for s in SCENARIOS[:-1]] + [("all", lab)])
+    table("cells", [("held out", held_out), ("transfer", transfer)])
+    table("cell", [(f"`{cell}`", [cell]) for cell in measured])
+    head(["cell", *rivals])
+    for cell in measured:
+        line([f"`{cell}`", *(f"`{names[cell, r]}`" if (cell, r) in names else "-" for r in rivals)])
+
+
+def mean_ratio(pairs):
+    """As ratio(), where cells have seeds of their own: each draws its own."""
+
+    def mean(drawn):
+        return geometric_mean([interquartile_mean(top) / interquartile_mean(bottom) for top, bottom in drawn])
+
+    draw = random.Random(1)
+    means = []
+    for _ in range(RESAMPLES // 4):
+        drawn = []
+        for top, bottom in pairs:
+            chosen = draw.choices(range(len(top)), k=len(top))
+            drawn.append(([top[i] for i in chosen], [bottom[i] for i in chosen]))
+        means.append(mean(drawn))
+    means.sort()
+    edge = len(means) // 40
+    return f"{mean(pairs):.2f} [{means[edge]:.2f}, {means[-edge - 1]:.2f}]"
+
+
 def main():
-    if len(sys.argv) != 3 or sys.argv[1] not in ("rules", "knee"):
+    if len(sys.argv) != 3 or sys.argv[1] not in ("rules", "knee", "learned"):
         sys.exit(__doc__)
-    {"rules": rules, "knee": knee}[sys.argv[1]](pathlib.Path(sys.argv[2]))
+    {"rules": rules, "knee": knee, "learned": learned}[sys.argv[1]](pathlib.Path(sys.argv[2]))
 
 
 if __name__ == "__main__":

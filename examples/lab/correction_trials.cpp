@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::uint64_t first_cluster = 1'000'000;  // below are those that are held out
 constexpr double patience_with_rule = 0.25;         // of max_time
-constexpr double patience = 3;                      // times what the rule took
-constexpr double largest_cost = 0.7;
+constexpr double patience = 3.5;                    // times what the rule took
+constexpr double largest_cost = 1.2;
 
 [[nodiscard]] std::uint32_t runs_in(const setting& at) {
   constexpr std::array<std::uint32_t, 2> of_few_layers{6, 2};

@@ -69,7 +69,8 @@ template <StateEncoder Encoder>
     std::vector<double> answers(corrections, 0.0);
     std::array<float, corrections> outputs{};
     if (policy.range().contains(inputs)) policy.network().evaluate(inputs, outputs);
-    for (std::size_t i = 0; i < corrections; ++i) answers[i] = std::clamp(static_cast<double>(outputs[i]), -1.0, 1.0);
+    for (std::size_t i = 0; i < corrections; ++i)
+      answers[i] = static_cast<double>(std::clamp(outputs[i], -largest_corrections[i], largest_corrections[i]));
     return answers;
   };
   of.features = policy.encoder().features();

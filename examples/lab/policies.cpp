@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <rubato/io/utf8.hpp>
+#include <rubato/learned/builtin.hpp>
 #include <rubato/learned/loader.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
@@ -62,6 +63,11 @@ any_policy make_knee(arguments given) {
   return policy;
 }
 
+any_policy make_learned(arguments given) {
+  at_most(given, 0);
+  return learned_policy{};
+}
+
 [[nodiscard]] policy_file open_file(const std::string& path) {
   auto file = read_policy_file(path);
   if (!file) throw user_error{file.error().message};
@@ -118,6 +124,11 @@ const std::vector<rule> all_rules = with_rivals({
      "host's learning rate",
      {"knee", "knee:0.5", "knee:0.3:fixed"},
      make_knee},
+    {"learned",
+     "learned",
+     "knee+decay, corrected by the network that ships; needs no options",
+     {"learned"},
+     make_learned},
     {"rlp",
      "rlp[:PATH]",
      "a learned policy that sees what Zhu et al. (2020) see: the one that ships, or one in a policy file",

@@ -1,6 +1,7 @@
 #include "treatments.hpp"
 
 #include <algorithm>
+#include <rubato/sync/rivals/batched.hpp>
 #include <rubato/sync/rivals/concurrency_scaled.hpp>
 #include <rubato/sync/rivals/loss_decayed.hpp>
 #include <rubato/sync/rivals/scaled.hpp>
@@ -55,6 +56,11 @@ any_policy put_decay(any_policy policy, policy_arguments given) {
   return loss_decayed<any_policy>{std::move(policy)};
 }
 
+any_policy put_batch(any_policy policy, policy_arguments given) {
+  at_most(given, 1);
+  return batched<any_policy>{std::move(policy), whole_number(argument(given, 0), "a number of samples", 1)};
+}
+
 const std::vector<treatment> all_treatments{
     {"scale",
      "+scale:1/tau|1/(tau+1)|dyn|poly:A|hinge:A:B",
@@ -69,6 +75,7 @@ const std::vector<treatment> all_treatments{
      "learning rate times 5 L, from 0.35 to 1, L being the running loss as a share of the first",
      {"+decay"},
      put_decay},
+    {"batch", "+batch:N", "batches of N samples, for whoever it runs", {"+batch:4"}, put_batch},
 };
 
 // Where a treatment begins, with its '+'; the end of the text if none does.
@@ -94,7 +101,8 @@ any_policy treated(any_policy policy, std::string_view suffixes) {
     suffixes.remove_prefix(one.size());
     const std::vector<std::string_view> parts = split(one, ':');
     const auto which = std::ranges::find(all_treatments, parts.front(), &treatment::name);
-    if (which == all_treatments.end()) refuse_argument(one, "treatments: scale, const, lr or decay, each after a +");
+    if (which == all_treatments.end())
+      refuse_argument(one, "treatments: scale, const, lr, decay or batch, each after a +");
     policy = which->put_on(std::move(policy), policy_arguments{parts}.subspan(1));
   }
   return policy;

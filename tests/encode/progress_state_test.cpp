@@ -109,15 +109,18 @@ TEST(ProgressState, StalenessByHand) {
   EXPECT_NEAR(b["staleness"], std::log(0.55) + 0.6, 1e-6);
 }
 
-TEST(ProgressState, SamplesByHand) {
-  shown_cluster cluster{2};
-  progress_state encoder;
-  std::array<float, progress_state::dim> out{};
-  for (const auto& [samples, expected] :
-       {std::pair{16U, 0.0F}, std::pair{64U, 2.0F}, std::pair{1U, -3.0F}, std::pair{0U, 0.0F}}) {
-    encoder.encode(cluster.view(0, 0), {.samples = samples}, out);
-    EXPECT_EQ(out.back(), expected) << samples;
+TEST(ProgressState, SamplesAndOverheadByHand) {
+  progress_bench b{2};
+  EXPECT_EQ(b["samples"], 0.0);
+  EXPECT_EQ(b["overhead"], 0.0);
+  for (const std::uint32_t samples : {64U, 32U, 64U}) {
+    feedback step = step_of(0, 1, 1.0F, 0, samples / 64.0 + 1);
+    step.what.samples = samples;
+    b.encoder.observe(step);
   }
+  EXPECT_EQ(b["samples"], 2.0) << "of the first push, whatever came later";
+  EXPECT_NEAR(b["overhead"], std::log2(b.encoder.cost().overhead()) / 2, 1e-6);
+  EXPECT_LT(b.encoder.cost().elasticity(), 0.6);
 }
 
 TEST(ProgressState, WithoutLosses) {

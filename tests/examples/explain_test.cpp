@@ -76,7 +76,7 @@ TEST(Explain, ACorrectionHasTwoMaps) {
   const explanation told = b.explain(b.at("correction"));
   ASSERT_EQ(told.maps.size(), 2U);
   EXPECT_EQ(told.maps[0].title, "log2_rate");
-  EXPECT_EQ(told.maps[1].title, "log2_threshold");
+  EXPECT_EQ(told.maps[1].title, "log2_batch");
   EXPECT_EQ(told.features[0].name, "loss");
   EXPECT_NEAR(told.features[0].change, 0.2 * told.features[0].deviation, 0.1 * told.features[0].deviation)
       << "its mean deviation, times its weight";

@@ -57,7 +57,7 @@ TEST(Export, TheHeaderHoldsThePolicy) {
             (std::vector<float>{expected.parameters().begin(), expected.parameters().end()}));
   EXPECT_EQ(numbers_of(header, "least"), std::vector<float>(progress_state::dim, -2.5F));
   EXPECT_EQ(numbers_of(header, "most"), std::vector<float>(progress_state::dim, 3.0F));
-  EXPECT_NE(header.find("using network = rubato::nn::mlp<8, 3, 2>;"), std::string::npos) << header;
+  EXPECT_NE(header.find("using network = rubato::nn::mlp<9, 3, 2>;"), std::string::npos) << header;
   EXPECT_NE(header.find("activation_kind::leaky_relu, 0.25}"), std::string::npos) << header;
   EXPECT_NE(header.find(" 2.0F,"), std::string::npos) << "a literal of C++";
   std::istringstream lines{header};

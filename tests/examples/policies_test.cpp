@@ -191,12 +191,12 @@ TEST(Policies, OneCapOfThoseThatHoldNobody) {
 
 TEST(Policies, BadNamesAreRefusedWithWhatIsKnown) {
   const std::string known =
-      "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, knee[:THRESHOLD[:fixed]], ksync:K, kbatch:K, kasync:K, "
+      "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, knee[:THRESHOLD[:fixed]], learned, ksync:K, kbatch:K, kasync:K, "
       "kbatchasync:K, "
       "buffer:K-B-O, "
       "backup:B, rennala:K, ringmaster:R[:stop], mfastest:M[:PROBE], cap:M[:fifo|:fastest|:random], aimd, "
       "dssp:L-U, zipline[:R], aap[:L[:F[:S]]], adasync[:K0][:ksync|:kasync|:kbatch|:kbatchasync], rlp[:PATH], "
-      "file:PATH; after any of them +scale:1/tau|1/(tau+1)|dyn|poly:A|hinge:A:B +const:C +lr:R/M +decay";
+      "file:PATH; after any of them +scale:1/tau|1/(tau+1)|dyn|poly:A|hinge:A:B +const:C +lr:R/M +decay +batch:N";
   EXPECT_EQ(refusal_of_list("bps"), "--policies: found \"bps\", expected one of " + known + "; the nearest is bsp");
   EXPECT_EQ(refusal_of_list(""), "--policies: found \"\", expected one of " + known + "; the nearest is bsp");
   EXPECT_EQ(refusal_of_list("asp,,bsp"), "--policies: found \"\", expected one of " + known + "; the nearest is bsp");

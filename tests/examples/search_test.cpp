@@ -124,7 +124,7 @@ TEST(Search, CardSaysHowItWasMade) {
   EXPECT_EQ(card->command,
             "rubato-lab train --scenario 'my quick.json' --agent es --generations 3 --population 4 --clusters 2 "
             "--rounds 2 --hidden 0 --select-every 2 --selection-clusters 3 --seed 1");
-  EXPECT_EQ(card->actions, (std::vector<std::string>{"log2_rate", "log2_threshold"}));
+  EXPECT_EQ(card->actions, (std::vector<std::string>{"log2_rate", "log2_batch"}));
   const auto policy = load_residual_policy(b.at("policy").string());
   ASSERT_TRUE(policy) << policy.error().message;
   for (std::size_t i = 0; i < progress_state::dim; ++i) {

@@ -69,8 +69,8 @@ TEST(Treatments, BadOnesAreRefused) {
         rubato::test::message_of<rubato::support::user_error>([&] { static_cast<void>(parse_policy(name)); });
     EXPECT_EQ(said.find("\"" + name + "\": found " + what + " (usage: "), 0u) << said;
   };
-  bad("+decay+nope", "\"decay+nope\", expected treatments: scale, const, lr or decay, each after a +");
-  bad("+decay+", "\"decay+\", expected treatments: scale, const, lr or decay, each after a +");
+  bad("+decay+nope", "\"decay+nope\", expected treatments: scale, const, lr, decay or batch, each after a +");
+  bad("+decay+", "\"decay+\", expected treatments: scale, const, lr, decay or batch, each after a +");
   bad("+scale", "\"\", expected 1/tau, 1/(tau+1), dyn, poly:A or hinge:A:B");
   bad("+scale:2/tau", "\"2/tau\", expected 1/tau, 1/(tau+1), dyn, poly:A or hinge:A:B");
   bad("+scale:1/tau:3", "\"3\", expected nothing more");

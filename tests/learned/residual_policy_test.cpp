@@ -2,14 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <rubato/core/rng.hpp>
 #include <rubato/encode/progress_state.hpp>
 #include <rubato/nn/dynamic_mlp.hpp>
 #include <rubato/nn/mlp.hpp>
 #include <rubato/sync/any_policy.hpp>
+#include <rubato/sync/controller.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,10 +31,10 @@ static_assert(SyncPolicy<residual> && StatefulPolicy<residual> && DescribedPolic
 static_assert(SyncPolicy<residual_policy<progress_state, nn::mlp<progress_state::dim, 4, 2>>>);
 
 // Says the same of every push.
-nn::dynamic_mlp says(float rate, float threshold) {
+nn::dynamic_mlp says(float rate, float batch) {
   nn::dynamic_mlp network = *nn::dynamic_mlp::make({progress_state::dim, 2});
   network.bias(0)[0] = rate;
-  network.bias(0)[1] = threshold;
+  network.bias(0)[1] = batch;
   return network;
 }
 
@@ -44,8 +48,9 @@ void go_on(cluster<residual>& c, int pushes, float loss) {
 
 // Everything that a random run of ten workers made the policy say.
 template <class Policy>
-std::vector<grant> grants_of(Policy policy, float first_loss = 3.0F) {
+std::vector<grant> grants_of(Policy policy, float first_loss = 3.0F, std::uint32_t samples = 16) {
   cluster<Policy> c{std::move(policy), 10};
+  c.samples = samples;
   random_sequence random{5};
   float loss = first_loss;
   for (int n = 0; n < 400; ++n) {
@@ -71,22 +76,106 @@ TEST(ResidualPolicy, RateByHand) {
     EXPECT_NEAR(more[i].lr_scale, std::exp2(0.5F) * plain[i].lr_scale, 1e-5F);
 }
 
-TEST(ResidualPolicy, ThresholdByHand) {
-  cluster<residual> c{residual{says(0, 1)}, 4};
-  EXPECT_EQ(c.control().policy().rule().threshold, 0.3F) << "nobody has pushed";
+TEST(ResidualPolicy, BatchByHand) {
+  const auto small = grants_of(residual{says(0, -1)});
+  const auto mean_of = [](const std::vector<grant>& all, std::size_t from) {
+    double octaves = 0;
+    for (std::size_t i = from; i < all.size(); ++i) octaves += std::log2(static_cast<double>(all[i].batch));
+    return octaves / static_cast<double>(all.size() - from);
+  };
+  for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(small[i].batch, 0U) << "before the first loss";
+  EXPECT_NEAR(mean_of(small, 100), 3.0, 0.1);
+  for (std::size_t i = 100; i < small.size(); ++i)
+    EXPECT_TRUE(small[i].batch == 6 || small[i].batch == 11) << small[i].batch;
+}
+
+TEST(ResidualPolicy, BatchesTakeTurns) {
+  cluster<residual> c{residual{says(0, 1)}, 2};
+  c.samples = 16;
+  go_on(c, 100, 1.0F);
+  std::vector<std::uint32_t> of_worker_0;
+  for (const auto& each : c.heard().releases)
+    if (each.worker.index == 0) of_worker_0.push_back(each.terms.batch);
+  for (std::size_t i = of_worker_0.size() - 20; i + 1 < of_worker_0.size(); ++i)
+    EXPECT_EQ(of_worker_0[i] + of_worker_0[i + 1], 23U + 45U) << "half an octave around 32";
+}
+
+TEST(ResidualPolicy, BatchFollowsSlowly) {
+  cluster<residual> c{residual{says(0, 2)}, 1};
+  c.samples = 16;
+  const auto octaves = [&] { return c.control().policy().log2_factor(correction::batch); };
+  for (int n = 0; n < 10; ++n) c.push(0);
+  EXPECT_EQ(octaves(), 0.0F) << "nine changes";
   c.push(0);
-  EXPECT_FLOAT_EQ(c.control().policy().rule().threshold, 0.6F);
-  EXPECT_EQ(grants_of(residual{says(0, 1)}), grants_of(loss_decayed{knee{.threshold = 0.6F}}));
+  EXPECT_NEAR(octaves(), 0.2F, 1e-6F);
+  c.push(0);
+  EXPECT_NEAR(octaves(), 0.38F, 1e-6F);
+}
+
+TEST(ResidualPolicy, AtAHostThatKeepsItsBatchTheRuleIsInCharge) {
+  controller<residual, int> sync{{.capacity = 1}, residual{says(1, -2)}};
+  struct host {
+    void release(int, worker_id, const grant& given) { terms = given; }
+    void flush(std::uint64_t, float, std::uint32_t) {}
+    void discard(std::uint64_t, std::uint32_t) {}
+    void abandon(int, worker_id, reason) {}
+    grant terms{};
+  } here;
+  ASSERT_EQ(sync.join({0}, 0.0, 0, here), errc::ok);
+  for (int n = 1; n < 100; ++n) {
+    ASSERT_EQ(sync.push({.worker = {0}, .now = double(n), .samples = 16, .loss = 1.0F}, 0, here), errc::ok);
+    EXPECT_TRUE(here.terms.batch == 11 || here.terms.batch == 23) << "it goes on to ask for batches around the host's";
+    EXPECT_EQ(here.terms.lr_scale, 1.0F);
+    EXPECT_FALSE(sync.policy().corrects());
+  }
+}
+
+TEST(ResidualPolicy, WithoutSamplesTheRuleIsInCharge) {
+  EXPECT_EQ(grants_of(residual{says(0.5F, -1)}, 3.0F, 0), grants_of(loss_decayed{knee{}}, 3.0F, 0));
+}
+
+TEST(ResidualPolicy, ABatchIsNeverEmpty) {
+  for (const grant& each : grants_of(residual{says(0, -2)}, 3.0F, 1)) EXPECT_LE(each.batch, 1U);
+}
+
+// Steps of a fixed time for each sample, on four cores: knee must not take small batches for a quick cluster.
+TEST(ResidualPolicy, BatchesDoNotMoveTheKnee) {
+  for (const float octaves : {0.0F, -2.0F, 1.5F}) {
+    controller<residual, int> sync{{.capacity = 8, .quorum = 8}, residual{says(0, octaves)}};
+    struct host {
+      std::vector<std::pair<std::uint32_t, double>> running{};  // and samples that are left
+      void release(int, worker_id who, const grant& terms) {
+        running.emplace_back(who.index, terms.batch == 0 ? 16.0 : terms.batch);
+        given[who.index] = static_cast<std::uint32_t>(running.back().second);
+      }
+      void flush(std::uint64_t, float, std::uint32_t) {}
+      void discard(std::uint64_t, std::uint32_t) {}
+      void abandon(int, worker_id, reason) {}
+      std::array<std::uint32_t, 8> given{};
+    } here;
+    double now = 0;
+    for (std::uint32_t w = 0; w < 8; ++w) ASSERT_EQ(sync.join({w}, now, 0, here), errc::ok);
+    for (int n = 0; n < 600; ++n) {
+      const auto next = std::ranges::min_element(here.running, {}, [](const auto& each) { return each.second; });
+      const double speed = std::min(1.0, 4.0 / static_cast<double>(here.running.size()));  // of each
+      const double work = next->second;
+      const std::uint32_t who = next->first;
+      now += work / speed;
+      for (auto& each : here.running) each.second -= work;
+      here.running.erase(next);
+      const push_event push{.worker = {who}, .now = now, .samples = here.given[who], .loss = 1.0F};
+      ASSERT_EQ(sync.push(push, 0, here), errc::ok);
+    }
+    EXPECT_EQ(sync.policy().rule().parallelism(), 4U) << octaves;
+  }
 }
 
 TEST(ResidualPolicy, CorrectionsAreCutOff) {
   cluster<residual> c{residual{says(-7, 7)}, 4};
-  c.push(0);
-  EXPECT_EQ(c.control().policy().factor(correction::rate), 0.5F);
-  EXPECT_EQ(c.control().policy().factor(correction::threshold), 2.0F);
-  cluster<residual> strict{residual{says(0, 1), {}, knee{.threshold = 0.8F}}, 4};
-  strict.push(0);
-  EXPECT_LT(strict.control().policy().rule().threshold, 1.0F) << "knee has no threshold of 1";
+  c.samples = 16;
+  go_on(c, 200, 1.0F);
+  EXPECT_EQ(c.control().policy().log2_factor(correction::rate), -1.0F);
+  EXPECT_NEAR(c.control().policy().log2_factor(correction::batch), 2.0F, 1e-4F);
 }
 
 TEST(ResidualPolicy, OutsideTheTrainedRangeTheRuleIsInCharge) {
@@ -98,7 +187,7 @@ TEST(ResidualPolicy, OutsideTheTrainedRangeTheRuleIsInCharge) {
   EXPECT_EQ(c.count(reason::degraded), 0u);
   go_on(c, 1, 50.0F);
   EXPECT_FALSE(c.control().policy().corrects());
-  EXPECT_EQ(c.control().policy().factor(correction::rate), 1.0F);
+  EXPECT_EQ(c.control().policy().log2_factor(correction::rate), 0.0F);
   go_on(c, 1, 50.0F);
   EXPECT_EQ(c.count(reason::degraded), 1u) << "once each time that the rule takes over";
   go_on(c, 400, 0.5F);
@@ -128,8 +217,8 @@ TEST(ResidualPolicy, SavesItsState) {
   after.state(reader);
   EXPECT_TRUE(reader.finished());
   EXPECT_TRUE(after.corrects());
-  EXPECT_EQ(after.factor(correction::rate), before.factor(correction::rate));
-  EXPECT_NE(after.factor(correction::rate), 1.0F);
+  EXPECT_EQ(after.log2_factor(correction::rate), before.log2_factor(correction::rate));
+  EXPECT_NE(after.log2_factor(correction::rate), 0.0F);
 }
 
 TEST(ResidualPolicy, Describes) {

@@ -17,6 +17,7 @@
 #include <rubato/sync/rivals/ada_sync.hpp>
 #include <rubato/sync/rivals/aimd.hpp>
 #include <rubato/sync/rivals/backup_workers.hpp>
+#include <rubato/sync/rivals/batched.hpp>
 #include <rubato/sync/rivals/buffered.hpp>
 #include <rubato/sync/rivals/capped.hpp>
 #include <rubato/sync/rivals/concurrency_scaled.hpp>
@@ -108,6 +109,7 @@ template <StateEncoder Encoder>
           {"scaled_k_async", rubato::scaled{k_async{.k = 2}}},
           {"scaled_weighing", rubato::scaled{weighing{}, staleness_weight::polynomial(0.5F)}},
           {"treated_ssp", loss_decayed{concurrency_scaled{rubato::scaled{ssp{.staleness = 2}}}}},
+          {"batched_knee", batched{knee{}, 3}},
           {"rlp", unlearned<rlp_state>(2)},
           {"rlp_normalised", unlearned<rlp_normalised_state>(3, 2.0)},
           {"cluster", unlearned<cluster_state>(5)},

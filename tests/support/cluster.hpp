@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <rubato/sync/controller.hpp>
@@ -70,6 +71,8 @@ template <SyncPolicy Policy>
 class cluster {
  public:
   using controller_type = controller<Policy, std::uint32_t>;
+
+  std::uint32_t samples = 1;  ///< behind each gradient, unless the grant says how many
 
   cluster(Policy policy, std::uint32_t workers, controller_options options = {})
       : pulls_{options.park == park_on::pull}, controller_{with_size(options, workers), std::move(policy)} {
@@ -144,7 +147,12 @@ class cluster {
   double time() { return now_ = std::exchange(next_, std::nullopt).value_or(now_ + 1.0); }
   std::optional<std::uint32_t> ticket() { return pulls_ ? std::nullopt : std::optional{sink_.new_ticket()}; }
   push_event step_of(std::uint32_t worker, float loss) {
-    return {.worker = id(worker), .now = time(), .step = ++steps_[worker], .samples = 1, .loss = loss};
+    return {.worker = id(worker), .now = time(), .step = ++steps_[worker], .samples = batch_of(worker), .loss = loss};
+  }
+  std::uint32_t batch_of(std::uint32_t worker) const {
+    const auto last = std::find_if(sink_.releases.rbegin(), sink_.releases.rend(),
+                                   [&](const effects::released& each) { return each.worker.index == worker; });
+    return last == sink_.releases.rend() || last->terms.batch == 0 ? samples : last->terms.batch;
   }
   errc join_now(std::uint32_t worker, double now) { return controller_.join(id(worker), now, ticket(), sink_); }
   errc pull_now(std::uint32_t worker, double now) {

@@ -10,12 +10,13 @@
 #include <string_view>
 #include <vector>
 
+#include "batch_cost.hpp"
 #include "encoder.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
-/// How training gets on, as 8 numbers of the order of 1, whatever the number of workers: what a learning rate can be
-/// chosen by.
+/// How training gets on and what a step's time goes into, as 9 numbers of the order of 1, whatever the number of
+/// workers: what a learning rate and a batch can be chosen by.
 ///
 /// | feature          | what                                                                | unit     | range   |
 /// | loss             | log of the running loss over that of the first ten pushes           | + 1.5    | -2 to 2 |
@@ -26,7 +27,9 @@ namespace rubato::inline RUBATO_ABI {
 /// |                  | the variance of a change                                            |          |         |
 /// | staleness        | log of the updates of a step, average of about 10, over workers     | + 0.6    | -3 to 3 |
 /// | concurrency      | log of the updates of a step                                        | - 1.8    | -3 to 3 |
-/// | samples          | binary logarithm of the samples behind the gradient                 | - 4      | -3 to 3 |
+/// | samples          | binary logarithm of the usual batch, see batch_cost                 | - 4      | -3 to 3 |
+/// | overhead         | binary logarithm of what a step takes whatever its batch is, over   | / 2      | -3 to 3 |
+/// |                  | what the usual batch takes to compute                               |          |         |
 ///
 /// Factors and summands bring the numbers to about 0 and 1 in the lab's random clusters.
 ///
@@ -34,18 +37,19 @@ namespace rubato::inline RUBATO_ABI {
 /// there is nothing left to gain. The updates of a step count from 1: a gradient that nobody came before took one, its
 /// own.
 ///
-/// What is about the loss is 0 as long as none above 0 was reported, and so for a host that has none; samples are 0
-/// where none are reported. A loss that is not finite or not above 0 changes nothing.
-/// Cost    observe, encode: O(1), nine logarithms. No allocation. Not thread-safe.
+/// What is about the loss is 0 as long as none above 0 was reported, and so for a host that has none; samples and
+/// overhead are 0 where no samples are reported. A loss that is not finite or not above 0 changes nothing.
+/// Cost    observe, encode: O(1), a dozen logarithms. Allocates in resize only. Not thread-safe.
 /// Tests   tests/encode/progress_state_test.cpp: LossByHand, TheBeginningIsThatOfTenLosses, TrendHasItsSign,
-///         NoiseOfASteadyLossIsLow, ChangesByHand, PersistenceTellsATrendFromJumps, StalenessByHand, SamplesByHand,
-///         WithoutLosses, StaysInItsRanges
+///         NoiseOfASteadyLossIsLow, ChangesByHand, PersistenceTellsATrendFromJumps, StalenessByHand,
+///         SamplesAndOverheadByHand, WithoutLosses, StaysInItsRanges
 class progress_state {
  public:
-  static constexpr std::size_t dim = 8;
+  static constexpr std::size_t dim = 9;
   static constexpr std::string_view kind = "progress";
 
   void observe(const feedback& step) noexcept {
+    cost_.observe(step);
     ++pushes_;
     detail::average(updates_, 1 + static_cast<double>(step.what.staleness), 0.1, pushes_ == 1);
     const auto loss = static_cast<double>(step.what.loss);
@@ -62,7 +66,7 @@ class progress_state {
     if (losses_ < beginning) first_ = fast_, ++losses_;
   }
 
-  void encode(const cluster_view& view, const event& what, std::span<float, dim> out) const noexcept {
+  void encode(const cluster_view& view, const event&, std::span<float, dim> out) const noexcept {
     const bool known = losses_ > 0;
     const double alive = (std::max)(view.alive(), 1U);
     const double updates = pushes_ > 0 ? std::log(updates_) : 0.0;
@@ -76,19 +80,29 @@ class progress_state {
     put(4, known ? 5 * persistence_ / (changes_ + tiny) : 0.0, 3);
     put(5, pushes_ > 0 ? updates - std::log(alive) + 0.6 : 0.0, 3);
     put(6, updates - 1.8, 3);
-    put(7, what.samples > 0 ? std::log2(static_cast<double>(what.samples)) - 4 : 0.0, 3);
+    put(7, cost_.usual() > 0 ? std::log2(static_cast<double>(cost_.usual())) - 4 : 0.0, 3);
+    put(8, cost_.usual() > 0 ? std::log2(cost_.overhead()) / 2 : 0.0, 3);
   }
 
   /// Whether a loss above 0 has been reported.
   [[nodiscard]] bool has_losses() const noexcept { return losses_ > 0; }
 
-  void resize(std::uint32_t) noexcept { *this = {}; }
+  /// What a step's time owes to its batch.
+  [[nodiscard]] const batch_cost& cost() const noexcept { return cost_; }
+
+  void started(const cluster_view&, std::uint32_t) const noexcept {}
+  void forget(std::uint32_t worker) noexcept { cost_.forget(worker); }
+  void resize(std::uint32_t capacity) {
+    *this = {};
+    cost_.resize(capacity);
+  }
 
   /// Bad bytes change nothing.
   void state(archive& bytes) {
     progress_state read = *this;
     bytes(read.pushes_, read.losses_, read.first_, read.fast_, read.slow_, read.latest_, read.noise_, read.changes_,
           read.persistence_, read.updates_, read.before_[0], read.before_[1], read.before_[2]);
+    read.cost_.state(bytes);
     if (bytes.saving()) return;
     if (!read.is_sound()) bytes.fail();
     if (bytes.ok()) *this = read;
@@ -98,7 +112,8 @@ class progress_state {
     return {{"loss", "log ratio + 1.5"},      {"loss_trend", "4 log ratio + 1"},
             {"loss_noise", "2 log + 4"},      {"loss_change", "2 log + 6"},
             {"loss_persistence", "5 cov / var"},   {"staleness", "log ratio + 0.6"},
-            {"concurrency", "log - 1.8"},     {"samples", "log2 - 4"}};
+            {"concurrency", "log - 1.8"},     {"samples", "log2 - 4"},
+            {"overhead", "log2 ratio / 2"}};
   }
 
  private:
@@ -121,6 +136,7 @@ class progress_state {
            (pushes_ == 0 || positive(updates_));
   }
 
+  batch_cost cost_{};
   std::uint64_t pushes_ = 0;
   std::uint32_t losses_ = 0;  // so far, up to `beginning`
   double first_ = 0;          // the running loss of the beginning

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "../core/number_text.hpp"
+#include "../encode/batch_cost.hpp"
 #include "../encode/encoder.hpp"
 #include "../nn/concepts.hpp"
 #include "../sync/knee.hpp"
@@ -21,15 +22,16 @@
 
 namespace rubato::inline RUBATO_ABI {
 
-/// The outputs of a network that corrects knee: binary logarithms of factors, cut off at -1 and 1.
+/// The outputs of a network that corrects knee: binary logarithms of factors.
 enum class correction : std::uint8_t {
-  rate,      ///< on the learning rate
-  threshold  ///< on knee's threshold: above 0 fewer workers run, below 0 more
+  rate,  ///< on the learning rate of a sample; cut off at -1 and 1
+  batch  ///< on the host's batch; cut off at -2 and 2
 };
 
 /// In the order of correction; what a policy card calls them.
-inline constexpr std::array<std::string_view, 2> correction_names{"log2_rate", "log2_threshold"};
+inline constexpr std::array<std::string_view, 2> correction_names{"log2_rate", "log2_batch"};
 inline constexpr std::size_t corrections = correction_names.size();
+inline constexpr std::array<float, corrections> largest_corrections{1.0F, 2.0F};
 
 /// What each input of a network has been in training, from the least to the most.
 template <std::size_t Dim>
@@ -51,19 +53,30 @@ struct trained_range {
   }
 };
 
-/// knee with a learning rate that falls with the loss, both corrected by a network: the rate by a factor of 1/2 to 2,
-/// the threshold by another. With outputs of 0 it is loss_decayed{knee{}}, grant by grant.
+/// knee with a learning rate that falls with the loss, and a network that corrects the rate by a factor of 1/2 to 2 and
+/// the host's batch by one of 1/4 to 4. With outputs of 0 it is loss_decayed{knee{}}, grant by grant.
 ///
 /// The network sees each push before the rule answers it. Where an input is outside the range of the training, where no
 /// loss was reported yet, and where the network answers NaN, nothing is corrected: the rule alone is in charge then,
 /// and each time that it takes over is counted as reason::degraded.
 ///
+/// A worker's steps have half an octave more and half an octave less than the batch in turn, which is how the encoder
+/// learns what a batch costs. As soon as it knows, the network is in charge: the batch follows it, a tenth of the way
+/// with each push. A network that never asks for another batch is in charge at once. At a host that keeps its batch
+/// whatever the grant says, or does not say how many samples a gradient has, the rule alone is in charge for good. A
+/// host weighs a gradient by its samples (applied_weight), so the rate of a sample is the same whatever the batch.
+///
 /// Cost    knee's, one encode and one evaluate per push. No allocation after resize. Not thread-safe.
-/// Tests   tests/learned/residual_policy_test.cpp: ZeroIsTheRule, RateByHand, ThresholdByHand, CorrectionsAreCutOff,
+/// Tests   tests/learned/residual_policy_test.cpp: ZeroIsTheRule, RateByHand, BatchByHand, BatchesTakeTurns,
+///         BatchFollowsSlowly, AtAHostThatKeepsItsBatchTheRuleIsInCharge, WithoutSamplesTheRuleIsInCharge,
+///         ABatchIsNeverEmpty, BatchesDoNotMoveTheKnee, CorrectionsAreCutOff,
 ///         OutsideTheTrainedRangeTheRuleIsInCharge, WithoutLossesTheRuleIsInCharge, SurvivesNaN, SavesItsState,
 ///         Describes; tests/properties/schedule_test.cpp: Liveness, NeedsNoGuard
 template <StateEncoder Encoder, nn::ActionValueFunction Network>
-requires requires(const Encoder& encoder) { { encoder.has_losses() } -> std::same_as<bool>; }
+requires requires(const Encoder& encoder) {
+  { encoder.has_losses() } -> std::same_as<bool>;
+  { encoder.cost() } -> std::same_as<const batch_cost&>;
+}
 class residual_policy {
  public:
   static constexpr std::string_view kind = "residual";
@@ -74,8 +87,7 @@ class residual_policy {
   /// Precondition: the network has Encoder::dim inputs and an output for each correction.
   explicit residual_policy(const Network& network, const trained_range<Encoder::dim>& range = {},
                            rule_type rule = knee{}, Encoder encoder = {})
-      : network_{network}, range_{range}, rule_{std::move(rule)}, encoder_{std::move(encoder)},
-        threshold_{rule_.threshold} {
+      : network_{network}, range_{range}, rule_{std::move(rule)}, encoder_{std::move(encoder)} {
     if constexpr (requires { network_.inputs(); })
       RUBATO_ASSERT(network_.inputs() == Encoder::dim && network_.outputs() == corrections,
                     "residual_policy: a network of another size");
@@ -90,14 +102,14 @@ class residual_policy {
     detail::tell_event(encoder_, what);
     bool gives_up = false;
     if (what.why == cause::push && encoder_.has_losses()) {
-      const bool corrected = std::exchange(in_charge_, false);
+      const bool corrected = corrects();
       encoder_.encode(view, what, inputs_);
-      if (range_.contains(inputs_)) ask_network();
-      gives_up = corrected && !in_charge_;
+      has_answer_ = range_.contains(inputs_) && ask_network();
+      gives_up = corrected && !has_answer_;
     }
-    rule_.threshold = (std::min)(threshold_ * factor(correction::threshold), most_threshold);
+    if (what.why == cause::push) rule_.allow_for_batch(encoder_.cost().factor(what.samples));
     decision answer = rule_.release(view, what);
-    answer.lr_scale *= factor(correction::rate);
+    answer.lr_scale *= std::exp2(log2_factor(correction::rate));
     answer.is_degraded = answer.is_degraded || gives_up;
     return answer;
   }
@@ -105,6 +117,13 @@ class residual_policy {
   void shape(const cluster_view& view, std::uint32_t worker, grant& terms) noexcept {
     detail::tell_started(encoder_, view, worker);
     rule_.shape(view, worker, terms);
+    if (!has_answer_ || wanted_batch_ == 0.0F || encoder_.cost().usual() == 0) return;
+    // One by one, so that knee sees as many of either; all together where they wait for each other.
+    const std::uint64_t turn =
+        rule_.has_barrier() ? view.updates() / (std::max)(view.alive(), 1U) : view.clock_of(worker) + worker;
+    const float samples =
+        static_cast<float>(encoder_.cost().usual()) * std::exp2(batch_ + (turn % 2 == 0 ? 0.5F : -0.5F));
+    terms.batch = (std::max)(static_cast<std::uint32_t>((std::min)(std::round(samples), most_samples)), 1U);
   }
   void reset(std::uint32_t worker) noexcept {
     detail::tell_gone(encoder_, worker);
@@ -113,27 +132,27 @@ class residual_policy {
   void resize(std::uint32_t capacity) {
     encoder_.resize(capacity);
     rule_.resize(capacity);
-    in_charge_ = false;
-    outputs_ = {};
+    has_answer_ = false;
+    rate_ = batch_ = wanted_batch_ = 0.0F;
   }
 
   /// What it remembers of the run; not the weights.
   void state(archive& bytes) {
     encoder_.state(bytes);
     rule_.state(bytes);
-    bytes(in_charge_, outputs_[0], outputs_[1]);
-    for (const float x : outputs_)
-      if (!std::isfinite(x)) bytes.fail();
+    bytes(has_answer_, rate_, batch_, wanted_batch_);
+    if (!std::isfinite(rate_) || !std::isfinite(batch_) || !std::isfinite(wanted_batch_)) bytes.fail();
   }
   [[nodiscard]] std::string problem(std::uint32_t capacity) const {
-    return problem_of(rule_as_given(), capacity);
+    return problem_of(rule_, capacity);
   }
 
   /// Whether the network corrects the rule now.
-  [[nodiscard]] bool corrects() const noexcept { return in_charge_; }
-  /// What it multiplies; 1 where it corrects nothing.
-  [[nodiscard]] float factor(correction which) const noexcept {
-    return in_charge_ ? std::exp2(std::clamp(outputs_[static_cast<std::size_t>(which)], -1.0F, 1.0F)) : 1.0F;
+  [[nodiscard]] bool corrects() const noexcept { return has_answer_ && knows_enough(); }
+  /// The binary logarithm of what it multiplies now; 0 where it corrects nothing.
+  [[nodiscard]] float log2_factor(correction which) const noexcept {
+    if (!corrects()) return 0.0F;
+    return which == correction::rate ? rate_ : batch_;
   }
   [[nodiscard]] const rule_type& rule() const noexcept { return rule_; }
   [[nodiscard]] const Network& network() const noexcept { return network_; }
@@ -141,8 +160,8 @@ class residual_policy {
   [[nodiscard]] const Encoder& encoder() const noexcept { return encoder_; }
 
   [[nodiscard]] description describe() const {
-    const description of = describe_of(rule_as_given());
-    description self{of.line + "; both corrected by a network of " + std::to_string(Encoder::dim) + " inputs",
+    const description of = describe_of(rule_);
+    description self{of.line + "; rate and batch corrected by a network of " + std::to_string(Encoder::dim) + " inputs",
                      R"({"kind":"residual","state":")" + std::string{Encoder::kind} + R"(")"};
     if constexpr (requires { network_.parameters(); })
       self.json.append(R"(,"weights":")").append(fingerprint_of(network_.parameters())).append(R"(")");
@@ -152,30 +171,36 @@ class residual_policy {
   }
 
  private:
-  static constexpr float most_threshold = 0.95F;
+  static constexpr float newest = 0.1F;        // how far each push moves the batch
+  static constexpr std::uint64_t enough = 10;  // changes of the batch by which its cost is known
+  static constexpr float most_samples = 1e9F;
 
-  [[nodiscard]] rule_type rule_as_given() const {
-    rule_type rule = rule_;
-    rule.threshold = threshold_;
-    return rule;
+  [[nodiscard]] bool knows_enough() const noexcept {
+    return wanted_batch_ == 0.0F || encoder_.cost().changes() >= enough;
   }
 
-  void ask_network() noexcept {
+  // False if it has no answer.
+  [[nodiscard]] bool ask_network() noexcept {
     std::array<float, corrections> outputs;
     network_.evaluate(inputs_, outputs);
-    if (!std::isfinite(outputs[0]) || !std::isfinite(outputs[1])) return;
-    outputs_ = outputs;
-    in_charge_ = true;
+    if (!std::isfinite(outputs[0]) || !std::isfinite(outputs[1])) return false;
+    for (std::size_t i = 0; i < corrections; ++i)
+      outputs[i] = std::clamp(outputs[i], -largest_corrections[i], largest_corrections[i]);
+    rate_ = outputs[0];
+    wanted_batch_ = outputs[1];
+    if (knows_enough()) batch_ += newest * (wanted_batch_ - batch_);
+    return true;
   }
 
   Network network_;
   trained_range<Encoder::dim> range_;
   rule_type rule_;
   Encoder encoder_;
-  float threshold_;  // of the rule as it was given
-  bool in_charge_ = false;
+  bool has_answer_ = false;  // of the network, to the latest push
+  float rate_ = 0.0F;        // binary logarithms of the factors
+  float batch_ = 0.0F;
+  float wanted_batch_ = 0.0F;
   std::array<float, Encoder::dim> inputs_{};
-  std::array<float, corrections> outputs_{};
 };
 
 }  // namespace rubato::inline RUBATO_ABI

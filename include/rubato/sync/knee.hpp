@@ -43,7 +43,8 @@ namespace rubato::inline RUBATO_ABI {
 ///          BarrierSurvivesJoinsAndDeaths, BarrierWhereWorkersPull, PrefersTheFast, NoticesWhoHasBecomeFast,
 ///          DroppedGradientsStopNobody, SurvivesJoinsAndDeaths, FindsTheKneeWhileWorkersComeAndGo,
 ///          FollowsADriftWhileWorkersComeAndGo, ForgetsNothing, IsLoadedWhereTheClockHasStartedAnew,
-///          TakesOverAJobThatRuns, AUsedOneStartsAfresh, RunsWhoeverGuardAndCallsLetRun
+///          TakesOverAJobThatRuns, AUsedOneStartsAfresh, RunsWhoeverGuardAndCallsLetRun,
+///          AllowsForBatches
 struct knee {
   float threshold = 0.3F;
   bool scales_rate = true;
@@ -55,6 +56,10 @@ struct knee {
     finder.start(view, worker);
     if (scales_rate) terms.lr_scale *= std::clamp(std::sqrt(finder.room()), 1.0F, 2.0F);
   }
+
+  /// The next push took so many times as long as it would have with the batch that the others had. Whoever shapes
+  /// batches says so before each release, or the rule takes a change of the batch for one of the cluster.
+  void allow_for_batch(float factor) noexcept { finder.allow_for_batch(factor); }
 
   /// The level found so far.
   [[nodiscard]] std::uint32_t parallelism() const noexcept { return finder.parallelism(); }

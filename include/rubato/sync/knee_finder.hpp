@@ -45,7 +45,7 @@ class knee_finder {
 
   /// The worker starts a step.
   void start(const cluster_view& view, std::uint32_t worker) noexcept {
-    if (deadline_ != never) deadline_ = view.now() + limit_;
+    if (deadline_ != never) deadline_ = view.now() + longest();
     note& e = each_[worker];
     take_speed(worker);
     e.period = period_;
@@ -54,6 +54,8 @@ class knee_finder {
     speeds_ += static_cast<double>(e.speed);
     ++known_;
   }
+
+  void allow_for_batch(float factor) noexcept { batch_ = std::log(factor); }
 
   /// The best level so far.
   [[nodiscard]] std::uint32_t parallelism() const noexcept { return search_.level(alive_); }
@@ -68,7 +70,7 @@ class knee_finder {
     search_.state(bytes);
     bytes(alive_, fewest_, members_, level_, period_, count_, strangers_, sum_, squares_, shift_, settled_, owes_turn_);
     bytes(speeds_, known_, home_speed_, first_speeds_, firsts_);
-    bytes(limit_, deadline_, windows_, patience_, has_barrier_);
+    bytes(limit_, deadline_, batch_, windows_, patience_, has_barrier_);
     for (note& e : each_) bytes(e.usual, e.speed, e.period, e.known);
     if (level_ == 0) bytes.fail();
   }
@@ -141,7 +143,7 @@ class knee_finder {
     // Counts as a step beside everybody.
     const bool first = !e.known && e.period != 0 && search_.opens() && (at == home || !at_one_level);
     if (!first && !at_one_level) return;
-    const float time = std::log(view.step_time_of_submitter()) - shift_;
+    const float time = std::log(view.step_time_of_submitter()) - batch_ - shift_;
     const std::uint32_t window = (std::max)(least_window, at);
     if (first || at == home) {
       e.usual += (e.known ? 0.3F : 1.0F) * (time - e.usual);
@@ -223,6 +225,11 @@ class knee_finder {
     patience_ = (std::min)((std::max)(2 * patience_, 4 * level_search::first_patience), level_search::longest_patience);
   }
 
+  // That a step of everybody may take.
+  [[nodiscard]] double longest() const noexcept {
+    return limit_ * std::exp(static_cast<double>((std::max)(batch_, 0.0F)));
+  }
+
   // Whether those who have come wait for the rest. Steps that take too long say that the cluster is another one now.
   [[nodiscard]] bool meet(const cluster_view& view) noexcept {
     if (has_barrier_ && view.now() >= deadline_) {
@@ -233,7 +240,7 @@ class knee_finder {
     if (!has_barrier_ || level_ < alive_)
       deadline_ = never;
     else if (met || deadline_ == never)
-      deadline_ = view.now() + limit_;
+      deadline_ = view.now() + longest();
     return deadline_ != never && !met;
   }
 
@@ -255,6 +262,7 @@ class knee_finder {
   double deadline_ = never;      // when it will have taken that long; never while nobody waits for the others
   float first_speeds_ = 0.0F;    // sum of the speeds in the first steps
   float home_speed_ = 0.0F;     // of all that ran at the best level
+  float batch_ = 0.0F;          // log of how much longer steps take for their batches
   float shift_ = 0.0F;          // log of the time of steps at the best level, against the first one
   float sum_ = 0.0F;
   float squares_ = 0.0F;

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# The learned policy that ships, at the scenario's learning rate, against knee and knee+decay at the same, against rules
+# that are tuned for each cell, and against rules that are tuned and have its freedom, a rate that falls and a batch of
+# their own. The tables of docs/learned.md. Resumes from DIR/cache. Needs rubato-lab (any build with the examples) and
+# python3.
+# usage: learned_cells.sh LAB DIR CIFAR [PART...]
+# LAB: the program; DIR: for results; CIFAR: folder of CIFAR-10's binary files, for transfer; PART: lab held-out transfer
+set -euo pipefail
+lab=$1 dir=$2 cifar=$3
+shift 3
+parts=${*:-lab held-out transfer}
+mkdir -p "$dir"
+
+rules=bsp,bsp:sum,asp,ssp,cap
+freedom=
+for rule in asp cap knee; do
+  for batch in 4 16 64; do freedom+=${freedom:+,}$rule+decay+batch:$batch; done
+done
+
+cell() {  # NAME SEEDS OPTION...
+  local name=$1 seeds=$2
+  shift 2
+  local with=(--quiet --seeds "$seeds" --cache "$dir/cache" "$@")
+  "$lab" compare --policies knee,knee+decay,learned "${with[@]}" --csv "$dir/$name.csv"
+  "$lab" compare --policies "$rules" --tune --tuning-seeds 24 "${with[@]}" --csv "$dir/$name.rules.csv"
+}
+
+free_cell() {  # NAME SEEDS OPTION...: where the host's batch is 16
+  local name=$1 seeds=$2
+  shift 2
+  cell "$name" "$seeds" "$@"
+  "$lab" compare --policies "$freedom" --tune --tuning-seeds 24 --quiet --seeds "$seeds" --cache "$dir/cache" "$@" \
+    --csv "$dir/$name.freedom.csv"
+}
+
+for part in $parts; do
+  case $part in
+    lab)
+      for scenario in shared4 table1 paper link ideal table1-ideal; do
+        for layers in 0 1 3; do
+          seeds=300
+          [[ $layers != 3 ]] || seeds=100
+          free_cell "$scenario-$layers" "$seeds" --scenario "$scenario" \
+            --set "objective.hidden_layers=$layers"
+        done
+      done ;;
+    held-out)
+      for number in {1..20}; do cell "random-$number" 100 --scenario "random:$number"; done ;;
+    transfer)
+      one=(--scenario shared4 --set objective.hidden_layers=1)
+      for workers in 2 5 8 32 64; do
+        cell "workers-$workers" 100 "${one[@]}" --set "workers=$workers"
+      done
+      cell layers-6 100 --scenario shared4 --set objective.hidden_layers=6
+      cell cifar10 100 --data "$cifar" "${one[@]}" --set objective.target_accuracy=0.4 ;;
+  esac
+done
+python3 "$(dirname "${BASH_SOURCE[0]}")/rule_tables.py" learned "$dir"

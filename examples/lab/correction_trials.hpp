@@ -22,8 +22,8 @@ using correction_policy = residual_policy<progress_state, nn::dynamic_mlp>;
 /// A seed is a cluster: the scenario with the hidden layers that the seed draws or, without a scenario, one drawn at
 /// random, random:1000000 or above. In it the correction and the rule alone make the same runs: one, two with one
 /// hidden layer, six without any, which are short and differ most. The cost is the mean of log(time / time of the
-/// rule), each from -1.2 to 1.2. A run in which the rule does not arrive in a quarter of
-/// max_time says nothing, and a cluster without any other costs 0; a correction has three and a half times as long as the rule.
+/// rule), each from -1.2 to 1.2. A run in which the rule does not arrive in a quarter of max_time says nothing, and a
+/// cluster without any other costs 0; a correction has three and a half times as long as the rule.
 ///
 /// The same costs for any number of threads. Errors: user_error if no run of a call says anything
 /// Tests   tests/examples/correction_trials_test.cpp: NoCorrectionCostsNothing, ASlowOneCosts, SameForAnyThreads,

@@ -116,6 +116,7 @@ TEST(ProgressState, SamplesAndOverheadByHand) {
   for (const std::uint32_t samples : {64U, 32U, 64U}) {
     feedback step = step_of(0, 1, 1.0F, 0, samples / 64.0 + 1);
     step.what.samples = samples;
+    b.encoder.granted(0, b["samples"] == 0.0 ? 0 : samples);
     b.encoder.observe(step);
   }
   EXPECT_EQ(b["samples"], 2.0) << "of the first push, whatever came later";

@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <rubato/io/policy_card.hpp>
+#include <rubato/io/safetensors.hpp>
 #include <rubato/learned/residual_file.hpp>
 #include <span>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "../../examples/lab/compare.hpp"
 #include "../../examples/lab/shipped.hpp"
@@ -21,7 +25,7 @@ using namespace rubato::lab;
 
 const std::string file_of_learned = shipped("examples/lab/policies/learned.safetensors").string();
 
-TEST(Builtin, IsWhatItsFileHolds) {
+TEST(LearnedPolicy, IsWhatItsFileHolds) {
   const auto in_file = load_residual_policy(file_of_learned);
   ASSERT_TRUE(in_file) << in_file.error().message;
   const learned_policy built_in;
@@ -30,7 +34,7 @@ TEST(Builtin, IsWhatItsFileHolds) {
   EXPECT_EQ(built_in.range().most, in_file->range().most);
 }
 
-TEST(Builtin, SaysHowItWasMade) {
+TEST(LearnedPolicy, SaysHowItWasMade) {
   const auto tensors = safetensors::load(file_of_learned);
   ASSERT_TRUE(tensors) << tensors.error().message;
   const auto card = read_policy_card(*tensors);
@@ -41,7 +45,7 @@ TEST(Builtin, SaysHowItWasMade) {
 }
 
 // Time of knee+decay over its time, with one hidden layer, on seeds of no table.
-TEST(Builtin, IsAsGoodAsRecorded) {
+TEST(LearnedPolicy, IsAsGoodAsRecorded) {
   const std::atomic<bool> stop = false;
   std::ostringstream nowhere;
   for (const auto& [name, recorded] : {std::pair{"shared4", 1.41}, std::pair{"link", 1.07}, std::pair{"ideal", 1.54}}) {

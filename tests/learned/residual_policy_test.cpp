@@ -7,13 +7,17 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <map>
 #include <rubato/core/rng.hpp>
 #include <rubato/encode/progress_state.hpp>
 #include <rubato/nn/dynamic_mlp.hpp>
 #include <rubato/nn/mlp.hpp>
 #include <rubato/sync/any_policy.hpp>
+#include <rubato/sync/asp.hpp>
 #include <rubato/sync/controller.hpp>
+#include <rubato/sync/rivals/batched.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -130,12 +134,72 @@ TEST(ResidualPolicy, AtAHostThatKeepsItsBatchTheRuleIsInCharge) {
   }
 }
 
+// Neither may be taken for one that gives the batches that it is asked for.
+TEST(ResidualPolicy, WhoseOwnBatchVariesToo) {
+  cluster<residual> c{residual{says(1, -2)}, 3};
+  c.obeys = false;
+  for (std::uint32_t n = 0; n < 1000; ++n) {
+    c.samples = n % 7 == 6 ? 5 : 16;  // the last one of an epoch is short
+    const auto running = c.running();
+    c.push(running[n % running.size()], 1.0F);
+    ASSERT_FALSE(c.control().policy().corrects());
+  }
+}
+
+TEST(ResidualPolicy, TakesOverAJobThatRunsSmallBatches) {
+  cluster<any_policy> c{batched{asp{}, 2}, 3};
+  c.samples = 16;
+  for (std::uint32_t n = 0; n < 30; ++n) c.push(n % 3);
+  c.switch_to(residual{says(0, -1)});
+  for (std::uint32_t n = 0; n < 200; ++n) c.push(c.running()[n % c.running().size()]);
+  const residual* policy = c.control().policy().target<residual>();
+  EXPECT_EQ(policy->encoder().cost().usual(), 16U);
+  EXPECT_TRUE(policy->corrects());
+  for (std::size_t i = c.heard().releases.size() - 20; i < c.heard().releases.size(); ++i)
+    EXPECT_GE(c.heard().releases[i].terms.batch, 6U);
+}
+
 TEST(ResidualPolicy, WithoutSamplesTheRuleIsInCharge) {
   EXPECT_EQ(grants_of(residual{says(0.5F, -1)}, 3.0F, 0), grants_of(loss_decayed{knee{}}, 3.0F, 0));
 }
 
 TEST(ResidualPolicy, ABatchIsNeverEmpty) {
-  for (const grant& each : grants_of(residual{says(0, -2)}, 3.0F, 1)) EXPECT_LE(each.batch, 1U);
+  const auto all = grants_of(residual{says(0, -2)}, 3.0F, 2);
+  for (std::size_t i = 200; i < all.size(); ++i) EXPECT_EQ(all[i].batch, 1U);
+}
+
+// Equal workers with a core each, whose steps take a sixteenth for each sample: everybody runs, at a barrier, for good.
+TEST(ResidualPolicy, ABarrierSurvivesBatches) {
+  for (const float octaves : {0.0F, -2.0F, -0.5F, 0.5F, 2.0F}) {
+    controller<residual, int> sync{{.capacity = 6, .quorum = 6}, residual{says(0, octaves)}};
+    struct host {
+      std::map<std::pair<double, std::uint32_t>, std::uint32_t> arrivals{};  // and samples
+      double now = 0;
+      void release(int, worker_id who, const grant& terms) {
+        const std::uint32_t samples = terms.batch == 0 ? 16 : terms.batch;
+        arrivals[{now + samples / 16.0 * (1 + 0.01 * who.index), who.index}] = samples;
+      }
+      void flush(std::uint64_t, float, std::uint32_t) {}
+      void discard(std::uint64_t, std::uint32_t) {}
+      void abandon(int, worker_id, reason) {}
+    } here;
+    for (std::uint32_t w = 0; w < 6; ++w) ASSERT_EQ(sync.join({w}, 0.0, 0, here), errc::ok);
+    int without = 0;
+    for (int n = 0; n < 1200; ++n) {
+      const auto [at, samples] = *here.arrivals.begin();
+      if (sync.next_deadline() < at.first) {
+        here.now = std::max(here.now, sync.next_deadline());
+        sync.poll(here.now, here);
+        continue;
+      }
+      here.arrivals.erase(here.arrivals.begin());
+      here.now = at.first;
+      ASSERT_EQ(sync.push({.worker = {at.second}, .now = here.now, .samples = samples, .loss = 1.0F}, 0, here),
+                errc::ok);
+      without += n > 200 && !sync.policy().rule().has_barrier() ? 1 : 0;
+    }
+    EXPECT_EQ(without, 0) << octaves;
+  }
 }
 
 // Steps of a fixed time for each sample, on four cores: knee must not take small batches for a quick cluster.
@@ -181,13 +245,15 @@ TEST(ResidualPolicy, CorrectionsAreCutOff) {
 TEST(ResidualPolicy, OutsideTheTrainedRangeTheRuleIsInCharge) {
   range seen;
   seen.most[0] = 1.6F;  // losses that have not risen by more than a little
-  cluster<residual> c{residual{says(1, 0), seen}, 2};
-  go_on(c, 40, 1.0F);
+  cluster<residual> c{residual{says(1, -1), seen}, 2};
+  c.samples = 16;
+  go_on(c, 60, 1.0F);
   EXPECT_TRUE(c.control().policy().corrects());
   EXPECT_EQ(c.count(reason::degraded), 0u);
   go_on(c, 1, 50.0F);
   EXPECT_FALSE(c.control().policy().corrects());
   EXPECT_EQ(c.control().policy().log2_factor(correction::rate), 0.0F);
+  EXPECT_EQ(c.heard().releases.back().terms.batch, 0U);
   go_on(c, 1, 50.0F);
   EXPECT_EQ(c.count(reason::degraded), 1u) << "once each time that the rule takes over";
   go_on(c, 400, 0.5F);
@@ -205,9 +271,10 @@ TEST(ResidualPolicy, SurvivesNaN) {
 }
 
 TEST(ResidualPolicy, SavesItsState) {
-  nn::dynamic_mlp network = says(0, 0);
+  nn::dynamic_mlp network = says(0, -1);
   for (std::size_t i = 0; i < progress_state::dim; ++i) network.weight(0)(i, 0) = 0.3F;
   cluster<residual> c{residual{network}, 3};
+  c.samples = 16;
   go_on(c, 60, 2.0F);
   residual before = c.control().policy(), after{network};
   after.resize(3);
@@ -219,6 +286,31 @@ TEST(ResidualPolicy, SavesItsState) {
   EXPECT_TRUE(after.corrects());
   EXPECT_EQ(after.log2_factor(correction::rate), before.log2_factor(correction::rate));
   EXPECT_NE(after.log2_factor(correction::rate), 0.0F);
+  EXPECT_EQ(after.log2_factor(correction::batch), before.log2_factor(correction::batch));
+  EXPECT_NEAR(after.log2_factor(correction::batch), -1.0F, 0.1F);
+  EXPECT_EQ(after.encoder().cost().overhead(), before.encoder().cost().overhead());
+}
+
+TEST(ResidualPolicy, BadBytesAreRefused) {
+  const residual policy{says(0, -1)};
+  const auto loads = [&](float rate, float batch) {
+    residual to = policy;
+    to.resize(1);
+    archive saved;
+    residual from = policy;
+    from.resize(1);
+    from.state(saved);
+    std::vector<std::byte> bytes{saved.bytes().begin(), saved.bytes().end()};
+    std::memcpy(bytes.data() + bytes.size() - 8, &rate, 4);
+    std::memcpy(bytes.data() + bytes.size() - 4, &batch, 4);
+    archive reader{bytes};
+    to.state(reader);
+    return reader.finished();
+  };
+  EXPECT_TRUE(loads(1, -2));
+  for (const auto& [rate, batch] :
+       {std::pair{100.0F, 0.0F}, {0.0F, 3.0F}, {std::nanf(""), 0.0F}, {0.0F, std::nanf("")}})
+    EXPECT_FALSE(loads(rate, batch)) << rate << " " << batch;
 }
 
 TEST(ResidualPolicy, Describes) {

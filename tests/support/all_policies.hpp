@@ -7,6 +7,7 @@
 #include <rubato/encode/cluster_state.hpp>
 #include <rubato/encode/progress_state.hpp>
 #include <rubato/encode/rlp_state.hpp>
+#include <rubato/learned/builtin.hpp>
 #include <rubato/learned/q_policy.hpp>
 #include <rubato/learned/residual_policy.hpp>
 #include <rubato/sync/any_policy.hpp>
@@ -113,7 +114,8 @@ template <StateEncoder Encoder>
           {"rlp", unlearned<rlp_state>(2)},
           {"rlp_normalised", unlearned<rlp_normalised_state>(3, 2.0)},
           {"cluster", unlearned<cluster_state>(5)},
-          {"residual", unlearned_residual(6)}};
+          {"residual", unlearned_residual(6)},
+          {"learned", learned_policy{}}};
 }
 
 /// Those of them whose options fit so many workers.

@@ -73,6 +73,7 @@ class cluster {
   using controller_type = controller<Policy, std::uint32_t>;
 
   std::uint32_t samples = 1;  ///< behind each gradient, unless the grant says how many
+  bool obeys = true;          ///< false: whatever the grant says
 
   cluster(Policy policy, std::uint32_t workers, controller_options options = {})
       : pulls_{options.park == park_on::pull}, controller_{with_size(options, workers), std::move(policy)} {
@@ -152,7 +153,7 @@ class cluster {
   std::uint32_t batch_of(std::uint32_t worker) const {
     const auto last = std::find_if(sink_.releases.rbegin(), sink_.releases.rend(),
                                    [&](const effects::released& each) { return each.worker.index == worker; });
-    return last == sink_.releases.rend() || last->terms.batch == 0 ? samples : last->terms.batch;
+    return last == sink_.releases.rend() || last->terms.batch == 0 || !obeys ? samples : last->terms.batch;
   }
   errc join_now(std::uint32_t worker, double now) { return controller_.join(id(worker), now, ticket(), sink_); }
   errc pull_now(std::uint32_t worker, double now) {

@@ -65,6 +65,7 @@ class random_host {
     std::uint64_t step = 0;
     double pace = 1.0;
     double due = 0.0;
+    std::uint32_t samples = 16;                  // of its step, as it was granted
     std::optional<std::uint32_t> computes_as{};  // incarnation
     bool free = false;                           // released, and yet to pull
     std::uint64_t applied_when_read = 0;
@@ -119,6 +120,7 @@ class random_host {
     host_worker& h = hosts_[worker.index];
     if (h.computes_as == worker.incarnation) return;  // the answer to a repeated message
     h.computes_as = worker.incarnation;
+    h.samples = terms.batch == 0 ? 16 : terms.batch;
     h.due = now_ + h.pace * (0.8 + 0.4 * random_.uniform());
     h.applied_when_read = applied_;
     ++report_.starts;
@@ -319,7 +321,7 @@ class random_host {
     return {.worker = id(w),
             .now = now_,
             .step = ++hosts_[w].step,
-            .samples = 16,
+            .samples = hosts_[w].samples,
             .loss = 1.0F + static_cast<float>(w),
             .grad_norm = 1.0F,
             .read = {}};

@@ -8,51 +8,57 @@
 
 #include "../core/archive.hpp"
 #include "../core/event.hpp"
+#include "../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
-/// What of a step's time its batch is to blame for: learned from workers whose batches change from step to step.
+/// How a step's time depends on its batch: learned from workers that are asked for other batches from step to step.
 ///
 /// The elasticity is how many octaves a step's time changes with an octave of its batch: 1 where all of a step is
 /// computing, 0 where nothing is. It is the slope of a regression through the changes of the last fifty steps or so,
-/// and as long as no batch changes 0.7. A change of the time counts as at most two octaves, so that a straggler's sleep
-/// does not drown the rest. From it follows the overhead: the part of a step that is there whatever the batch, such as
-/// transfers and sleep, in times of what the usual batch takes to compute. The usual batch is that of the first push.
+/// and 0.7 until a batch has changed. A change of the time counts as at most two octaves, so that a straggler's sleep
+/// does not drown the rest, and one of less than an octave of the batch counts and forgets less.
 ///
-/// Steps without samples or time, and cancelled ones, say nothing.
-/// Cost    observe: O(1), two logarithms. 8 bytes per worker, allocated by resize. Not thread-safe.
-/// Tests   tests/encode/batch_cost_test.cpp: TheUsualBatchIsTheFirst, ElasticityByHand, ElasticityOfRandomSteps,
-///         OverheadDoesNotDependOnTheBatch, FactorByHand, NothingKnown, SurvivesStragglers, ForgetsAWorker,
-///         SavesItsState
+/// From it follows the overhead: the part of a step that is there whatever the batch, such as transfers and sleep, in
+/// times of what the usual batch takes to compute. The usual batch is the first one of a worker that was not asked for
+/// any; all workers are taken to have the same.
+///
+/// Only steps that were announced by granted() count; those without samples or time, and cancelled ones, say nothing.
+/// Cost    observe: O(1), three logarithms. 16 bytes per worker, allocated by resize. Not thread-safe.
+/// Tests   tests/encode/batch_cost_test.cpp: TheUsualBatchIsTheHostsOwn, ElasticityByHand, ElasticityOfRandomSteps,
+///         SmallChangesSayLittle, OverheadDoesNotDependOnTheBatch, FactorByHand, NothingKnown, CountsWhoObeys,
+///         SurvivesStragglers, ForgetsAWorker, SavesItsState, BadBytesAreRefused
 class batch_cost {
  public:
-  void observe(const feedback& step) noexcept {
-    const std::uint32_t samples = step.what.samples;
-    const bool whole = step.what.why_dropped != reason::cancelled;
-    const bool timed = step.step_time > 0 && std::isfinite(step.step_time);
-    if (samples == 0 || !whole || !timed || step.what.worker >= latest_.size()) return;
-    if (usual_ == 0) usual_ = samples;
-    note& before = latest_[step.what.worker];
-    const note now{static_cast<float>(std::log2(step.step_time)),
-                   static_cast<float>(std::log2(static_cast<double>(samples))), true};
-    if (before.known && now.batch != before.batch) {
-      const double change = static_cast<double>(now.batch) - static_cast<double>(before.batch);
-      const double longer = std::clamp(static_cast<double>(now.time) - static_cast<double>(before.time), -most, most);
-      ++changes_;
-      squares_ += change * change - forgotten * squares_;
-      products_ += change * longer - forgotten * products_;
-      const double middle = (static_cast<double>(now.batch) + static_cast<double>(before.batch)) / 2;
-      const double octaves = middle - std::log2(static_cast<double>(usual_));
-      at_ += (std::min)(change * change / squares_, 1.0) * (octaves - at_);
-    }
-    before = now;
+  /// The worker starts a step and is asked for so many samples; 0: as many as the host likes.
+  void granted(std::uint32_t worker, std::uint32_t samples) noexcept {
+    latest_[worker].asked = samples;
+    latest_[worker].started = true;
   }
 
-  /// Samples of a step before anybody asked for others; 0: not known yet.
+  void observe(const feedback& step) noexcept {
+    const std::uint32_t samples = step.what.samples;
+    const bool timed = step.step_time > 0 && std::isfinite(step.step_time);
+    if (step.what.worker >= latest_.size()) return;
+    note& it = latest_[step.what.worker];
+    if (!it.started || samples == 0 || !timed || step.what.why_dropped == reason::cancelled) return;
+    if (usual_ == 0) {
+      if (it.asked != 0) return;
+      usual_ = samples;
+    }
+    if (it.asked == samples && samples != usual_) ++obeyed_;
+    const double time = std::log2(step.step_time), batch = std::log2(static_cast<double>(samples));
+    if (it.known) learn(batch - static_cast<double>(it.batch), time - static_cast<double>(it.time), batch);
+    it.time = static_cast<float>(time);
+    it.batch = static_cast<float>(batch);
+    it.known = true;
+  }
+
+  /// Samples of a step that nobody has asked for; 0: not known yet.
   [[nodiscard]] std::uint32_t usual() const noexcept { return usual_; }
 
-  /// Steps that had another batch than the one before, of the same worker: how many the rest is known from.
-  [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
+  /// Steps that had the batch that was asked for, other than the usual one. 0 for good at a host that keeps its batch.
+  [[nodiscard]] std::uint64_t obeyed() const noexcept { return obeyed_; }
 
   /// From 0.02 to 0.98.
   [[nodiscard]] double elasticity() const noexcept { return std::clamp(products_ / squares_, 0.02, 0.98); }
@@ -63,9 +69,9 @@ class batch_cost {
     return (1 - e) / e * std::exp2(at_);
   }
 
-  /// How many times as long as one of the usual batch such a step takes; 1 where either is not known.
+  /// How many times as long as one of the usual batch such a step takes; 1 for no samples, and while nobody obeys.
   [[nodiscard]] float factor(std::uint32_t samples) const noexcept {
-    if (samples == 0 || usual_ == 0) return 1.0F;
+    if (samples == 0 || obeyed_ == 0) return 1.0F;
     const double fixed = overhead();
     return static_cast<float>((fixed + static_cast<double>(samples) / usual_) / (fixed + 1));
   }
@@ -77,24 +83,45 @@ class batch_cost {
   void forget(std::uint32_t worker) noexcept { latest_[worker] = {}; }
 
   void state(archive& bytes) {
-    bytes(usual_, changes_, squares_, products_, at_);
-    for (note& each : latest_) bytes(each.time, each.batch, each.known);
-    if (!(squares_ > 0) || !std::isfinite(squares_) || !std::isfinite(products_) || !std::isfinite(at_)) bytes.fail();
+    bytes(usual_, obeyed_, squares_, products_, at_);
+    for (note& each : latest_) bytes(each.time, each.batch, each.asked, each.started, each.known);
+    if (!is_sound()) bytes.fail();
   }
 
  private:
   static constexpr double most = 2;          // octaves that a change of the time counts as
-  static constexpr double forgotten = 0.02;  // of what was known, with each change
+  static constexpr double forgotten = 0.02;  // of what was known, with a change of the batch by an octave
+  static constexpr double largest = 32;      // log2 of a batch
 
   struct note {
-    float time = 0;   // log2
-    float batch = 0;  // log2
-    bool known = false;
+    float time = 0;           // log2, of the step before
+    float batch = 0;          // log2
+    std::uint32_t asked = 0;  // for the step under way
+    bool started = false;
+    bool known = false;       // time and batch are
   };
 
-  std::vector<note> latest_{};  // steps, by worker
+  // From changes of log2(batch) and log2(time), to this batch.
+  void learn(double change, double longer, double batch) noexcept {
+    if (change == 0) return;
+    longer = std::clamp(longer, -most, most);
+    const double keep = 1 - forgotten * (std::min)(change * change, 1.0);
+    squares_ = pinned::plus_product(keep * squares_, change, change);
+    products_ = pinned::plus_product(keep * products_, change, longer);
+    const double octaves = batch - change / 2 - std::log2(static_cast<double>(usual_));
+    at_ = pinned::plus_product(at_, (std::min)(change * change / squares_, 1.0), octaves - at_);
+  }
+
+  [[nodiscard]] bool is_sound() const noexcept {
+    const bool sums = squares_ > 0 && std::isfinite(squares_) && std::isfinite(products_) && std::abs(at_) <= largest;
+    return sums && (obeyed_ == 0 || usual_ > 0) && std::ranges::all_of(latest_, [](const note& each) {
+      return std::isfinite(each.time) && each.batch >= 0 && static_cast<double>(each.batch) <= largest;
+    });
+  }
+
+  std::vector<note> latest_{};  // by worker
   std::uint32_t usual_ = 0;
-  std::uint64_t changes_ = 0;
+  std::uint64_t obeyed_ = 0;
   double squares_ = 1;     // of changes of log2(batch)
   double products_ = 0.7;  // with those of log2(time)
   double at_ = 0;          // log2 of the batch, over the usual one, that this was measured at

@@ -29,7 +29,7 @@ namespace rubato::inline RUBATO_ABI {
 ///
 /// A fresh encoder is one after resize(). If the policy is to serve other clusters, nothing it says may depend on the
 /// workers' indices, and what it counts should be a share of the workers. Satisfied by rlp_state (whose staleness is in
-/// pushes, as printed), rlp_normalised_state and cluster_state.
+/// pushes, as printed), rlp_normalised_state, cluster_state and progress_state.
 /// Tests   tests/encode/encoder_test.cpp: WhatIsAnEncoder, ForgetsOnResize, StateRoundTrip,
 ///         BadStateChangesNothing, NeverAllocates
 template <class E>
@@ -63,7 +63,7 @@ void tell_started([[maybe_unused]] Encoder& encoder, [[maybe_unused]] const clus
 }
 template <StateEncoder Encoder>
 void tell_gone([[maybe_unused]] Encoder& encoder, [[maybe_unused]] std::uint32_t worker) noexcept {
-  if constexpr (StepFollowingEncoder<Encoder>) encoder.forget(worker);
+  if constexpr (requires { encoder.forget(worker); }) encoder.forget(worker);
 }
 /// The same for an event of which a policy is told: a worker that has gone.
 template <StateEncoder Encoder>

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "batch_cost.hpp"
@@ -90,7 +91,8 @@ class progress_state {
   /// What a step's time owes to its batch.
   [[nodiscard]] const batch_cost& cost() const noexcept { return cost_; }
 
-  void started(const cluster_view&, std::uint32_t) const noexcept {}
+  /// The worker starts a step and is asked for so many samples; 0: as many as the host likes.
+  void granted(std::uint32_t worker, std::uint32_t samples) noexcept { cost_.granted(worker, samples); }
   void forget(std::uint32_t worker) noexcept { cost_.forget(worker); }
   void resize(std::uint32_t capacity) {
     *this = {};
@@ -105,7 +107,7 @@ class progress_state {
     read.cost_.state(bytes);
     if (bytes.saving()) return;
     if (!read.is_sound()) bytes.fail();
-    if (bytes.ok()) *this = read;
+    if (bytes.ok()) *this = std::move(read);
   }
 
   [[nodiscard]] std::vector<feature> features() const {

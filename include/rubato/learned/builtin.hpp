@@ -16,14 +16,16 @@ namespace rubato::inline RUBATO_ABI {
 ///
 ///     rubato::controller<rubato::learned_policy, int> sync{{.capacity = 8}, {}};
 ///
-/// The host reports losses and samples with each push, as docs/learned.md says, and gives a worker the batch of its
-/// grant; where it does not, and outside what the network was trained on, this is loss_decayed{knee{}}, or knee without
-/// losses. reason::degraded counts each time that the network gives up. How it was trained, how much quicker it is and
-/// where it loses: docs/learned.md.
+/// The host reports losses and samples with each push, as docs/learned.md says, gives a worker the batch of its grant,
+/// between a sixth of its own batch and six times, and multiplies each gradient by applied_weight(). Where it does not
+/// give the batch, where its own is not of 8 to 32 samples, and outside whatever else the network was trained on, this
+/// is loss_decayed{knee{}}, or knee without losses; reason::degraded counts each time that the network gives up, and
+/// corrects() tells whether it is in charge. How it was trained, how much quicker it is and where it loses:
+/// docs/learned.md.
 ///
 /// Cost    as residual_policy
-/// Tests   tests/learned/builtin_test.cpp: NeedsNoOptions, ChoosesRateAndBatch, WithoutLossesItIsKnee, IsSmall;
-///         tests/examples/builtin_test.cpp: IsWhatItsFileHolds, IsAsGoodAsRecorded
+/// Tests   tests/learned/builtin_test.cpp: NeedsNoOptions, ChoosesRateAndBatch, WithoutLossesItIsKnee;
+///         tests/examples/builtin_test.cpp: IsWhatItsFileHolds, SaysHowItWasMade, IsAsGoodAsRecorded
 struct learned_policy : residual_policy<progress_state, detail::builtin::network> {
   static constexpr std::string_view kind = "learned";
 

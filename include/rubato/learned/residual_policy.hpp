@@ -60,22 +60,25 @@ struct trained_range {
 /// loss was reported yet, and where the network answers NaN, nothing is corrected: the rule alone is in charge then,
 /// and each time that it takes over is counted as reason::degraded.
 ///
-/// A worker's steps have half an octave more and half an octave less than the batch in turn, which is how the encoder
-/// learns what a batch costs. As soon as it knows, the network is in charge: the batch follows it, a tenth of the way
-/// with each push. A network that never asks for another batch is in charge at once. At a host that keeps its batch
-/// whatever the grant says, or does not say how many samples a gradient has, the rule alone is in charge for good. A
-/// host weighs a gradient by its samples (applied_weight), so the rate of a sample is the same whatever the batch.
+/// A worker's steps have half an octave more and half an octave less than the batch in turn (times and divided by
+/// sqrt(2)), which is how the encoder learns what a batch costs. After ten steps that had the batch that was asked for
+/// the network is in charge: the batch follows it from the host's own on, a tenth of the way with each push. A network
+/// that never asks for a batch is in charge at once. At a host that keeps its batch whatever the grant says, or does
+/// not say how many samples a gradient has, the rule alone is in charge for good; corrects() tells. Hosts weigh a
+/// gradient by its samples (applied_weight), or the rate of a sample is not what it is taken for.
 ///
 /// Cost    knee's, one encode and one evaluate per push. No allocation after resize. Not thread-safe.
 /// Tests   tests/learned/residual_policy_test.cpp: ZeroIsTheRule, RateByHand, BatchByHand, BatchesTakeTurns,
-///         BatchFollowsSlowly, AtAHostThatKeepsItsBatchTheRuleIsInCharge, WithoutSamplesTheRuleIsInCharge,
-///         ABatchIsNeverEmpty, BatchesDoNotMoveTheKnee, CorrectionsAreCutOff,
+///         BatchFollowsSlowly, AtAHostThatKeepsItsBatchTheRuleIsInCharge, WhoseOwnBatchVariesToo,
+///         TakesOverAJobThatRunsSmallBatches, WithoutSamplesTheRuleIsInCharge, ABatchIsNeverEmpty,
+///         BatchesDoNotMoveTheKnee, ABarrierSurvivesBatches, CorrectionsAreCutOff,
 ///         OutsideTheTrainedRangeTheRuleIsInCharge, WithoutLossesTheRuleIsInCharge, SurvivesNaN, SavesItsState,
-///         Describes; tests/properties/schedule_test.cpp: Liveness, NeedsNoGuard
+///         BadBytesAreRefused, Describes; tests/properties/schedule_test.cpp: Liveness, NeedsNoGuard
 template <StateEncoder Encoder, nn::ActionValueFunction Network>
-requires requires(const Encoder& encoder) {
-  { encoder.has_losses() } -> std::same_as<bool>;
-  { encoder.cost() } -> std::same_as<const batch_cost&>;
+requires requires(Encoder& encoder, const Encoder& fixed, std::uint32_t number) {
+  { fixed.has_losses() } -> std::same_as<bool>;
+  { fixed.cost() } -> std::same_as<const batch_cost&>;
+  encoder.granted(number, number);
 }
 class residual_policy {
  public:
@@ -101,29 +104,34 @@ class residual_policy {
   [[nodiscard]] decision release(const cluster_view& view, const event& what) noexcept {
     detail::tell_event(encoder_, what);
     bool gives_up = false;
-    if (what.why == cause::push && encoder_.has_losses()) {
-      const bool corrected = corrects();
-      encoder_.encode(view, what, inputs_);
-      has_answer_ = range_.contains(inputs_) && ask_network();
-      gives_up = corrected && !has_answer_;
+    if (what.why == cause::push) {
+      if (encoder_.has_losses()) {
+        const bool was_in_charge = in_charge_;
+        encoder_.encode(view, what, inputs_);
+        ask_network();
+        gives_up = was_in_charge && !in_charge_;
+      }
+      rule_.allow_for_batch(encoder_.cost().factor(what.samples));
     }
-    if (what.why == cause::push) rule_.allow_for_batch(encoder_.cost().factor(what.samples));
     decision answer = rule_.release(view, what);
-    answer.lr_scale *= std::exp2(log2_factor(correction::rate));
+    answer.lr_scale *= std::exp2(rate_);
     answer.is_degraded = answer.is_degraded || gives_up;
     return answer;
   }
 
   void shape(const cluster_view& view, std::uint32_t worker, grant& terms) noexcept {
     detail::tell_started(encoder_, view, worker);
+    const batch_cost& cost = encoder_.cost();
+    if (alternates_ && cost.usual() > 0) {
+      // One by one, so that knee sees as many of either; all together where they wait for each other.
+      const std::uint64_t turn =
+          rule_.has_barrier() ? view.updates() / (std::max)(view.alive(), 1U) : view.clock_of(worker) + worker;
+      const float samples = static_cast<float>(cost.usual()) * std::exp2(batch_ + (turn % 2 == 0 ? 0.5F : -0.5F));
+      terms.batch = (std::max)(static_cast<std::uint32_t>((std::min)(std::round(samples), most_samples)), 1U);
+      rule_.allow_for_batch(cost.factor(terms.batch));
+    }
+    encoder_.granted(worker, terms.batch);
     rule_.shape(view, worker, terms);
-    if (!has_answer_ || wanted_batch_ == 0.0F || encoder_.cost().usual() == 0) return;
-    // One by one, so that knee sees as many of either; all together where they wait for each other.
-    const std::uint64_t turn =
-        rule_.has_barrier() ? view.updates() / (std::max)(view.alive(), 1U) : view.clock_of(worker) + worker;
-    const float samples =
-        static_cast<float>(encoder_.cost().usual()) * std::exp2(batch_ + (turn % 2 == 0 ? 0.5F : -0.5F));
-    terms.batch = (std::max)(static_cast<std::uint32_t>((std::min)(std::round(samples), most_samples)), 1U);
   }
   void reset(std::uint32_t worker) noexcept {
     detail::tell_gone(encoder_, worker);
@@ -132,26 +140,24 @@ class residual_policy {
   void resize(std::uint32_t capacity) {
     encoder_.resize(capacity);
     rule_.resize(capacity);
-    has_answer_ = false;
-    rate_ = batch_ = wanted_batch_ = 0.0F;
+    give_up();
   }
 
   /// What it remembers of the run; not the weights.
   void state(archive& bytes) {
     encoder_.state(bytes);
     rule_.state(bytes);
-    bytes(has_answer_, rate_, batch_, wanted_batch_);
-    if (!std::isfinite(rate_) || !std::isfinite(batch_) || !std::isfinite(wanted_batch_)) bytes.fail();
+    bytes(in_charge_, alternates_, rate_, batch_);
+    if (!(std::abs(rate_) <= largest_corrections[0]) || !(std::abs(batch_) <= largest_corrections[1])) bytes.fail();
   }
   [[nodiscard]] std::string problem(std::uint32_t capacity) const {
     return problem_of(rule_, capacity);
   }
 
   /// Whether the network corrects the rule now.
-  [[nodiscard]] bool corrects() const noexcept { return has_answer_ && knows_enough(); }
+  [[nodiscard]] bool corrects() const noexcept { return in_charge_; }
   /// The binary logarithm of what it multiplies now; 0 where it corrects nothing.
   [[nodiscard]] float log2_factor(correction which) const noexcept {
-    if (!corrects()) return 0.0F;
     return which == correction::rate ? rate_ : batch_;
   }
   [[nodiscard]] const rule_type& rule() const noexcept { return rule_; }
@@ -172,34 +178,35 @@ class residual_policy {
 
  private:
   static constexpr float newest = 0.1F;        // how far each push moves the batch
-  static constexpr std::uint64_t enough = 10;  // changes of the batch by which its cost is known
-  static constexpr float most_samples = 1e9F;
+  static constexpr std::uint64_t enough = 10;  // steps that had the batch that was asked for
+  static constexpr float most_samples = 1e9F;  // fits the grant
 
-  [[nodiscard]] bool knows_enough() const noexcept {
-    return wanted_batch_ == 0.0F || encoder_.cost().changes() >= enough;
-  }
-
-  // False if it has no answer.
-  [[nodiscard]] bool ask_network() noexcept {
+  void ask_network() noexcept {
     std::array<float, corrections> outputs;
-    network_.evaluate(inputs_, outputs);
-    if (!std::isfinite(outputs[0]) || !std::isfinite(outputs[1])) return false;
+    const bool is_asked = range_.contains(inputs_);
+    if (is_asked) network_.evaluate(inputs_, outputs);
+    if (!is_asked || !std::isfinite(outputs[0]) || !std::isfinite(outputs[1])) return give_up();
     for (std::size_t i = 0; i < corrections; ++i)
       outputs[i] = std::clamp(outputs[i], -largest_corrections[i], largest_corrections[i]);
-    rate_ = outputs[0];
-    wanted_batch_ = outputs[1];
-    if (knows_enough()) batch_ += newest * (wanted_batch_ - batch_);
-    return true;
+    alternates_ = outputs[1] != 0.0F || batch_ != 0.0F;
+    in_charge_ = !alternates_ || encoder_.cost().obeyed() >= enough;
+    rate_ = in_charge_ ? outputs[0] : 0.0F;
+    if (!in_charge_) return;
+    batch_ += newest * (outputs[1] - batch_);
+  }
+  void give_up() noexcept {
+    in_charge_ = alternates_ = false;
+    rate_ = batch_ = 0.0F;
   }
 
   Network network_;
   trained_range<Encoder::dim> range_;
   rule_type rule_;
   Encoder encoder_;
-  bool has_answer_ = false;  // of the network, to the latest push
-  float rate_ = 0.0F;        // binary logarithms of the factors
+  bool in_charge_ = false;   // the network
+  bool alternates_ = false;  // batches do
+  float rate_ = 0.0F;        // binary logarithms of the factors, 0 while the rule alone is in charge
   float batch_ = 0.0F;
-  float wanted_batch_ = 0.0F;
   std::array<float, Encoder::dim> inputs_{};
 };
 

@@ -57,8 +57,9 @@ struct knee {
     if (scales_rate) terms.lr_scale *= std::clamp(std::sqrt(finder.room()), 1.0F, 2.0F);
   }
 
-  /// The next push took so many times as long as it would have with the batch that the others had. Whoever shapes
-  /// batches says so before each release, or the rule takes a change of the batch for one of the cluster.
+  /// For whoever shapes batches, or the rule takes a change of the batch for one of the cluster: how many times as long
+  /// as with the usual batch the step takes that release() or shape() is about to be told of. It holds until the next
+  /// call. Precondition: above 0.
   void allow_for_batch(float factor) noexcept { finder.allow_for_batch(factor); }
 
   /// The level found so far.

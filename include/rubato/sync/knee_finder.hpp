@@ -45,7 +45,8 @@ class knee_finder {
 
   /// The worker starts a step.
   void start(const cluster_view& view, std::uint32_t worker) noexcept {
-    if (deadline_ != never) deadline_ = view.now() + longest();
+    longest_batch_ = (std::max)(longest_batch_, log_batch_factor_);
+    if (deadline_ != never) deadline_ = (std::max)(deadline_, view.now() + longest());
     note& e = each_[worker];
     take_speed(worker);
     e.period = period_;
@@ -55,7 +56,10 @@ class knee_finder {
     ++known_;
   }
 
-  void allow_for_batch(float factor) noexcept { batch_ = std::log(factor); }
+  void allow_for_batch(float factor) noexcept {
+    RUBATO_ASSERT(factor > 0.0F, "knee: a step that takes no time for its batch");
+    log_batch_factor_ = std::log(factor);
+  }
 
   /// The best level so far.
   [[nodiscard]] std::uint32_t parallelism() const noexcept { return search_.level(alive_); }
@@ -70,9 +74,9 @@ class knee_finder {
     search_.state(bytes);
     bytes(alive_, fewest_, members_, level_, period_, count_, strangers_, sum_, squares_, shift_, settled_, owes_turn_);
     bytes(speeds_, known_, home_speed_, first_speeds_, firsts_);
-    bytes(limit_, deadline_, batch_, windows_, patience_, has_barrier_);
+    bytes(limit_, deadline_, log_batch_factor_, longest_batch_, windows_, patience_, has_barrier_);
     for (note& e : each_) bytes(e.usual, e.speed, e.period, e.known);
-    if (level_ == 0) bytes.fail();
+    if (level_ == 0 || !std::isfinite(log_batch_factor_) || !std::isfinite(longest_batch_)) bytes.fail();
   }
 
  private:
@@ -143,7 +147,7 @@ class knee_finder {
     // Counts as a step beside everybody.
     const bool first = !e.known && e.period != 0 && search_.opens() && (at == home || !at_one_level);
     if (!first && !at_one_level) return;
-    const float time = std::log(view.step_time_of_submitter()) - batch_ - shift_;
+    const float time = std::log(view.step_time_of_submitter()) - log_batch_factor_ - shift_;
     const std::uint32_t window = (std::max)(least_window, at);
     if (first || at == home) {
       e.usual += (e.known ? 0.3F : 1.0F) * (time - e.usual);
@@ -226,9 +230,7 @@ class knee_finder {
   }
 
   // That a step of everybody may take.
-  [[nodiscard]] double longest() const noexcept {
-    return limit_ * std::exp(static_cast<double>((std::max)(batch_, 0.0F)));
-  }
+  [[nodiscard]] double longest() const noexcept { return limit_ * std::exp(static_cast<double>(longest_batch_)); }
 
   // Whether those who have come wait for the rest. Steps that take too long say that the cluster is another one now.
   [[nodiscard]] bool meet(const cluster_view& view) noexcept {
@@ -237,6 +239,7 @@ class knee_finder {
       search_anew();
     }
     const bool met = view.busy() == 0;
+    if (met) longest_batch_ = log_batch_factor_;
     if (!has_barrier_ || level_ < alive_)
       deadline_ = never;
     else if (met || deadline_ == never)
@@ -262,7 +265,8 @@ class knee_finder {
   double deadline_ = never;      // when it will have taken that long; never while nobody waits for the others
   float first_speeds_ = 0.0F;    // sum of the speeds in the first steps
   float home_speed_ = 0.0F;     // of all that ran at the best level
-  float batch_ = 0.0F;          // log of how much longer steps take for their batches
+  float log_batch_factor_ = 0.0F;  // how much longer a step takes for its batch
+  float longest_batch_ = 0.0F;     // the largest such number of a step that has started since nobody ran
   float shift_ = 0.0F;          // log of the time of steps at the best level, against the first one
   float sum_ = 0.0F;
   float squares_ = 0.0F;

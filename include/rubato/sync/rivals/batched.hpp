@@ -18,7 +18,7 @@ template <TreatablePolicy Policy>
 struct batched : Policy {
   std::uint32_t samples = 1;
 
-  batched(Policy policy, std::uint32_t a_step) : Policy(std::move(policy)), samples{a_step} {}
+  batched(Policy policy, std::uint32_t samples_of_a_step) : Policy(std::move(policy)), samples{samples_of_a_step} {}
 
   void shape(const cluster_view& view, std::uint32_t worker, grant& terms) noexcept {
     if constexpr (ShapingPolicy<Policy>) Policy::shape(view, worker, terms);

@@ -10,10 +10,11 @@
 
 namespace rubato::inline RUBATO_ABI {
 
-/// A policy that a treatment can be put on: scaled, concurrency_scaled, loss_decayed.
+/// A policy that a treatment can be put on: scaled, concurrency_scaled, loss_decayed, batched.
 ///
 /// A treatment *is* the policy, with some members hidden by its own: it derives from it. So every optional member that
-/// the policy has is forwarded, and none that it lacks appears; treatments can be put on treatments, and on any_policy.
+/// the policy has is forwarded, and none that it lacks appears but those that the treatment is made of; treatments can
+/// be put on treatments, and on any_policy.
 /// scaled{scaled{policy, a}, b} is treated twice; scaled{treated} alone is a copy, as for every class template.
 /// Tests   tests/sync/rivals/treatment_test.cpp: ForwardsWhatThePolicyHasAndNothingElse, DecidesAsThePolicy,
 ///         SavesWhatThePolicySaves, StacksInAnyOrder, TwiceTheSameIsTwice, WorksOnAnyPolicy

@@ -51,6 +51,7 @@ struct train_arguments {
   std::optional<std::uint32_t> clusters;
   std::optional<std::uint32_t> rounds;
   std::optional<std::uint32_t> hidden;
+  std::string corrections;  ///< empty: both
   std::optional<std::uint64_t> select_every;
   std::optional<std::uint32_t> selection_clusters;
   std::string out;

@@ -43,15 +43,30 @@ using times_of_rule = std::vector<double>;
 
 }  // namespace
 
+correction_trials::correction_trials(std::optional<support::scenario> scenario, nn::dynamic_mlp network,
+                                     const run_context& how, std::optional<correction> only)
+    : scenario_{std::move(scenario)}, network_{std::move(network)}, how_{&how} {
+  // The last layer: a row of one weight for each output, for every input, and then the biases.
+  const std::size_t size = network_.parameters().size(), last = network_.layers().back().first;
+  for (std::size_t i = 0; i < size; ++i)
+    if (i < last || !only || (i - last) % corrections == static_cast<std::size_t>(*only)) free_.push_back(i);
+}
+
 setting correction_trials::setting_of(std::uint64_t seed) const {
   if (scenario_) return {*scenario_, hidden_layers_of(*scenario_, seed)};
   const support::scenario drawn = support::random_scenario(first_cluster + (seed >> 16));
   return {drawn, drawn.hidden_layers.front()};
 }
 
+std::vector<float> correction_trials::start() const {
+  std::vector<float> parameters;
+  for (const std::size_t i : free_) parameters.push_back(network_.parameters()[i]);
+  return parameters;
+}
+
 correction_policy correction_trials::policy_of(std::span<const float> parameters) const {
   nn::dynamic_mlp network = network_;
-  std::ranges::copy(parameters, network.parameters().begin());
+  for (std::size_t i = 0; i < parameters.size(); ++i) network.parameters()[free_[i]] = parameters[i];
   return correction_policy{network};
 }
 
@@ -97,8 +112,7 @@ bool correction_trials::operator()(std::span<const rl::trial> trials, std::span<
 
 std::optional<trained_range<progress_state::dim>> correction_trials::range_of(
     std::span<const float> parameters, std::span<const std::uint64_t> seeds) const {
-  nn::dynamic_mlp network = network_;
-  std::ranges::copy(parameters, network.parameters().begin());
+  const nn::dynamic_mlp network = policy_of(parameters).network();
   std::vector<trained_range<progress_state::dim>> seen(seeds.size(), nothing_seen());
   support::share_out(
       seeds.size(), how_->threads, how_->stop, [&] { return workbench{how_->data}; },

@@ -1,6 +1,7 @@
 #ifndef RUBATO_EXAMPLES_LAB_CORRECTION_TRIALS_HPP
 #define RUBATO_EXAMPLES_LAB_CORRECTION_TRIALS_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <rubato/encode/progress_state.hpp>
@@ -8,7 +9,7 @@
 #include <rubato/nn/dynamic_mlp.hpp>
 #include <rubato/rl/search_training.hpp>
 #include <span>
-#include <utility>
+#include <vector>
 
 #include "run_context.hpp"
 #include "support/scenario.hpp"
@@ -25,17 +26,24 @@ using correction_policy = residual_policy<progress_state, nn::dynamic_mlp>;
 /// rule), each from -1.2 to 1.2. A run in which the rule does not arrive in a quarter of max_time says nothing, and a
 /// cluster without any other costs 0; a correction has three and a half times as long as the rule.
 ///
+/// Where one correction is left out, the weights and the bias of its output stay as they are in the network that it
+/// begins with, and are no parameters of trials.
+///
 /// The same costs for any number of threads. Errors: user_error if no run of a call says anything
 /// Tests   tests/examples/correction_trials_test.cpp: NoCorrectionCostsNothing, ASlowOneCosts, SameForAnyThreads,
-///         RandomClustersAreNotTheHeldOut, RefusesWhereTheRuleDoesNotArrive, StopsWhenAsked
+///         WhatIsLeftOutStaysZero, RandomClustersAreNotTheHeldOut, RefusesWhereTheRuleDoesNotArrive, StopsWhenAsked
 class correction_trials {
  public:
-  /// `network` is what the parameters of trials are put into. References must outlive it.
-  correction_trials(std::optional<support::scenario> scenario, nn::dynamic_mlp network, const run_context& how)
-      : scenario_{std::move(scenario)}, network_{std::move(network)}, how_{&how} {}
+  /// `network` is what the parameters of trials are put into: those of all outputs, or of `only` that one. References
+  /// must outlive it.
+  correction_trials(std::optional<support::scenario> scenario, nn::dynamic_mlp network, const run_context& how,
+                    std::optional<correction> only = {});
 
   /// False if `stop` was raised.
   [[nodiscard]] bool operator()(std::span<const rl::trial>, std::span<double> costs) const;
+
+  /// The parameters of trials, as they are in the network that it begins with.
+  [[nodiscard]] std::vector<float> start() const;
 
   /// The policy of these parameters, which corrects everywhere.
   [[nodiscard]] correction_policy policy_of(std::span<const float> parameters) const;
@@ -50,6 +58,7 @@ class correction_trials {
  private:
   std::optional<support::scenario> scenario_;
   nn::dynamic_mlp network_;
+  std::vector<std::size_t> free_;  // which of the network's parameters are those of trials
   const run_context* how_;
 };
 

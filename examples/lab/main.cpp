@@ -111,9 +111,10 @@ void add_train_options(CLI::App& command, train_arguments& given) {
                   searches + "rounds of a race, after which the worst are out; 1: no race; default: 2")
       ->check(whole(1, 100'000));
   command
-      .add_option("--hidden", given.hidden,
-                  searches + "units of a hidden layer; default: 0, the correction is linear")
+      .add_option("--hidden", given.hidden, searches + "units of a hidden layer; default: 0, the correction is linear")
       ->check(whole(0, 1'024));
+  command.add_option("--corrections", given.corrections,
+                     searches + "what is corrected: rate, batch or both; default: both");
   command
       .add_option("--select-every", given.select_every,
                   searches + "generations between selections, of which the best is kept; 0: keep the last; default: 10")

@@ -33,6 +33,9 @@ constexpr std::array agents{
                  .step_size = 0.1},
 };
 
+// In commands.
+[[nodiscard]] std::string_view name_of(correction which) { return which == correction::rate ? "rate" : "batch"; }
+
 // A correction by nothing: hidden units are drawn, the outputs are 0.
 [[nodiscard]] nn::dynamic_mlp network_of(const search_request& asked) {
   std::vector<std::size_t> widths{progress_state::dim, corrections};
@@ -49,7 +52,8 @@ constexpr std::array agents{
 [[nodiscard]] std::string task_text(const search_request& asked, const run_context& how) {
   return (asked.scenario ? hexadecimal(support::hash(*asked.scenario)) : "random") + " " +
          hexadecimal(how.data.fingerprint) + " by " + library_version() + " " +
-         std::string{sim::kernels::native().arithmetic};
+         std::string{sim::kernels::native().arithmetic} +
+         (asked.only ? " corrections " + std::string{name_of(*asked.only)} : "");
 }
 
 [[nodiscard]] std::string as_csv(std::span<const rl::selection_report> selections) {
@@ -75,10 +79,8 @@ constexpr std::array agents{
 }
 
 template <class Search>
-search_report run(Search start, const search_request& asked, const training_files& files, bool resume,
-                  const run_context& how) {
-  const nn::dynamic_mlp network = network_of(asked);
-  const correction_trials trials{asked.scenario, network, how};
+search_report run(Search start, const correction_trials& trials, const search_request& asked,
+                  const training_files& files, bool resume, const run_context& how) {
   rl::search_trainer training{std::move(start), rl::search_training_options{.seed = asked.seed,
                                                                             .task = task_text(asked, how),
                                                                             .runs = asked.clusters,
@@ -137,23 +139,27 @@ std::string command_of(const search_request& asked) {
           " --rounds " + std::to_string(asked.rounds) + " --hidden " + std::to_string(asked.hidden) +
           " --select-every " + std::to_string(asked.select_every) + " --selection-clusters " +
           std::to_string(asked.selection_clusters) + " --seed " + std::to_string(asked.seed);
+  if (asked.only) text += " --corrections " + std::string{name_of(*asked.only)};
   if (!asked.licence.empty()) text += " --licence " + support::shell_word(asked.licence);
   return text;
 }
 
 search_report search(const search_request& asked, const training_files& files, bool resume, const run_context& how) {
-  const policy_card expected = card_of(correction_policy{network_of(asked)}, card_of_search(asked, how));
+  const correction_trials trials{asked.scenario, network_of(asked), how, asked.only};
+  const std::vector<float> begin = trials.start();
+  const policy_card expected = card_of(trials.policy_of(begin), card_of_search(asked, how));
   value_or_refuse(to_json(expected));  // before hours are spent on what cannot be written
   const support::file_lock alone = files.lock_them();
   if (files.are_complete(expected, resume)) return {.complete = true};
-  const auto with = [&](auto start) { return run(value_or_refuse(std::move(start)), asked, files, resume, how); };
-  const nn::dynamic_mlp start = network_of(asked);
+  const auto with = [&](auto start) {
+    return run(value_or_refuse(std::move(start)), trials, asked, files, resume, how);
+  };
   const search_agent& agent = asked.agent;
   if (agent.name == "es")
     return with(rl::antithetic_es::make(
-        start.parameters(), {.seed = asked.seed, .step_size = agent.step_size, .population = agent.population}));
-  return with(rl::cma_es::make(start.parameters(),
-                               {.seed = asked.seed, .step_size = agent.step_size, .population = agent.population}));
+        begin, {.seed = asked.seed, .step_size = agent.step_size, .population = agent.population}));
+  return with(
+      rl::cma_es::make(begin, {.seed = asked.seed, .step_size = agent.step_size, .population = agent.population}));
 }
 
 }  // namespace rubato::lab

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <rubato/learned/residual_policy.hpp>
 #include <rubato/rl/search_training.hpp>
 #include <span>
 #include <string>
@@ -38,6 +39,7 @@ struct search_request {
   std::uint32_t clusters = 32;            ///< that each candidate of a generation is tried on
   std::uint32_t rounds = 2;               ///< of a race; 1: none
   std::uint32_t hidden = 0;               ///< units of a hidden layer; 0: none, the correction is linear
+  std::optional<correction> only{};       ///< what is corrected, the other output being 0; none: both
   std::uint64_t select_every = 10;        ///< generations
   std::uint32_t selection_clusters = 200;
   std::uint64_t seed = 1;
@@ -58,7 +60,8 @@ struct search_report {
 /// result is there; without, it refuses to touch either.
 /// Errors  user_error: files that are there, are damaged or belong to another search; a search that still writes them
 /// Tests   tests/examples/search_test.cpp: SameBytesForAnyThreads, InterruptedAndResumedSameBytes, CompleteIsComplete,
-///         RefusesAnotherSearch, CardSaysHowItWasMade, HiddenLayersAreSearchedToo, WritesTheCurve
+///         RefusesAnotherSearch, CardSaysHowItWasMade, HiddenLayersAreSearchedToo, CorrectsOneAlone,
+///         RefusesToGoOnWithOtherCorrections, WritesTheCurve
 search_report search(const search_request&, const training_files&, bool resume, const run_context&);
 
 /// The command that finds the same policy again, given --out and the same data.

@@ -19,10 +19,19 @@ using support::user_error;
 
 constexpr std::string_view at_random = "random";
 
+// What --corrections stands for.
+[[nodiscard]] std::optional<correction> given_corrections(const std::string& text) {
+  if (text.empty() || text == "both") return std::nullopt;
+  if (text == "rate") return correction::rate;
+  if (text == "batch") return correction::batch;
+  throw user_error{"--corrections: found \"" + text + "\", expected rate, batch or both"};
+}
+
 [[nodiscard]] search_request request_of(const train_arguments& given, const search_agent& agent) {
   search_request asked{.scenario_argument = given.scenario,
                        .settings = given.settings,
                        .agent = agent,
+                       .only = given_corrections(given.corrections),
                        .seed = given.seed,
                        .licence = given.licence};
   const auto take = [](auto& into, const auto& option) { into = option.value_or(into); };
@@ -65,12 +74,11 @@ int run_search(const train_arguments& given, const search_agent& agent) {
   const training_files files = files_of(given.out, given.curve, "");
   const search_request asked = request_of(given, agent);
   const training_data data = given_data(asked.scenario.value_or(support::scenario{}), given.data);
-  const run_context how{
-      .data = data,
-      .threads = given_threads(given.threads),
-      .stop = catch_interrupt(),
-      .progress = std::cerr,
-      .display = {.quiet = given.quiet}};
+  const run_context how{.data = data,
+                        .threads = given_threads(given.threads),
+                        .stop = catch_interrupt(),
+                        .progress = std::cerr,
+                        .display = {.quiet = given.quiet}};
   const search_report report = search(asked, files, given.resume, how);
   if (report.complete) {
     std::cout << given.out << " is complete already\n";

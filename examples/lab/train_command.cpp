@@ -40,6 +40,7 @@ using support::user_error;
                                                       {"--clusters", given.clusters.has_value()},
                                                       {"--rounds", given.rounds.has_value()},
                                                       {"--hidden", given.hidden.has_value()},
+                                                      {"--corrections", !given.corrections.empty()},
                                                       {"--select-every", given.select_every.has_value()},
                                                       {"--selection-clusters", given.selection_clusters.has_value()}};
   for (const auto& [option, is_given] : of_searches)
@@ -90,12 +91,11 @@ int run_train(const train_arguments& given) {
   const training_files files = files_of(given.out, given.curve, given.initial);
   const training_request asked = request_of(given);
   const training_data data = given_data(asked.scenario, given.data);
-  const run_context how{
-      .data = data,
-      .threads = given_threads(given.threads),
-      .stop = catch_interrupt(),
-      .progress = std::cerr,
-      .display = {.quiet = given.quiet}};
+  const run_context how{.data = data,
+                        .threads = given_threads(given.threads),
+                        .stop = catch_interrupt(),
+                        .progress = std::cerr,
+                        .display = {.quiet = given.quiet}};
   const training_report report = train(asked, files, given.resume, how);
   if (report.complete) {
     std::cout << given.out << " is complete already\n";

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -68,6 +69,29 @@ TEST(CorrectionTrials, SameForAnyThreads) {
   trial_bench b;
   const auto one = b.costs(b.rate(0.5F), 1);
   EXPECT_EQ(b.costs(b.rate(0.5F), 3), one);
+}
+
+TEST(CorrectionTrials, WhatIsLeftOutStaysZero) {
+  trial_bench b;
+  const run_context how{.data = b.data, .threads = 1, .stop = b.stop, .progress = b.shown};
+  for (const correction only : {correction::rate, correction::batch})
+    for (const std::size_t hidden : {0U, 3U}) {
+      std::vector<std::size_t> widths{progress_state::dim, corrections};
+      if (hidden > 0) widths.insert(widths.begin() + 1, hidden);
+      const correction_trials trials{std::nullopt, *nn::dynamic_mlp::make(widths), how, only};
+      const std::size_t inputs = hidden > 0 ? hidden : progress_state::dim;
+      const std::size_t before = hidden > 0 ? (progress_state::dim + 1) * hidden : 0;
+      EXPECT_EQ(trials.start(), std::vector<float>(before + inputs + 1)) << "the inputs of one output and its bias";
+      std::vector<float> parameters(trials.start().size());
+      for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i] = 0.01F * static_cast<float>(i + 1);
+      std::array<float, progress_state::dim> seen;
+      seen.fill(0.7F);
+      std::array<float, corrections> outputs;
+      trials.policy_of(parameters).network().evaluate(seen, outputs);
+      const auto of = static_cast<std::size_t>(only);
+      EXPECT_GT(outputs[of], parameters.back()) << "weights and bias are in their places";
+      EXPECT_EQ(outputs[1 - of], 0.0F);
+    }
 }
 
 TEST(CorrectionTrials, RandomClustersAreNotTheHeldOut) {

@@ -301,6 +301,10 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
            {"train --agent dqn-paper --scenario quick.json --out b --expert-runs 0 --episodes 0",
             "--episodes 0: found"},
            {"train --agent dqn --scenario quick.json --out b --licence 'a\nb'", "found a control or hidden character"},
+           {"train --agent dqn --scenario quick.json --out b --corrections rate",
+            "--corrections: found it with --agent dqn, which does not search"},
+           {"train --agent es --scenario quick.json --out b --corrections none",
+            "--corrections: found \"none\", expected rate, batch or both"},
            {"scenarios nope", "found \"nope\""}}) {
     const outcome got = lab.run(arguments + " 2>&1 >/dev/null");
     EXPECT_EQ(got.status, 2) << arguments;

@@ -143,6 +143,50 @@ TEST(Search, HiddenLayersAreSearchedToo) {
   EXPECT_EQ(policy->network().layers().size(), 2U);
 }
 
+TEST(Search, CorrectsOneAlone) {
+  for (const search_agent& agent : search_agents()) {
+    search_bench b;
+    search_request asked = brief_search(agent.name);
+    asked.select_every = 0;  // keeps the last guess, good or bad
+    asked.only = correction::rate;
+    static_cast<void>(b.search(asked, "rate"));
+    const auto policy = load_residual_policy(b.at("rate").string());
+    ASSERT_TRUE(policy) << policy.error().message;
+    const auto weights = policy->network().parameters();
+    bool corrects = false;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      if (i % corrections == static_cast<std::size_t>(correction::batch))
+        EXPECT_EQ(weights[i], 0.0F) << i;
+      else
+        corrects = corrects || weights[i] != 0.0F;
+    }
+    EXPECT_TRUE(corrects);
+    const auto card = read_policy_card(*safetensors::load(b.at("rate").string()));
+    EXPECT_TRUE(card->command.ends_with("--seed 1 --corrections rate")) << card->command;
+  }
+}
+
+TEST(Search, RefusesToGoOnWithOtherCorrections) {
+  search_bench b;
+  b.now = [&] { return b.stop = b.shown.str().find("searching 1/3") != std::string::npos, 0.0; };
+  search_request asked = brief_search(), other = asked;
+  asked.only = correction::rate;
+  other.only = correction::batch;
+  ASSERT_TRUE(b.search(asked, "policy").interrupted);
+  ASSERT_TRUE(std::filesystem::exists(b.at("policy.training")));
+  b.now = [] { return 0.0; };
+  b.stop = false;
+  const auto refused = [&](const search_request& request) {
+    return message_of<user_error>([&] { return b.search(request, "policy", true).generations; });
+  };
+  const std::string unfinished = refused(other);
+  EXPECT_NE(unfinished.find("corrections rate, expected task="), std::string::npos) << unfinished;
+  EXPECT_NE(unfinished.find("corrections batch"), std::string::npos) << unfinished;
+  EXPECT_FALSE(b.search(asked, "policy", true).interrupted);
+  EXPECT_NE(refused(other).find("found \"--corrections rate\", expected \"--corrections batch\""), std::string::npos);
+  EXPECT_NE(refused(brief_search()).find("found \"--corrections rate\", expected \"\""), std::string::npos);
+}
+
 TEST(Search, WritesTheCurve) {
   search_bench b;
   static_cast<void>(b.search(brief_search(), "policy", false, 1, b.at("curve.csv").string()));

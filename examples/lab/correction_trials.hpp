@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "paired_trials.hpp"
 #include "run_context.hpp"
 #include "support/scenario.hpp"
 
@@ -20,11 +21,8 @@ using correction_policy = residual_policy<progress_state, nn::dynamic_mlp>;
 
 /// Tries corrections of a rule on clusters: what rl::search_trainer measures with.
 ///
-/// A seed is a cluster: the scenario with the hidden layers that the seed draws or, without a scenario, one drawn at
-/// random, random:1000000 or above. In it the correction and the rule alone make the same runs: one, two with one
-/// hidden layer, six without any, which are short and differ most. The cost is the mean of log(time / time of the
-/// rule), each from -1.2 to 1.2. A run in which the rule does not arrive in a quarter of max_time says nothing, and a
-/// cluster without any other costs 0; a correction has three and a half times as long as the rule.
+/// Compared with the rule alone, as paired_trials says. A run in which the rule does not arrive in a quarter of max_time
+/// says nothing; a correction has three and a half times as long as the rule.
 ///
 /// Where one correction is left out, the weights and the bias of its output stay as they are in the network that it
 /// begins with, and are no parameters of trials.
@@ -52,14 +50,12 @@ class correction_trials {
   [[nodiscard]] std::optional<trained_range<progress_state::dim>> range_of(std::span<const float> parameters,
                                                                            std::span<const std::uint64_t> seeds) const;
 
-  /// The cluster of a seed.
-  [[nodiscard]] setting setting_of(std::uint64_t seed) const;
+  [[nodiscard]] const paired_trials& paired() const noexcept { return paired_; }
 
  private:
-  std::optional<support::scenario> scenario_;
+  paired_trials paired_;
   nn::dynamic_mlp network_;
   std::vector<std::size_t> free_;  // which of the network's parameters are those of trials
-  const run_context* how_;
 };
 
 }  // namespace rubato::lab

@@ -99,7 +99,7 @@ TEST(CorrectionTrials, RandomClustersAreNotTheHeldOut) {
   const run_context how{.data = b.data, .threads = 1, .stop = b.stop, .progress = b.shown};
   const correction_trials trials{std::nullopt, *nn::dynamic_mlp::make({progress_state::dim, corrections}), how};
   for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 16, ~std::uint64_t{0}}) {
-    const setting at = trials.setting_of(seed);
+    const setting at = trials.paired().setting_of(seed);
     const std::uint64_t number = std::stoull(at.scenario.name.substr(std::string{"random:"}.size()));
     EXPECT_GE(number, 1'000'000U) << at.scenario.name;
     EXPECT_EQ(at.hidden_layers, support::random_scenario(number).hidden_layers.front());

@@ -21,8 +21,8 @@ using correction_policy = residual_policy<progress_state, nn::dynamic_mlp>;
 
 /// Tries corrections of a rule on clusters: what rl::search_trainer measures with.
 ///
-/// Compared with the rule alone, as paired_trials says. A run in which the rule does not arrive in a quarter of max_time
-/// says nothing; a correction has three and a half times as long as the rule.
+/// Compared with the rule alone, as paired_trials says. A run in which the rule does not arrive in a quarter of
+/// objective.max_time says nothing; a correction has three and a half times as long as the rule.
 ///
 /// Where one correction is left out, the weights and the bias of its output stay as they are in the network that it
 /// begins with, and are no parameters of trials.

@@ -79,7 +79,8 @@ void add_train_options(CLI::App& command, train_arguments& given) {
     agents += "\n" + std::string{each.name} + ": " + std::string{each.meaning};
   command.add_option("--agent", given.agent, "How to learn:" + agents)->required();
   command.add_option("--state", given.state,
-                     "What the policy sees: rlp, rlp_normalised or cluster; default: the agent's");
+                     "What the policy sees: rlp, rlp_normalised or cluster; default: the agent's, for searches none: a "
+                     "correction is searched for");
   command.add_option("--episodes", given.episodes, "Runs to learn from by acting; default: the agent's")
       ->check(whole(0, 1'000'000'000));
   command.add_option("--seed", given.seed, "Seed of everything")
@@ -110,8 +111,7 @@ void add_train_options(CLI::App& command, train_arguments& given) {
       .add_option("--rounds", given.rounds,
                   searches + "rounds of a race, after which the worst are out; 1: no race; default: 2")
       ->check(whole(1, 100'000));
-  command
-      .add_option("--hidden", given.hidden, searches + "units of a hidden layer; default: 0, the correction is linear")
+  command.add_option("--hidden", given.hidden, searches + "units of a hidden layer; default: 0, all is linear")
       ->check(whole(0, 1'024));
   command.add_option("--corrections", given.corrections,
                      searches + "what is corrected: rate, batch or both; default: both");

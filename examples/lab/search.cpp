@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <rubato/core/fnv1a.hpp>
-#include <rubato/learned/residual_file.hpp>
+#include <rubato/learned/loader.hpp>
 #include <rubato/nn/initialiser.hpp>
 #include <rubato/rl/antithetic_es.hpp>
 #include <rubato/rl/cma_es.hpp>
@@ -12,6 +12,7 @@
 
 #include "correction_trials.hpp"
 #include "library_version.hpp"
+#include "policy_trials.hpp"
 #include "support/progress.hpp"
 #include "support/shell_word.hpp"
 #include "support/user_error.hpp"
@@ -23,12 +24,13 @@ using support::user_error;
 using support::value_or_refuse;
 
 constexpr std::array agents{
-    search_agent{.name = "cma-es",
-                 .meaning = "separable CMA-ES on the weights of a correction of knee+decay",
-                 .population = 16,
-                 .step_size = 0.1},
+    search_agent{
+        .name = "cma-es",
+        .meaning = "separable CMA-ES on the weights of a correction of knee+decay or, with --state, of a policy",
+        .population = 16,
+        .step_size = 0.1},
     search_agent{.name = "es",
-                 .meaning = "evolution strategy with antithetic pairs, on the weights of a correction of knee+decay",
+                 .meaning = "evolution strategy with antithetic pairs, on the same weights",
                  .population = 32,
                  .step_size = 0.1},
 };
@@ -36,23 +38,23 @@ constexpr std::array agents{
 // In commands.
 [[nodiscard]] std::string_view name_of(correction which) { return which == correction::rate ? "rate" : "batch"; }
 
-// A correction by nothing: hidden units are drawn, the outputs are 0.
-[[nodiscard]] nn::dynamic_mlp network_of(const search_request& asked) {
-  std::vector<std::size_t> widths{progress_state::dim, corrections};
+// Hidden units are drawn, the outputs are 0.
+[[nodiscard]] nn::dynamic_mlp network_of(const search_request& asked, std::size_t inputs, std::size_t outputs) {
+  std::vector<std::size_t> widths{inputs, outputs};
   if (asked.hidden > 0) widths.insert(widths.begin() + 1, asked.hidden);
   nn::dynamic_mlp network =
       value_or_refuse(nn::dynamic_mlp::make(widths, {.hidden = nn::activation{nn::activation_kind::tanh}}));
   if (asked.hidden == 0) return network;
   random_sequence draws = rl::sequence_for(asked.seed, rl::purpose::weights);
   nn::initialise(network, {}, draws);
-  std::ranges::fill(network.parameters().last(asked.hidden * corrections + corrections), 0.0F);
+  std::ranges::fill(network.parameters().subspan(network.layers().back().first), 0.0F);
   return network;
 }
 
 [[nodiscard]] std::string task_text(const search_request& asked, const run_context& how) {
   return (asked.scenario ? hexadecimal(support::hash(*asked.scenario)) : "random") + " " +
          hexadecimal(how.data.fingerprint) + " by " + library_version() + " " +
-         std::string{sim::kernels::native().arithmetic} +
+         std::string{sim::kernels::native().arithmetic} + (asked.state.empty() ? "" : " state " + asked.state) +
          (asked.only ? " corrections " + std::string{name_of(*asked.only)} : "");
 }
 
@@ -68,7 +70,7 @@ constexpr std::array agents{
   const bool probes = asked.scenario && asked.scenario->run.loss == sim::loss_source::probe;
   policy_card about;
   about.loss_source = probes ? "probe" : "worker_ema";
-  about.reward = "-log(time / time of loss_decayed{knee{}})";
+  about.reward = asked.state.empty() ? "-log(time / time of loss_decayed{knee{}})" : "-log(time / time of asp)";
   about.trained_on = (asked.scenario ? asked.scenario->name + " " + hexadecimal(support::hash(*asked.scenario))
                                      : std::string{"clusters drawn at random, see random_scenario"}) +
                      "; " + text_of(how.data);
@@ -78,9 +80,25 @@ constexpr std::array agents{
   return about;
 }
 
-template <class Search>
-search_report run(Search start, const correction_trials& trials, const search_request& asked,
-                  const training_files& files, bool resume, const run_context& how) {
+// Of these parameters, with what its inputs have been in these clusters. False if it was stopped, and not saved.
+[[nodiscard]] bool save(const std::string& file, const correction_trials& trials, std::span<const float> best,
+                        std::span<const std::uint64_t> clusters, const policy_card& about) {
+  const auto range = trials.range_of(best, clusters);
+  if (!range) return false;
+  value_or_refuse(save_residual_policy(file, correction_policy{trials.policy_of(best).network(), *range}, about));
+  return true;
+}
+
+template <StateEncoder Encoder>
+[[nodiscard]] bool save(const std::string& file, const policy_trials<Encoder>& trials, std::span<const float> best,
+                        std::span<const std::uint64_t>, const policy_card& about) {
+  value_or_refuse(save_q_policy(file, trials.policy_of(best), about));
+  return true;
+}
+
+template <class Search, class Trials>
+search_report run(Search start, const Trials& trials, const search_request& asked, const training_files& files,
+                  bool resume, const run_context& how) {
   rl::search_trainer training{std::move(start), rl::search_training_options{.seed = asked.seed,
                                                                             .task = task_text(asked, how),
                                                                             .runs = asked.clusters,
@@ -111,41 +129,16 @@ search_report run(Search start, const correction_trials& trials, const search_re
                        .selections = {training.selections().begin(), training.selections().end()}};
   if (report.interrupted) return report;
 
-  const std::vector<float> best = training.best();
-  const auto range = trials.range_of(best, training.selection_seeds());
-  report.interrupted = !range;
-  if (report.interrupted) return report;
   files.write_curve(as_csv(report.selections));  // before the checkpoint goes, which has them too
-  value_or_refuse(save_residual_policy(files.result, correction_policy{trials.policy_of(best).network(), *range},
-                                       card_of_search(asked, how)));
-  files.remove_progress();
+  report.interrupted =
+      !save(files.result, trials, training.best(), training.selection_seeds(), card_of_search(asked, how));
+  if (!report.interrupted) files.remove_progress();
   return report;
 }
 
-}  // namespace
-
-std::span<const search_agent> search_agents() { return agents; }
-
-const search_agent* find_search_agent(std::string_view name) {
-  const auto found = std::ranges::find(agents, name, &search_agent::name);
-  return found == agents.end() ? nullptr : &*found;
-}
-
-std::string command_of(const search_request& asked) {
-  std::string text = "rubato-lab train --scenario " + support::shell_word(asked.scenario_argument);
-  for (const std::string& each : asked.settings) text += " --set " + support::shell_word(each);
-  text += " --agent " + std::string{asked.agent.name} + " --generations " + std::to_string(asked.generations) +
-          " --population " + std::to_string(asked.agent.population) + " --clusters " + std::to_string(asked.clusters) +
-          " --rounds " + std::to_string(asked.rounds) + " --hidden " + std::to_string(asked.hidden) +
-          " --select-every " + std::to_string(asked.select_every) + " --selection-clusters " +
-          std::to_string(asked.selection_clusters) + " --seed " + std::to_string(asked.seed);
-  if (asked.only) text += " --corrections " + std::string{name_of(*asked.only)};
-  if (!asked.licence.empty()) text += " --licence " + support::shell_word(asked.licence);
-  return text;
-}
-
-search_report search(const search_request& asked, const training_files& files, bool resume, const run_context& how) {
-  const correction_trials trials{asked.scenario, network_of(asked), how, asked.only};
+template <class Trials>
+search_report search_by(const Trials& trials, const search_request& asked, const training_files& files, bool resume,
+                        const run_context& how) {
   const std::vector<float> begin = trials.start();
   const policy_card expected = card_of(trials.policy_of(begin), card_of_search(asked, how));
   value_or_refuse(to_json(expected));  // before hours are spent on what cannot be written
@@ -160,6 +153,46 @@ search_report search(const search_request& asked, const training_files& files, b
         begin, {.seed = asked.seed, .step_size = agent.step_size, .population = agent.population}));
   return with(
       rl::cma_es::make(begin, {.seed = asked.seed, .step_size = agent.step_size, .population = agent.population}));
+}
+
+}  // namespace
+
+std::span<const search_agent> search_agents() { return agents; }
+
+const search_agent* find_search_agent(std::string_view name) {
+  const auto found = std::ranges::find(agents, name, &search_agent::name);
+  return found == agents.end() ? nullptr : &*found;
+}
+
+std::string_view rule_of(const search_request& asked) { return asked.state.empty() ? "knee+decay" : "asp"; }
+
+std::string command_of(const search_request& asked) {
+  std::string text = "rubato-lab train --scenario " + support::shell_word(asked.scenario_argument);
+  for (const std::string& each : asked.settings) text += " --set " + support::shell_word(each);
+  text += " --agent " + std::string{asked.agent.name} + (asked.state.empty() ? "" : " --state " + asked.state) +
+          " --generations " + std::to_string(asked.generations) + " --population " +
+          std::to_string(asked.agent.population) + " --clusters " + std::to_string(asked.clusters) + " --rounds " +
+          std::to_string(asked.rounds) + " --hidden " + std::to_string(asked.hidden) + " --select-every " +
+          std::to_string(asked.select_every) + " --selection-clusters " + std::to_string(asked.selection_clusters) +
+          " --seed " + std::to_string(asked.seed);
+  if (asked.only) text += " --corrections " + std::string{name_of(*asked.only)};
+  if (!asked.licence.empty()) text += " --licence " + support::shell_word(asked.licence);
+  return text;
+}
+
+search_report search(const search_request& asked, const training_files& files, bool resume, const run_context& how) {
+  const auto policy = [&]<class Encoder>(Encoder) {
+    return search_by(policy_trials<Encoder>{asked.scenario, network_of(asked, Encoder::dim, group_actions), how}, asked,
+                     files, resume, how);
+  };
+  if (asked.state.empty())
+    return search_by(
+        correction_trials{asked.scenario, network_of(asked, progress_state::dim, corrections), how, asked.only}, asked,
+        files, resume, how);
+  if (asked.state == rlp_state::kind) return policy(rlp_state{});
+  if (asked.state == rlp_normalised_state::kind) return policy(rlp_normalised_state{});
+  if (asked.state == cluster_state::kind) return policy(cluster_state{});
+  throw user_error{"--state: found \"" + asked.state + "\", expected rlp, rlp_normalised or cluster"};
 }
 
 }  // namespace rubato::lab

@@ -29,17 +29,18 @@ struct search_agent {
 /// Null if there is none of that name.
 [[nodiscard]] const search_agent* find_search_agent(std::string_view name);
 
-/// Everything that decides the correction that a search comes to.
+/// Everything that decides the policy that a search comes to.
 struct search_request {
   std::optional<support::scenario> scenario{};  ///< none: clusters drawn at random
   std::string scenario_argument = "random";
   std::vector<std::string> settings{};
   search_agent agent;
+  std::string state{};                    ///< kind of the encoder: of a policy in place of asp; empty: a correction
   std::uint64_t generations = 60;
   std::uint32_t clusters = 32;            ///< that each candidate of a generation is tried on
   std::uint32_t rounds = 2;               ///< of a race; 1: none
-  std::uint32_t hidden = 0;               ///< units of a hidden layer; 0: none, the correction is linear
-  std::optional<correction> only{};       ///< what is corrected, the other output being 0; none: both
+  std::uint32_t hidden = 0;               ///< units of a hidden layer; 0: none, all is linear
+  std::optional<correction> only{};       ///< of a correction, the other output being 0; none: both
   std::uint64_t select_every = 10;        ///< generations
   std::uint32_t selection_clusters = 200;
   std::uint64_t seed = 1;
@@ -53,15 +54,21 @@ struct search_report {
   std::vector<rl::selection_report> selections{};  ///< the learning curve: mean of log(time / time of the rule)
 };
 
-/// Searches for a correction of loss_decayed{knee{}}, and writes it as a policy file, with what its inputs have been in
-/// the clusters of the selection. The file depends on the request and the data alone, as that of train().
+/// What --policies calls the rule that the search begins with and compares with.
+[[nodiscard]] std::string_view rule_of(const search_request&);
+
+/// Searches for a correction of loss_decayed{knee{}} or, with a state, for a policy in place of asp, and writes it as a
+/// policy file; a correction with what its inputs have been in the clusters of the selection. The file depends on the
+/// request and the data alone, as that of train().
 ///
 /// With `resume`, goes on where the checkpoint ends, or from the beginning if there is none, and does nothing if the
 /// result is there; without, it refuses to touch either.
-/// Errors  user_error: files that are there, are damaged or belong to another search; a search that still writes them
+/// Errors  user_error: files that are there, are damaged or belong to another search; a search that still writes them;
+///         a state that does not exist
 /// Tests   tests/examples/search_test.cpp: SameBytesForAnyThreads, InterruptedAndResumedSameBytes, CompleteIsComplete,
 ///         RefusesAnotherSearch, CardSaysHowItWasMade, HiddenLayersAreSearchedToo, CorrectsOneAlone,
-///         RefusesToGoOnWithOtherCorrections, WritesTheCurve
+///         RefusesToGoOnWithOtherCorrections, FindsPoliciesOfEveryState, PoliciesAreSearchedForAlike,
+///         RefusesToGoOnWithAnotherState, RefusesAnUnknownState, WritesTheCurve
 search_report search(const search_request&, const training_files&, bool resume, const run_context&);
 
 /// The command that finds the same policy again, given --out and the same data.

@@ -31,6 +31,7 @@ constexpr std::string_view at_random = "random";
   search_request asked{.scenario_argument = given.scenario,
                        .settings = given.settings,
                        .agent = agent,
+                       .state = given.state,
                        .only = given_corrections(given.corrections),
                        .seed = given.seed,
                        .licence = given.licence};
@@ -48,8 +49,7 @@ constexpr std::string_view at_random = "random";
   if (asked.rounds > asked.clusters)
     throw user_error{"--rounds: found " + std::to_string(asked.rounds) + ", expected at most the " +
                      std::to_string(asked.clusters) + " clusters"};
-  const std::pair<const char*, bool> of_learners[] = {{"--state", !given.state.empty()},
-                                                      {"--episodes", given.episodes.has_value()},
+  const std::pair<const char*, bool> of_learners[] = {{"--episodes", given.episodes.has_value()},
                                                       {"--expert-runs", given.expert_runs.has_value()},
                                                       {"--initial", !given.initial.empty()},
                                                       {"--evaluate-every", given.evaluate_every.has_value()},
@@ -57,6 +57,8 @@ constexpr std::string_view at_random = "random";
                                                       {"--test-seeds", given.test_seeds.has_value()}};
   for (const auto& [option, is_given] : of_learners)
     if (is_given) throw user_error{std::string{option} + ": found it with --agent " + given.agent + ", which searches"};
+  if (!asked.state.empty() && !given.corrections.empty())
+    throw user_error{"--corrections: found it beside --state, expected one of them"};
   if (!given.curve.empty() && asked.select_every == 0)
     throw user_error{"--curve: found no selections to write, expected --select-every above 0"};
   if (given.scenario == at_random) {
@@ -93,9 +95,10 @@ int run_search(const train_arguments& given, const search_agent& agent) {
     const auto best = std::find_if(report.selections.rbegin(), report.selections.rend(),
                                    [](const rl::selection_report& s) { return s.best; });
     if (best->generation == 0)
-      std::cerr << "rubato-lab: warning: no generation was better than the rule: it is the correction by nothing\n";
-    std::cout << "kept: generation " << best->generation << ", time of knee+decay / its time " << std::exp(-best->mean)
-              << "  [" << std::exp(-best->mean - 2 * best->standard_error) << ", "
+      std::cerr << "rubato-lab: warning: no generation was better than " << rule_of(asked)
+                << ", which the search began with\n";
+    std::cout << "kept: generation " << best->generation << ", time of " << rule_of(asked) << " / its time "
+              << std::exp(-best->mean) << "  [" << std::exp(-best->mean - 2 * best->standard_error) << ", "
               << std::exp(-best->mean + 2 * best->standard_error) << "] in " << asked.selection_clusters
               << " clusters, the best of " << report.selections.size() << " selections\n";
   }
@@ -103,7 +106,9 @@ int run_search(const train_arguments& given, const search_agent& agent) {
             << "\ntry it:  rubato-lab compare";
   if (asked.scenario) std::cout << " --scenario " << shell_word(given.scenario);
   for (const std::string& each : given.settings) std::cout << " --set " << shell_word(each);
-  std::cout << " --policies " << shell_word("knee+decay,file:" + given.out) << std::endl;
+  std::cout << " --policies "
+            << shell_word((asked.state.empty() ? "knee+decay,file:" : "bsp:sum,asp,ssp:3,file:") + given.out)
+            << std::endl;
   return 0;
 }
 

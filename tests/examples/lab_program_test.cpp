@@ -118,11 +118,27 @@ TEST(LabProgram, TrainingSaysWhatWasKeptAndWhatItIsWorth) {
       << missed.text;
 }
 
+TEST(LabProgram, ASearchIsComparedWithTheRuleThatItBeginsWith) {
+  const lab_program lab;
+  const std::string search =
+      "train --scenario quick.json --agent es --generations 1 --population 4 --clusters 1 --rounds 1 --select-every 1 "
+      "--selection-clusters 2 --quiet ";
+  const outcome policy = lab.run(search + "--state cluster --out p");
+  EXPECT_NE(policy.text.find("time of asp / its time "), std::string::npos) << policy.text;
+  EXPECT_NE(policy.text.find("--policies bsp:sum,asp,ssp:3,file:p\n"), std::string::npos) << policy.text;
+  const outcome correction = lab.run(search + "--out c");
+  EXPECT_NE(correction.text.find("time of knee+decay / its time "), std::string::npos) << correction.text;
+  EXPECT_NE(correction.text.find("--policies knee+decay,file:c\n"), std::string::npos) << correction.text;
+}
+
 TEST(LabProgram, TheCommandInACardMakesThePolicyAgain) {
-  for (const char* how : {"ppo --episodes 30 --evaluate-every 100 --evaluation-episodes 1", "mc"}) {
+  const std::string brief = "--generations 2 --population 4 --clusters 1 --rounds 1 --selection-clusters 2 ";
+  for (const std::string& how :
+       {std::string{"ppo --expert-runs 1 --test-seeds 2 --episodes 30 --evaluate-every 100 --evaluation-episodes 1"},
+        std::string{"mc --expert-runs 1 --test-seeds 2"}, "es --corrections rate " + brief,
+        "cma-es --state rlp_normalised --hidden 2 " + brief}) {
     const lab_program lab;
-    const std::string train =
-        "train --scenario quick.json --set objective.max_time=200 --expert-runs 1 --test-seeds 2 --agent ";
+    const std::string train = "train --scenario quick.json --set objective.max_time=200 --agent ";
     ASSERT_EQ(lab.run(train + how + " --quiet --out once").status, 0);
     const auto made = json::parse(lab.run("inspect once --json").text);
     const std::string command = made["card"]["command"], program = "rubato-lab ";
@@ -305,6 +321,11 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
             "--corrections: found it with --agent dqn, which does not search"},
            {"train --agent es --scenario quick.json --out b --corrections none",
             "--corrections: found \"none\", expected rate, batch or both"},
+           {"train --agent es --scenario quick.json --out b --state cluster --corrections both",
+            "--corrections: found it beside --state, expected one of them"},
+           {"train --agent es --scenario quick.json --out b --state cpu", "--state: found \"cpu\", expected rlp"},
+           {"train --agent es --scenario quick.json --out b --episodes 3",
+            "--episodes: found it with --agent es, which searches"},
            {"scenarios nope", "found \"nope\""}}) {
     const outcome got = lab.run(arguments + " 2>&1 >/dev/null");
     EXPECT_EQ(got.status, 2) << arguments;

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
-#include <rubato/learned/residual_file.hpp>
+#include <rubato/learned/loader.hpp>
 #include <sstream>
 #include <string>
 
@@ -37,6 +37,14 @@ struct search_bench {
   test::temporary_directory folder{};
   std::function<double()> now = [] { return 0.0; };
 
+  void stop_after_a_generation() {
+    shown.str("");
+    now = [this] { return stop = shown.str().find("searching 1/3") != std::string::npos, 0.0; };
+  }
+  void go_on() {
+    now = [] { return 0.0; };
+    stop = false;
+  }
   [[nodiscard]] std::filesystem::path at(const std::string& name) const { return folder.path() / name; }
   search_report search(const search_request& asked, const std::string& name, bool resume = false, unsigned threads = 1,
                        const std::string& curve = "") {
@@ -168,14 +176,13 @@ TEST(Search, CorrectsOneAlone) {
 
 TEST(Search, RefusesToGoOnWithOtherCorrections) {
   search_bench b;
-  b.now = [&] { return b.stop = b.shown.str().find("searching 1/3") != std::string::npos, 0.0; };
+  b.stop_after_a_generation();
   search_request asked = brief_search(), other = asked;
   asked.only = correction::rate;
   other.only = correction::batch;
   ASSERT_TRUE(b.search(asked, "policy").interrupted);
   ASSERT_TRUE(std::filesystem::exists(b.at("policy.training")));
-  b.now = [] { return 0.0; };
-  b.stop = false;
+  b.go_on();
   const auto refused = [&](const search_request& request) {
     return message_of<user_error>([&] { return b.search(request, "policy", true).generations; });
   };
@@ -185,6 +192,67 @@ TEST(Search, RefusesToGoOnWithOtherCorrections) {
   EXPECT_FALSE(b.search(asked, "policy", true).interrupted);
   EXPECT_NE(refused(other).find("found \"--corrections rate\", expected \"--corrections batch\""), std::string::npos);
   EXPECT_NE(refused(brief_search()).find("found \"--corrections rate\", expected \"\""), std::string::npos);
+}
+
+search_request brief_policy_search(const std::string& state) {
+  search_request asked = brief_search("es");
+  asked.state = state;
+  return asked;
+}
+
+TEST(Search, FindsPoliciesOfEveryState) {
+  for (const std::string state : {"rlp", "rlp_normalised", "cluster"})
+    for (const std::uint32_t hidden : {0U, 3U}) {
+      search_bench b;
+      search_request asked = brief_policy_search(state);
+      asked.hidden = hidden;
+      EXPECT_EQ(b.search(asked, "policy").selections.front().mean, 0.0) << "it begins as asp";
+      const auto loaded = load_policy(b.at("policy").string());
+      ASSERT_TRUE(loaded) << loaded.error().message;
+      EXPECT_EQ(loaded->kind(), state);
+      const auto card = read_policy_card(*safetensors::load(b.at("policy").string()));
+      EXPECT_EQ(card->actions, (std::vector<std::string>{"hold", "submitter", "all"}));
+      EXPECT_EQ(card->reward, "-log(time / time of asp)");
+      EXPECT_EQ(card->command, "rubato-lab train --scenario 'my quick.json' --agent es --state " + state +
+                                   " --generations 3 --population 4 --clusters 2 --rounds 2 --hidden " +
+                                   std::to_string(hidden) + " --select-every 2 --selection-clusters 3 --seed 1");
+    }
+}
+
+TEST(Search, PoliciesAreSearchedForAlike) {
+  search_bench b;
+  const search_request asked = brief_policy_search("cluster");
+  static_cast<void>(b.search(asked, "one", false, 1, b.at("curve.csv").string()));
+  static_cast<void>(b.search(asked, "three", false, 3));
+  EXPECT_TRUE(content_of_file(b.at("curve.csv")).starts_with("generation,mean_log_ratio,standard_error,best\n0,0.0"));
+  b.stop_after_a_generation();
+  ASSERT_TRUE(b.search(asked, "parts").interrupted);
+  ASSERT_TRUE(std::filesystem::exists(b.at("parts.training")));
+  b.go_on();
+  static_cast<void>(b.search(asked, "parts", true));
+  for (const char* other : {"three", "parts"})
+    EXPECT_EQ(content_of_file(b.at("one")), content_of_file(b.at(other))) << other;
+}
+
+TEST(Search, RefusesToGoOnWithAnotherState) {
+  search_bench b;
+  b.stop_after_a_generation();
+  ASSERT_TRUE(b.search(brief_policy_search("rlp"), "policy").interrupted);
+  b.go_on();
+  const auto refused = [&](const search_request& request) {
+    return message_of<user_error>([&] { return b.search(request, "policy", true).generations; });
+  };
+  for (const search_request& other : {brief_policy_search("rlp_normalised"), brief_search("es")})
+    EXPECT_NE(refused(other).find("state rlp, expected task="), std::string::npos) << refused(other);
+  static_cast<void>(b.search(brief_policy_search("rlp"), "policy", true));
+  EXPECT_NE(refused(brief_policy_search("cluster")).find("found \"rlp\", expected \"cluster\""), std::string::npos);
+  EXPECT_NE(refused(brief_search("es")).find("found \"rlp\", expected \"progress\""), std::string::npos);
+}
+
+TEST(Search, RefusesAnUnknownState) {
+  search_bench b;
+  EXPECT_EQ(message_of<user_error>([&] { return b.search(brief_policy_search("cpu"), "policy").generations; }),
+            "--state: found \"cpu\", expected rlp, rlp_normalised or cluster");
 }
 
 TEST(Search, WritesTheCurve) {

@@ -37,11 +37,7 @@ int run_explain(const explain_arguments& given) {
                         .seed = given.seed,
                         .seeds = given.seeds};
   const training_data data = given_data(asked.scenario, given.data);
-  const run_context how{
-      .data = data,
-      .threads = given_threads(given.threads),
-      .stop = catch_interrupt(),
-      .progress = std::cerr};
+  const run_context how = given_context(data, given.threads, false);
   const std::optional<explanation> told = explain(*file, asked, how);
   if (!told) return interrupted_status();
 

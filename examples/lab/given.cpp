@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
 #include <thread>
 
+#include "interrupt.hpp"
 #include "shipped.hpp"
 #include "support/scenario_files.hpp"
 #include "support/user_error.hpp"
@@ -26,6 +28,14 @@ training_data given_data(const support::scenario& scenario, const std::string& f
 
 unsigned given_threads(unsigned threads) {
   return threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+}
+
+run_context given_context(const training_data& data, unsigned threads, bool quiet) {
+  return {.data = data,
+          .threads = given_threads(threads),
+          .stop = catch_interrupt(),
+          .progress = std::cerr,
+          .display = {.quiet = quiet}};
 }
 
 }  // namespace rubato::lab

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "run_context.hpp"
 #include "support/scenario.hpp"
 #include "workbench.hpp"
 
@@ -19,6 +20,9 @@ namespace rubato::lab {
 
 /// --threads; if it is 0, as many as the machine has.
 [[nodiscard]] unsigned given_threads(unsigned threads);
+
+/// --threads and --quiet: runs that report to standard error and stop at an interrupt. `data` must outlive it.
+[[nodiscard]] run_context given_context(const training_data& data, unsigned threads, bool quiet);
 
 }  // namespace rubato::lab
 

@@ -8,11 +8,13 @@
 #include <rubato/rl/antithetic_es.hpp>
 #include <rubato/rl/cma_es.hpp>
 #include <rubato/sim/kernels/kernels.hpp>
+#include <type_traits>
 #include <utility>
 
 #include "correction_trials.hpp"
 #include "library_version.hpp"
 #include "policy_trials.hpp"
+#include "states.hpp"
 #include "support/progress.hpp"
 #include "support/shell_word.hpp"
 #include "support/user_error.hpp"
@@ -181,18 +183,14 @@ std::string command_of(const search_request& asked) {
 }
 
 search_report search(const search_request& asked, const training_files& files, bool resume, const run_context& how) {
-  const auto policy = [&]<class Encoder>(Encoder) {
-    return search_by(policy_trials<Encoder>{asked.scenario, network_of(asked, Encoder::dim, group_actions), how}, asked,
-                     files, resume, how);
-  };
   if (asked.state.empty())
     return search_by(
         correction_trials{asked.scenario, network_of(asked, progress_state::dim, corrections), how, asked.only}, asked,
         files, resume, how);
-  if (asked.state == rlp_state::kind) return policy(rlp_state{});
-  if (asked.state == rlp_normalised_state::kind) return policy(rlp_normalised_state{});
-  if (asked.state == cluster_state::kind) return policy(cluster_state{});
-  throw user_error{"--state: found \"" + asked.state + "\", expected rlp, rlp_normalised or cluster"};
+  return with_state(asked.state, [&]<class Encoder>(std::type_identity<Encoder>) {
+    return search_by(policy_trials<Encoder>{asked.scenario, network_of(asked, Encoder::dim, group_actions), how}, asked,
+                     files, resume, how);
+  });
 }
 
 }  // namespace rubato::lab

@@ -76,11 +76,7 @@ int run_search(const train_arguments& given, const search_agent& agent) {
   const training_files files = files_of(given.out, given.curve, "");
   const search_request asked = request_of(given, agent);
   const training_data data = given_data(asked.scenario.value_or(support::scenario{}), given.data);
-  const run_context how{.data = data,
-                        .threads = given_threads(given.threads),
-                        .stop = catch_interrupt(),
-                        .progress = std::cerr,
-                        .display = {.quiet = given.quiet}};
+  const run_context how = given_context(data, given.threads, given.quiet);
   const search_report report = search(asked, files, given.resume, how);
   if (report.complete) {
     std::cout << given.out << " is complete already\n";

@@ -24,6 +24,7 @@
 #include "expert_runs.hpp"
 #include "library_version.hpp"
 #include "scenario_task.hpp"
+#include "states.hpp"
 #include "support/file_lock.hpp"
 #include "support/shell_word.hpp"
 #include "support/user_error.hpp"
@@ -316,10 +317,9 @@ training_report train(const training_request& asked, const training_files& files
   if (asked.agent.episodes == 0 && asked.episodes > 0)
     throw user_error{"--episodes: found " + std::to_string(asked.episodes) +
                      ", expected 0: " + std::string{asked.agent.name} + " learns from experts alone"};
-  if (asked.state == rlp_state::kind) return session<rlp_state>{asked, files, how}.run(resume);
-  if (asked.state == rlp_normalised_state::kind) return session<rlp_normalised_state>{asked, files, how}.run(resume);
-  if (asked.state == cluster_state::kind) return session<cluster_state>{asked, files, how}.run(resume);
-  throw user_error{"--state: found \"" + asked.state + "\", expected rlp, rlp_normalised or cluster"};
+  return with_state(asked.state, [&]<class Encoder>(std::type_identity<Encoder>) {
+    return session<Encoder>{asked, files, how}.run(resume);
+  });
 }
 
 }  // namespace rubato::lab

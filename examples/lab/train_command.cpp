@@ -91,11 +91,7 @@ int run_train(const train_arguments& given) {
   const training_files files = files_of(given.out, given.curve, given.initial);
   const training_request asked = request_of(given);
   const training_data data = given_data(asked.scenario, given.data);
-  const run_context how{.data = data,
-                        .threads = given_threads(given.threads),
-                        .stop = catch_interrupt(),
-                        .progress = std::cerr,
-                        .display = {.quiet = given.quiet}};
+  const run_context how = given_context(data, given.threads, given.quiet);
   const training_report report = train(asked, files, given.resume, how);
   if (report.complete) {
     std::cout << given.out << " is complete already\n";

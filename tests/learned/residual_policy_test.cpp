@@ -3,13 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <rubato/core/rng.hpp>
 #include <rubato/encode/progress_state.hpp>
 #include <rubato/nn/dynamic_mlp.hpp>
@@ -23,6 +21,7 @@
 #include <vector>
 
 #include "../support/cluster.hpp"
+#include "../support/shared_machine.hpp"
 
 namespace rubato {
 namespace {
@@ -117,20 +116,15 @@ TEST(ResidualPolicy, BatchFollowsSlowly) {
 }
 
 TEST(ResidualPolicy, AtAHostThatKeepsItsBatchTheRuleIsInCharge) {
-  controller<residual, int> sync{{.capacity = 1}, residual{says(1, -2)}};
-  struct host {
-    void release(int, worker_id, const grant& given) { terms = given; }
-    void flush(std::uint64_t, float, std::uint32_t) {}
-    void discard(std::uint64_t, std::uint32_t) {}
-    void abandon(int, worker_id, reason) {}
-    grant terms{};
-  } here;
-  ASSERT_EQ(sync.join({0}, 0.0, 0, here), errc::ok);
+  cluster<residual> c{residual{says(1, -2)}, 1};
+  c.samples = 16;
+  c.obeys = false;
   for (int n = 1; n < 100; ++n) {
-    ASSERT_EQ(sync.push({.worker = {0}, .now = double(n), .samples = 16, .loss = 1.0F}, 0, here), errc::ok);
-    EXPECT_TRUE(here.terms.batch == 11 || here.terms.batch == 23) << "it goes on to ask for batches around the host's";
-    EXPECT_EQ(here.terms.lr_scale, 1.0F);
-    EXPECT_FALSE(sync.policy().corrects());
+    c.push(0);
+    const grant& terms = c.heard().releases.back().terms;
+    EXPECT_TRUE(terms.batch == 11 || terms.batch == 23) << "it goes on to ask for batches around the host's";
+    EXPECT_EQ(terms.lr_scale, 1.0F);
+    EXPECT_FALSE(c.control().policy().corrects());
   }
 }
 
@@ -168,69 +162,27 @@ TEST(ResidualPolicy, ABatchIsNeverEmpty) {
   for (std::size_t i = 200; i < all.size(); ++i) EXPECT_EQ(all[i].batch, 1U);
 }
 
-// Equal workers with a core each, whose steps take a sixteenth for each sample: everybody runs, at a barrier, for good.
+// Nearly equal workers with a core each: everybody runs, at a barrier, for good.
 TEST(ResidualPolicy, ABarrierSurvivesBatches) {
   for (const float octaves : {0.0F, -2.0F, -0.5F, 0.5F, 2.0F}) {
-    controller<residual, int> sync{{.capacity = 6, .quorum = 6}, residual{says(0, octaves)}};
-    struct host {
-      std::map<std::pair<double, std::uint32_t>, std::uint32_t> arrivals{};  // and samples
-      double now = 0;
-      void release(int, worker_id who, const grant& terms) {
-        const std::uint32_t samples = terms.batch == 0 ? 16 : terms.batch;
-        arrivals[{now + samples / 16.0 * (1 + 0.01 * who.index), who.index}] = samples;
-      }
-      void flush(std::uint64_t, float, std::uint32_t) {}
-      void discard(std::uint64_t, std::uint32_t) {}
-      void abandon(int, worker_id, reason) {}
-    } here;
-    for (std::uint32_t w = 0; w < 6; ++w) ASSERT_EQ(sync.join({w}, 0.0, 0, here), errc::ok);
+    test::shared_machine<residual> machine{residual{says(0, octaves)}, 6, [](double n) { return n; }};
+    for (std::size_t w = 0; w < 6; ++w) machine.speed[w] = 1 / (1 + 0.01 * static_cast<double>(w));
+    machine.batch = 16;
+    machine.loss = 1;
+    machine.run(200);
     int without = 0;
-    for (int n = 0; n < 1200; ++n) {
-      const auto [at, samples] = *here.arrivals.begin();
-      if (sync.next_deadline() < at.first) {
-        here.now = std::max(here.now, sync.next_deadline());
-        sync.poll(here.now, here);
-        continue;
-      }
-      here.arrivals.erase(here.arrivals.begin());
-      here.now = at.first;
-      ASSERT_EQ(sync.push({.worker = {at.second}, .now = here.now, .samples = samples, .loss = 1.0F}, 0, here),
-                errc::ok);
-      without += n > 200 && !sync.policy().rule().has_barrier() ? 1 : 0;
-    }
+    for (int n = 0; n < 1000; ++n) without += machine.run(1).control().policy().rule().has_barrier() ? 0 : 1;
     EXPECT_EQ(without, 0) << octaves;
   }
 }
 
-// Steps of a fixed time for each sample, on four cores: knee must not take small batches for a quick cluster.
+// Four cores: knee must not take small batches for a quick cluster.
 TEST(ResidualPolicy, BatchesDoNotMoveTheKnee) {
   for (const float octaves : {0.0F, -2.0F, 1.5F}) {
-    controller<residual, int> sync{{.capacity = 8, .quorum = 8}, residual{says(0, octaves)}};
-    struct host {
-      std::vector<std::pair<std::uint32_t, double>> running{};  // and samples that are left
-      void release(int, worker_id who, const grant& terms) {
-        running.emplace_back(who.index, terms.batch == 0 ? 16.0 : terms.batch);
-        given[who.index] = static_cast<std::uint32_t>(running.back().second);
-      }
-      void flush(std::uint64_t, float, std::uint32_t) {}
-      void discard(std::uint64_t, std::uint32_t) {}
-      void abandon(int, worker_id, reason) {}
-      std::array<std::uint32_t, 8> given{};
-    } here;
-    double now = 0;
-    for (std::uint32_t w = 0; w < 8; ++w) ASSERT_EQ(sync.join({w}, now, 0, here), errc::ok);
-    for (int n = 0; n < 600; ++n) {
-      const auto next = std::ranges::min_element(here.running, {}, [](const auto& each) { return each.second; });
-      const double speed = std::min(1.0, 4.0 / static_cast<double>(here.running.size()));  // of each
-      const double work = next->second;
-      const std::uint32_t who = next->first;
-      now += work / speed;
-      for (auto& each : here.running) each.second -= work;
-      here.running.erase(next);
-      const push_event push{.worker = {who}, .now = now, .samples = here.given[who], .loss = 1.0F};
-      ASSERT_EQ(sync.push(push, 0, here), errc::ok);
-    }
-    EXPECT_EQ(sync.policy().rule().parallelism(), 4U) << octaves;
+    test::shared_machine<residual> machine{residual{says(0, octaves)}, 8, [](double n) { return std::min(n, 4.0); }};
+    machine.batch = 16;
+    machine.loss = 1;
+    EXPECT_EQ(machine.run(600).control().policy().rule().parallelism(), 4U) << octaves;
   }
 }
 

@@ -24,7 +24,7 @@ class shared_machine {
 
   shared_machine(Policy policy, std::uint32_t workers, curve_type shared, controller_options options = {})
       : curve{std::move(shared)}, speed(workers, 1.0), sleep(workers, 0.0), left_(workers, none), wakes_(workers, none),
-        starts_(workers, 0), controller_{sized(options, workers), std::move(policy)} {
+        starts_(workers, 0), samples_(workers, 0), controller_{sized(options, workers), std::move(policy)} {
     for (std::uint32_t w = 0; w < workers; ++w) join(w);
   }
 
@@ -32,6 +32,7 @@ class shared_machine {
   std::vector<double> speed;
   std::vector<double> sleep;
   double loss = 0.0;
+  std::uint32_t batch = 0;  ///< of a step that takes as long as above, others in proportion; 0: none is given or reported
   std::uint32_t diverged = no_worker;  ///< its losses are NaN, so its gradients are dropped
   bool polls = true;
   std::uint64_t jitter = 0;  ///< a step takes up to this many percent longer, from a fixed sequence
@@ -58,7 +59,8 @@ class shared_machine {
   void release(std::uint32_t, worker_id worker, const grant& terms) {
     random_ = random_ * 6364136223846793005U + 1442695040888963407U;
     const double longer = jitter == 0 ? 0.0 : static_cast<double>((random_ >> 33) % (jitter + 1)) / 100.0;
-    left_[worker.index] = 1.0 + longer;
+    samples_[worker.index] = batch == 0 || terms.batch == 0 ? batch : terms.batch;
+    left_[worker.index] = (1.0 + longer) * (batch == 0 ? 1.0 : double(samples_[worker.index]) / batch);
     lr_scale_ = terms.lr_scale;
     ++starts_[worker.index];
   }
@@ -125,7 +127,10 @@ class shared_machine {
       }
       wakes_[next] = none;
       const double reported = next == diverged ? std::numeric_limits<double>::quiet_NaN() : loss;
-      const push_event push{.worker = controller_.workers().id(next), .now = now_, .loss = static_cast<float>(reported)};
+      const push_event push{.worker = controller_.workers().id(next),
+                            .now = now_,
+                            .samples = samples_[next],
+                            .loss = static_cast<float>(reported)};
       ok_ &= controller_.push(push, next, *this) == errc::ok;
       return;
     }
@@ -139,6 +144,7 @@ class shared_machine {
   std::vector<double> left_;   // to compute; none: it does not compute
   std::vector<double> wakes_;  // when; none: it does not sleep
   std::vector<std::uint32_t> starts_;
+  std::vector<std::uint32_t> samples_;  // of the step under way
   controller<Policy, std::uint32_t> controller_;
   std::uint64_t random_ = 1;
   std::uint32_t incarnation_ = 0;

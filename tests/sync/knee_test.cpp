@@ -79,26 +79,23 @@ TEST(Knee, RunsEverybodyWhereNothingIsShared) {
   EXPECT_GT(machine.mean_running(2000), 9.8);
 }
 
-// knee as used by one who gives each worker a quarter of a batch and a whole one in turn.
+// knee as used by one who gives each worker a quarter of a batch of 16 and a whole one in turn.
 struct knee_of_batches : knee {
-  std::vector<double>* const* speeds;  // the machine's, once it is there
   bool says_so;
   [[nodiscard]] decision release(const cluster_view& view, const event& what) noexcept {
-    if (says_so && *speeds && what.why == cause::push)
-      allow_for_batch(1.0F / static_cast<float>((**speeds)[what.worker]));
+    if (says_so && what.samples > 0) allow_for_batch(static_cast<float>(what.samples) / 16.0F);
     return knee::release(view, what);
   }
   void shape(const cluster_view& view, std::uint32_t worker, grant& terms) noexcept {
-    if (*speeds) (**speeds)[worker] = view.clock_of(worker) % 2 == 0 ? 4.0 : 1.0;
+    terms.batch = view.clock_of(worker) % 2 == 0 ? 4 : 16;
     knee::shape(view, worker, terms);
   }
 };
 
 TEST(Knee, AllowsForBatches) {
   const auto mean_distance = [](bool says_so) {
-    std::vector<double>* speeds = nullptr;
-    test::shared_machine<knee_of_batches> machine{{{}, &speeds, says_so}, 12, cores(5)};
-    speeds = &machine.speed;
+    test::shared_machine<knee_of_batches> machine{{{}, says_so}, 12, cores(5)};
+    machine.batch = 16;
     double sum = 0;
     for (int n = 0; n < 400; ++n)
       sum += std::abs(static_cast<double>(machine.run(5).control().policy().parallelism()) - 5.0);

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The learned policy that ships, at the scenario's learning rate, against knee and knee+decay at the same, against rules
-# that are tuned for each cell, and against rules that are tuned and have its freedom, a rate that falls and a batch of
-# their own. The tables of docs/learned.md. Resumes from DIR/cache. Needs rubato-lab (any build with the examples) and
-# python3.
+# The learned policy that ships, at the scenario's learning rate, against knee, knee+decay and distilled at the same,
+# against rules that are tuned for each cell, and against rules that are tuned and have its freedom, a rate that falls
+# and a batch of their own. The tables of docs/learned.md. Resumes from DIR/cache. Needs rubato-lab (any build with the
+# examples) and python3.
 # usage: learned_cells.sh LAB DIR CIFAR [PART...]
 # LAB: the program; DIR: for results; CIFAR: folder of CIFAR-10's binary files, for transfer; PART: lab held-out transfer
 set -euo pipefail
@@ -21,7 +21,7 @@ cell() {  # NAME SEEDS OPTION...
   local name=$1 seeds=$2
   shift 2
   local with=(--quiet --seeds "$seeds" --cache "$dir/cache" "$@")
-  "$lab" compare --policies knee,knee+decay,learned "${with[@]}" --csv "$dir/$name.csv"
+  "$lab" compare --policies knee,knee+decay,distilled,learned "${with[@]}" --csv "$dir/$name.csv"
   "$lab" compare --policies "$rules" --tune --tuning-seeds 24 "${with[@]}" --csv "$dir/$name.rules.csv"
 }
 

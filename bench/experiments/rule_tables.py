@@ -167,6 +167,7 @@ def learned(directory):
         "best tuned rule": ("rules", lambda p: True),
         "`knee`": ("", lambda p: p == "knee"),
         "`knee+decay`": ("", lambda p: p == "knee+decay"),
+        "`distilled`": ("", lambda p: p == "distilled"),
         "best with decay and batch": ("freedom", lambda p: True),
     }
     measured = read_all(directory, lab + held_out + transfer)

@@ -70,6 +70,11 @@ std::string as_header(const std::string& file) {
   std::string widths;
   for (const std::uint32_t width : card.layers) widths += (widths.empty() ? "" : ", ") + std::to_string(width);
   const nn::activation& hidden = policy.network().options().hidden;
+  const std::string activation = card.layers.size() == 2
+                                     ? ""
+                                     : "inline constexpr rubato::nn::activation hidden{rubato::nn::activation_kind::" +
+                                           std::string{name(hidden.kind)} + ", " + nlohmann::json(hidden.slope).dump() +
+                                           "};\n";
   return comment("Trained by: " + card.command) + R"(#pragma once
 
 #include <array>
@@ -78,10 +83,7 @@ std::string as_header(const std::string& file) {
 namespace exported {
 
 using network = rubato::nn::mlp<)" +
-         widths + R"(>;
-inline constexpr rubato::nn::activation hidden{rubato::nn::activation_kind::)" +
-         std::string{name(hidden.kind)} + ", " + nlohmann::json(hidden.slope).dump() + R"(};
-)" + array_of("parameters", policy.network().parameters()) +
+         widths + ">;\n" + activation + array_of("parameters", policy.network().parameters()) +
          array_of("least", policy.range().least) + array_of("most", policy.range().most) + R"(
 }  // namespace exported
 )";

@@ -89,7 +89,8 @@ void add_train_options(CLI::App& command, train_arguments& given) {
   command
       .add_option("--expert-runs", given.expert_runs, "Runs of each expert to learn from first; default: the agent's")
       ->check(whole(0, 2'000));
-  command.add_option("--initial", given.initial, "Policy file to begin with, in place of experts");
+  command.add_option("--initial", given.initial,
+                     "Policy file to begin with, in place of experts; in a search for corrections: or distilled");
   command
       .add_option("--evaluate-every", given.evaluate_every,
                   "Pushes between evaluations, of which the best policy is kept; 0: keep the last policy")

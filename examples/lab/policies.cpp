@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <rubato/io/utf8.hpp>
 #include <rubato/learned/builtin.hpp>
+#include <rubato/learned/distilled.hpp>
 #include <rubato/learned/loader.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
@@ -68,6 +69,11 @@ any_policy make_learned(arguments given) {
   return learned_policy{};
 }
 
+any_policy make_distilled(arguments given) {
+  at_most(given, 0);
+  return distilled_policy{};
+}
+
 [[nodiscard]] policy_file open_file(const std::string& path) {
   auto file = read_policy_file(path);
   if (!file) throw user_error{file.error().message};
@@ -129,6 +135,11 @@ const std::vector<rule> all_rules = with_rivals({
      "knee+decay, corrected by the network that ships; needs no options",
      {"learned"},
      make_learned},
+    {"distilled",
+     "distilled",
+     "knee+decay, with a batch that grows with the cube root of a step's overhead; needs no options",
+     {"distilled"},
+     make_distilled},
     {"rlp",
      "rlp[:PATH]",
      "a learned policy that sees what Zhu et al. (2020) see: the one that ships, or one in a policy file",

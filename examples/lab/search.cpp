@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <rubato/core/fnv1a.hpp>
+#include <rubato/learned/distilled.hpp>
 #include <rubato/learned/loader.hpp>
+#include <rubato/learned/residual_file.hpp>
 #include <rubato/nn/initialiser.hpp>
 #include <rubato/rl/antithetic_es.hpp>
 #include <rubato/rl/cma_es.hpp>
@@ -40,6 +43,36 @@ constexpr std::array agents{
 // In commands.
 [[nodiscard]] std::string_view name_of(correction which) { return which == correction::rate ? "rate" : "batch"; }
 
+// The rule as a network: it is linear, so it is what it says of each input alone.
+[[nodiscard]] nn::dynamic_mlp distilled_network() {
+  nn::dynamic_mlp network = value_or_refuse(nn::dynamic_mlp::make({progress_state::dim, corrections}));
+  for (std::size_t i = 0; i < progress_state::dim; ++i) {
+    std::array<float, progress_state::dim> inputs{};
+    std::array<float, corrections> outputs{};
+    inputs[i] = 1;
+    root_batch{}.evaluate(inputs, outputs);
+    for (std::size_t o = 0; o < corrections; ++o) network.weight(0)(i, o) = outputs[o];
+  }
+  return network;
+}
+
+// That of search_request::initial.
+[[nodiscard]] nn::dynamic_mlp initial_network(const search_request& asked) {
+  if (asked.hidden > 0)
+    throw user_error{"--initial: found it beside --hidden " + std::to_string(asked.hidden) +
+                     ", expected one of them: the network is the one that it begins with"};
+  if (asked.initial == distilled_policy::kind) return distilled_network();
+  auto loaded = load_residual_policy<progress_state>(asked.initial);
+  if (!loaded) throw user_error{"--initial: " + loaded.error().message};
+  return loaded->network();
+}
+
+// Of --initial, for what has to be the same when a search is resumed.
+[[nodiscard]] std::string text_of_initial(const search_request& asked) {
+  if (asked.initial == distilled_policy::kind) return asked.initial;
+  return hexadecimal(fnv1a(content_of(asked.initial)));
+}
+
 // Hidden units are drawn, the outputs are 0.
 [[nodiscard]] nn::dynamic_mlp network_of(const search_request& asked, std::size_t inputs, std::size_t outputs) {
   std::vector<std::size_t> widths{inputs, outputs};
@@ -57,7 +90,8 @@ constexpr std::array agents{
   return (asked.scenario ? hexadecimal(support::hash(*asked.scenario)) : "random") + " " +
          hexadecimal(how.data.fingerprint) + " by " + library_version() + " " +
          std::string{sim::kernels::native().arithmetic} + (asked.state.empty() ? "" : " state " + asked.state) +
-         (asked.only ? " corrections " + std::string{name_of(*asked.only)} : "");
+         (asked.only ? " corrections " + std::string{name_of(*asked.only)} : "") +
+         (asked.initial.empty() ? "" : " after " + text_of_initial(asked));
 }
 
 [[nodiscard]] std::string as_csv(std::span<const rl::selection_report> selections) {
@@ -75,7 +109,7 @@ constexpr std::array agents{
   about.reward = asked.state.empty() ? "-log(time / time of loss_decayed{knee{}})" : "-log(time / time of asp)";
   about.trained_on = (asked.scenario ? asked.scenario->name + " " + hexadecimal(support::hash(*asked.scenario))
                                      : std::string{"clusters drawn at random, see random_scenario"}) +
-                     "; " + text_of(how.data);
+                     "; " + text_of(how.data) + (asked.initial.empty() ? "" : "; after " + text_of_initial(asked));
   about.command = command_of(asked);
   about.seed = asked.seed;
   about.licence = asked.licence;
@@ -151,8 +185,11 @@ search_report search_by(const Trials& trials, const search_request& asked, const
   };
   const search_agent& agent = asked.agent;
   if (agent.name == "es")
-    return with(rl::antithetic_es::make(
-        begin, {.seed = asked.seed, .step_size = agent.step_size, .population = agent.population}));
+    return with(rl::antithetic_es::make(begin, {.seed = asked.seed,
+                                                .step_size = agent.step_size,
+                                                .learning_rate = 0.03,
+                                                .population = agent.population,
+                                                .averaging = 0.8}));
   return with(
       rl::cma_es::make(begin, {.seed = asked.seed, .step_size = agent.step_size, .population = agent.population}));
 }
@@ -174,19 +211,24 @@ std::string command_of(const search_request& asked) {
   text += " --agent " + std::string{asked.agent.name} + (asked.state.empty() ? "" : " --state " + asked.state) +
           " --generations " + std::to_string(asked.generations) + " --population " +
           std::to_string(asked.agent.population) + " --clusters " + std::to_string(asked.clusters) + " --rounds " +
-          std::to_string(asked.rounds) + " --hidden " + std::to_string(asked.hidden) + " --select-every " +
-          std::to_string(asked.select_every) + " --selection-clusters " + std::to_string(asked.selection_clusters) +
-          " --seed " + std::to_string(asked.seed);
+          std::to_string(asked.rounds) +
+          (asked.initial.empty() ? " --hidden " + std::to_string(asked.hidden)
+                                 : " --initial " + support::shell_word(asked.initial)) +
+          " --select-every " + std::to_string(asked.select_every) + " --selection-clusters " +
+          std::to_string(asked.selection_clusters) + " --seed " + std::to_string(asked.seed);
   if (asked.only) text += " --corrections " + std::string{name_of(*asked.only)};
   if (!asked.licence.empty()) text += " --licence " + support::shell_word(asked.licence);
   return text;
 }
 
 search_report search(const search_request& asked, const training_files& files, bool resume, const run_context& how) {
-  if (asked.state.empty())
-    return search_by(
-        correction_trials{asked.scenario, network_of(asked, progress_state::dim, corrections), how, asked.only}, asked,
-        files, resume, how);
+  if (asked.state.empty()) {
+    const nn::dynamic_mlp start =
+        asked.initial.empty() ? network_of(asked, progress_state::dim, corrections) : initial_network(asked);
+    return search_by(correction_trials{asked.scenario, start, how, asked.only}, asked, files, resume, how);
+  }
+  if (!asked.initial.empty())
+    throw user_error{"--initial: found it beside --state, expected one of them: such a search begins with asp"};
   return with_state(asked.state, [&]<class Encoder>(std::type_identity<Encoder>) {
     return search_by(policy_trials<Encoder>{asked.scenario, network_of(asked, Encoder::dim, group_actions), how}, asked,
                      files, resume, how);

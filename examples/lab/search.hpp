@@ -40,6 +40,7 @@ struct search_request {
   std::uint32_t clusters = 32;            ///< that each candidate of a generation is tried on
   std::uint32_t rounds = 2;               ///< of a race; 1: none
   std::uint32_t hidden = 0;               ///< units of a hidden layer; 0: none, all is linear
+  std::string initial{};                  ///< correction to begin with: "distilled", or a policy file; empty: none
   std::optional<correction> only{};       ///< of a correction, the other output being 0; none: both
   std::uint64_t select_every = 10;        ///< generations
   std::uint32_t selection_clusters = 200;
@@ -54,7 +55,7 @@ struct search_report {
   std::vector<rl::selection_report> selections{};  ///< the learning curve: mean of log(time / time of the rule)
 };
 
-/// What --policies calls the rule that the search begins with and compares with.
+/// What --policies calls the rule that the search compares with and, without `initial`, begins with.
 [[nodiscard]] std::string_view rule_of(const search_request&);
 
 /// Searches for a correction of loss_decayed{knee{}} or, with a state, for a policy in place of asp, and writes it as a
@@ -64,11 +65,12 @@ struct search_report {
 /// With `resume`, goes on where the checkpoint ends, or from the beginning if there is none, and does nothing if the
 /// result is there; without, it refuses to touch either.
 /// Errors  user_error: files that are there, are damaged or belong to another search; a search that still writes them;
-///         a state that does not exist
+///         a state that does not exist; an `initial` that is no correction, or beside a state or hidden units
 /// Tests   tests/examples/search_test.cpp: SameBytesForAnyThreads, InterruptedAndResumedSameBytes, CompleteIsComplete,
 ///         RefusesAnotherSearch, CardSaysHowItWasMade, HiddenLayersAreSearchedToo, CorrectsOneAlone,
 ///         RefusesToGoOnWithOtherCorrections, FindsPoliciesOfEveryState, PoliciesAreSearchedForAlike,
-///         RefusesToGoOnWithAnotherState, RefusesAnUnknownState, WritesTheCurve
+///         RefusesToGoOnWithAnotherState, RefusesAnUnknownState, BeginsWithTheDistilledRule,
+///         BeginsWithAFile, RefusesWhatItCannotBeginWith, WritesTheCurve
 search_report search(const search_request&, const training_files&, bool resume, const run_context&);
 
 /// The command that finds the same policy again, given --out and the same data.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <rubato/learned/distilled.hpp>
 #include <utility>
 
 #include "commands.hpp"
@@ -32,6 +33,7 @@ constexpr std::string_view at_random = "random";
                        .settings = given.settings,
                        .agent = agent,
                        .state = given.state,
+                       .initial = given.initial,
                        .only = given_corrections(given.corrections),
                        .seed = given.seed,
                        .licence = given.licence};
@@ -51,7 +53,6 @@ constexpr std::string_view at_random = "random";
                      std::to_string(asked.clusters) + " clusters"};
   const std::pair<const char*, bool> of_learners[] = {{"--episodes", given.episodes.has_value()},
                                                       {"--expert-runs", given.expert_runs.has_value()},
-                                                      {"--initial", !given.initial.empty()},
                                                       {"--evaluate-every", given.evaluate_every.has_value()},
                                                       {"--evaluation-episodes", given.evaluation_episodes.has_value()},
                                                       {"--test-seeds", given.test_seeds.has_value()}};
@@ -73,7 +74,8 @@ constexpr std::string_view at_random = "random";
 }  // namespace
 
 int run_search(const train_arguments& given, const search_agent& agent) {
-  const training_files files = files_of(given.out, given.curve, "");
+  const training_files files =
+      files_of(given.out, given.curve, given.initial == distilled_policy::kind ? "" : given.initial);
   const search_request asked = request_of(given, agent);
   const training_data data = given_data(asked.scenario.value_or(support::scenario{}), given.data);
   const run_context how = given_context(data, given.threads, given.quiet);
@@ -91,7 +93,8 @@ int run_search(const train_arguments& given, const search_agent& agent) {
     const auto best = std::find_if(report.selections.rbegin(), report.selections.rend(),
                                    [](const rl::selection_report& s) { return s.best; });
     if (best->generation == 0)
-      std::cerr << "rubato-lab: warning: no generation was better than " << rule_of(asked)
+      std::cerr << "rubato-lab: warning: no generation was better than "
+                << (asked.initial.empty() ? rule_of(asked) : std::string_view{asked.initial})
                 << ", which the search began with\n";
     std::cout << "kept: generation " << best->generation << ", time of " << rule_of(asked) << " / its time "
               << std::exp(-best->mean) << "  [" << std::exp(-best->mean - 2 * best->standard_error) << ", "

@@ -15,6 +15,7 @@
 #include "io/policy_card.hpp"
 #include "io/safetensors_writer.hpp"
 #include "learned/builtin.hpp"
+#include "learned/distilled.hpp"
 #include "learned/loader.hpp"
 #include "learned/q_policy.hpp"
 #include "learned/residual_policy.hpp"

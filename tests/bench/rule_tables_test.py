@@ -11,7 +11,8 @@ SCENARIOS = ["shared4", "table1", "paper", "link", "ideal", "table1-ideal", "pap
 CELLS = [f"{scenario}-{layers}" for scenario in SCENARIOS for layers in (0, 1, 3)]
 LEARNED = [c for c in CELLS if not c.startswith("paper-literal")] + [f"random-{n}" for n in range(1, 21)]
 LEARNED += [*(f"workers-{k}" for k in (2, 5, 8, 32, 64)), "layers-6", "cifar10"]
-POLICIES = ("bsp", "bsp:sum", "asp", "ssp", "cap", "aimd", "knee", "asp+decay", "knee+decay", "learned")
+POLICIES = ("bsp", "bsp:sum", "asp", "ssp", "cap", "aimd", "knee", "asp+decay", "knee+decay", "distilled",
+            "learned")
 
 
 def tables(kind, names):
@@ -58,22 +59,22 @@ class RuleTables(unittest.TestCase):
         self.assertEqual((made.returncode, made.stderr), (0, ""))
         half, one = "0.50 [0.50, 0.50]", "1.00 [1.00, 1.00]"
         for cells in ("all", "held out", "transfer", "`link`", "`random-7`"):
-            self.assertIn(f"| {cells} | - | - | {half} | {one} | - |\n", made.stdout)
+            self.assertIn(f"| {cells} | - | - | {half} | {one} | {one} | - |\n", made.stdout)
         self.assertIn("missing: cifar10", tables("learned", LEARNED[:-1]).stderr)
 
     def test_learned_against_the_quickest_that_arrives(self):
         with tempfile.TemporaryDirectory() as folder:
             header = "policy,used,learning_rate,time,reached\n"
-            rows = {"": [("knee", 3, 1), ("knee+decay", 2, 1), ("learned", 1, 1)],
+            rows = {"": [("knee", 3, 1), ("knee+decay", 2, 1), ("distilled", 5, 1), ("learned", 1, 1)],
                     ".rules": [("asp", 4, 1), ("bsp", 2, 0), ("cap", 3, 1)],
                     ".freedom": [("asp+decay+batch:4", 2, 1)]}
             for kind, each in rows.items():
                 text = "".join(f"{p},{p}*,0.1,{time},{reached}\n" for p, time, reached in each for _ in range(4))
                 pathlib.Path(folder, f"link-1{kind}.csv").write_text(header + text)
             made = subprocess.run([sys.executable, SCRIPT, "learned", folder], text=True, capture_output=True, check=False)
-        found = [f"{x}.00 [{x}.00, {x}.00]" for x in (4, 3, 3, 2, 2)]
+        found = [f"{x}.00 [{x}.00, {x}.00]" for x in (4, 3, 3, 2, 5, 2)]
         self.assertIn(f"| `link-1` | {' | '.join(found)} |\n", made.stdout)
-        self.assertIn("| `link-1` | `asp*` | `cap*` | `knee*` | `knee+decay*` | `asp+decay+batch:4*` |\n", made.stdout)
+        self.assertIn("| `link-1` | `asp*` | `cap*` | `knee*` | `knee+decay*` | `distilled*` | `asp+decay+batch:4*` |\n", made.stdout)
         self.assertIn(f"| `link` | {' | '.join(x + ' of 1' for x in found)} |\n", made.stdout)
 
     def test_a_file_without_rows_is_missing(self):

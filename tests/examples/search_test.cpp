@@ -1,18 +1,24 @@
 #include "../../examples/lab/search.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <rubato/io/policy_card.hpp>
+#include <rubato/io/safetensors.hpp>
 #include <rubato/learned/loader.hpp>
+#include <rubato/learned/residual_file.hpp>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "../../examples/support/user_error.hpp"
 #include "lab_bench.hpp"
@@ -253,6 +259,57 @@ TEST(Search, RefusesAnUnknownState) {
   search_bench b;
   EXPECT_EQ(message_of<user_error>([&] { return b.search(brief_policy_search("cpu"), "policy").generations; }),
             "--state: found \"cpu\", expected rlp, rlp_normalised or cluster");
+}
+
+// The weights of what a search of no generations comes to.
+std::vector<float> weights_after_nothing(search_bench& b, const std::string& initial, const std::string& name) {
+  search_request asked = brief_search();
+  asked.generations = 0;
+  asked.initial = initial;
+  static_cast<void>(b.search(asked, name));
+  const auto made = load_residual_policy(b.at(name).string());
+  if (!made) throw user_error{made.error().message};
+  const auto parameters = made->network().parameters();
+  return {parameters.begin(), parameters.end()};
+}
+
+TEST(Search, BeginsWithTheDistilledRule) {
+  search_bench b;
+  std::vector<float> expected(20);
+  const std::size_t own = 2 * progress_state::samples_input, overhead = 2 * progress_state::overhead_input;
+  expected[own] = 1 / 6.0F;
+  expected[own + 1] = -1 / 3.0F;
+  expected[overhead] = -1 / 3.0F;
+  expected[overhead + 1] = 2 / 3.0F;
+  EXPECT_THAT(weights_after_nothing(b, "distilled", "policy"), testing::Pointwise(testing::FloatEq(), expected));
+  const auto card = read_policy_card(*safetensors::load(b.at("policy").string()));
+  EXPECT_NE(card->command.find("--rounds 2 --initial distilled --select-every"), std::string::npos) << card->command;
+  EXPECT_TRUE(card->trained_on.ends_with("; after distilled")) << card->trained_on;
+}
+
+TEST(Search, BeginsWithAFile) {
+  search_bench b;
+  static_cast<void>(b.search(brief_search(), "first"));
+  const auto first = load_residual_policy(b.at("first").string());
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_THAT(weights_after_nothing(b, b.at("first").string(), "second"),
+              testing::ElementsAreArray(first->network().parameters()));
+}
+
+TEST(Search, RefusesWhatItCannotBeginWith) {
+  search_bench b;
+  const auto refused = [&](search_request asked, const std::string& initial) {
+    asked.initial = initial;
+    return message_of<user_error>([&] { return b.search(asked, "policy").generations; });
+  };
+  EXPECT_EQ(refused(brief_search(), "nowhere"), "--initial: cannot read nowhere: No such file or directory");
+  const std::string beside = ", expected one of them: ";
+  EXPECT_EQ(refused(brief_policy_search("rlp"), "distilled"),
+            "--initial: found it beside --state" + beside + "such a search begins with asp");
+  search_request deep = brief_search();
+  deep.hidden = 3;
+  EXPECT_EQ(refused(deep, "distilled"),
+            "--initial: found it beside --hidden 3" + beside + "the network is the one that it begins with");
 }
 
 TEST(Search, WritesTheCurve) {

@@ -1,4 +1,5 @@
 // Search in parameter space: cma_es and antithetic_es, on functions whose minimum is known.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -188,6 +189,23 @@ TEST(AntitheticEs, EqualCostsMoveNothing) {
   auto search = started<antithetic_es>();
   search.tell(std::vector<double>(search.population(), 3.0));
   EXPECT_EQ(guess_of(search), std::vector<float>(8));
+}
+
+TEST(AntitheticEs, TheGuessIsAnAverage) {
+  const std::vector<float> start{1, 2, 3};
+  auto plain = *antithetic_es::make(start, {.population = 4}),
+       averages = *antithetic_es::make(start, {.population = 4, .averaging = 0.75});
+  std::vector<float> expected = start, center(3);
+  for (int generation = 0; generation < 3; ++generation) {
+    const std::vector<double> costs{3, 1, 4, 2};
+    plain.tell(costs);
+    averages.tell(costs);
+    plain.best_guess(center);
+    for (std::size_t i = 0; i < 3; ++i) expected[i] = 0.75F * expected[i] + 0.25F * center[i];
+    EXPECT_THAT(guess_of(averages), testing::Pointwise(testing::FloatNear(1e-6F), expected));
+  }
+  EXPECT_FALSE(antithetic_es::make(start, {.averaging = 1}));
+  EXPECT_FALSE(antithetic_es::make(start, {.averaging = -0.1}));
 }
 
 struct without_best_guess : cma_es {

@@ -8,6 +8,7 @@
 #include <rubato/encode/progress_state.hpp>
 #include <rubato/encode/rlp_state.hpp>
 #include <rubato/learned/builtin.hpp>
+#include <rubato/learned/distilled.hpp>
 #include <rubato/learned/q_policy.hpp>
 #include <rubato/learned/residual_policy.hpp>
 #include <rubato/sync/any_policy.hpp>
@@ -115,7 +116,8 @@ template <StateEncoder Encoder>
           {"rlp_normalised", unlearned<rlp_normalised_state>(3, 2.0)},
           {"cluster", unlearned<cluster_state>(5)},
           {"residual", unlearned_residual(6)},
-          {"learned", learned_policy{}}};
+          {"learned", learned_policy{}},
+          {"distilled", distilled_policy{}}};
 }
 
 /// Those of them whose options fit so many workers.

@@ -48,6 +48,7 @@ class progress_state {
  public:
   static constexpr std::size_t dim = 9;
   static constexpr std::string_view kind = "progress";
+  static constexpr std::size_t samples_input = 7, overhead_input = 8;  ///< where they stand
 
   void observe(const feedback& step) noexcept {
     cost_.observe(step);
@@ -81,8 +82,8 @@ class progress_state {
     put(4, known ? 5 * persistence_ / (changes_ + tiny) : 0.0, 3);
     put(5, pushes_ > 0 ? updates - std::log(alive) + 0.6 : 0.0, 3);
     put(6, updates - 1.8, 3);
-    put(7, cost_.usual() > 0 ? std::log2(static_cast<double>(cost_.usual())) - 4 : 0.0, 3);
-    put(8, cost_.usual() > 0 ? std::log2(cost_.overhead()) / 2 : 0.0, 3);
+    put(samples_input, cost_.usual() > 0 ? std::log2(static_cast<double>(cost_.usual())) - 4 : 0.0, 3);
+    put(overhead_input, cost_.usual() > 0 ? std::log2(cost_.overhead()) / 2 : 0.0, 3);
   }
 
   /// Whether a loss above 0 has been reported.

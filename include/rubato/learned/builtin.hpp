@@ -38,7 +38,7 @@ struct learned_policy : residual_policy<progress_state, detail::builtin::network
 
  private:
   [[nodiscard]] static detail::builtin::network trained_network() {
-    detail::builtin::network network{{.hidden = detail::builtin::hidden}};
+    detail::builtin::network network;
     std::ranges::copy(detail::builtin::parameters, network.parameters().begin());
     return network;
   }

@@ -11,7 +11,6 @@
 namespace rubato::inline RUBATO_ABI::detail::builtin {
 
 using network = nn::mlp<9, 2>;
-inline constexpr nn::activation hidden{nn::activation_kind::tanh, 0.01};
 inline constexpr std::array<float, 20> parameters{
     -0.047212414F, -0.24979717F, -0.11948641F, 0.0016723791F, -0.3219919F, 0.117198385F, -0.33885965F, 0.013207334F,
     0.37382752F, 0.07336151F, -0.04288578F, -0.2705325F, 0.4485192F, -0.2560541F, 0.29424563F, -0.37265372F,

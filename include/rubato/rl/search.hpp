@@ -23,7 +23,8 @@ namespace rubato::inline RUBATO_ABI::rl {
 ///   ask(candidate, out)      the parameters of candidate 0 .. population() - 1 of this generation; the same each time
 ///   tell(costs)              one cost for each of them, lower is better, NaN the worst; the next generation begins.
 ///                            Only their order matters
-///   best_guess(out)          the parameters that it would go with now: the centre of what it proposes
+///   best_guess(out)          the parameters that it would go with now: the centre of what it proposes, or an average
+///                            of the last ones
 ///   step_size()              how far from there it looks
 ///   configuration()          "name=value" for everything that must be the same when a search is resumed
 ///   state(archive)           saves and loads all that changes: what is loaded goes on with the same bits

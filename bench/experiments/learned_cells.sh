@@ -4,11 +4,13 @@
 # and a batch of their own. The tables of docs/learned.md. Resumes from DIR/cache. Needs rubato-lab (any build with the
 # examples) and python3.
 # usage: learned_cells.sh LAB DIR CIFAR [PART...]
-# LAB: the program; DIR: for results; CIFAR: folder of CIFAR-10's binary files, for transfer; PART: lab held-out transfer
+# LAB: the program; DIR: for results; CIFAR: folder of CIFAR-10's binary files, for transfer;
+# PART: lab held-out transfer room (a clairvoyant plan beside them) actions (the three actions of Zhu et al., trained in
+# six minutes)
 set -euo pipefail
 lab=$1 dir=$2 cifar=$3
 shift 3
-parts=${*:-lab held-out transfer}
+parts=${*:-lab held-out transfer room actions}
 mkdir -p "$dir"
 
 rules=bsp,bsp:sum,asp,ssp,cap
@@ -53,6 +55,26 @@ for part in $parts; do
       done
       cell layers-6 100 --scenario shared4 --set objective.hidden_layers=6
       cell cifar10 100 --data "$cifar" "${one[@]}" --set objective.target_accuracy=0.4 ;;
+    room)
+      for scenario in shared4 table1 paper link ideal table1-ideal; do
+        for layers in 0 1 3; do
+          "$lab" compare --policies knee,knee+decay,distilled,learned --clairvoyant --quiet --seeds 40 \
+            --cache "$dir/cache" --scenario "$scenario" --set "objective.hidden_layers=$layers" \
+            --csv "$dir/$scenario-$layers.room.csv"
+        done
+      done ;;
+    actions)
+      [[ -f $dir/actions.safetensors ]] ||
+        "$lab" train --resume --quiet --scenario paper --agent cma-es --state cluster --generations 14 --population 16 \
+          --clusters 12 --rounds 2 --select-every 2 --selection-clusters 32 --out "$dir/actions.safetensors"
+      for layers in 0 1 2 3; do
+        "$lab" compare --policies "bsp:sum,asp,ssp:1,ssp:2,ssp:3,ssp:5,ssp:8,cap:2,file:$dir/actions.safetensors" \
+          --quiet --seeds 100 --cache "$dir/cache" --scenario paper --set "objective.hidden_layers=$layers" \
+          --csv "$dir/actions-$layers.csv"
+      done ;;
+    *)
+      echo "learned_cells.sh: found part $part, expected lab, held-out, transfer, room or actions" >&2
+      exit 2 ;;
   esac
 done
 python3 "$(dirname "${BASH_SOURCE[0]}")/rule_tables.py" learned "$dir"

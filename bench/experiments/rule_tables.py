@@ -1,6 +1,7 @@
-"""Markdown tables of what all_rules.sh, knee_cells.sh and learned_cells.sh measured. Standard library only.
+"""Markdown tables of what all_rules.sh, knee_cells.sh, learned_cells.sh and learned_ablations.sh measured.
+Standard library only.
 
-usage: rule_tables.py rules|knee|learned DIR
+usage: rule_tables.py rules|knee|learned|ablations DIR
 
 Times are interquartile means over seeds. A ratio is the time of the best of bsp, asp and ssp, each with the parameter
 and the learning rate that tuning gave it, over the time of the rule: above 1 the rule is quicker. Intervals: 95 %,
@@ -199,6 +200,55 @@ def learned(directory):
     head(["cell", *rivals])
     for cell in measured:
         line([f"`{cell}`", *(f"`{names[cell, r]}`" if (cell, r) in names else "-" for r in rivals)])
+    print()
+    regret(directory, lab)
+    actions(directory)
+
+
+def regret(directory, cells):
+    """Times over that of the clairvoyant plan, on the same seeds."""
+    found = {cell: read(path) for cell in cells if (path := directory / f"{cell}.room.csv").is_file()}
+    if not found:
+        return
+    policies = [p for p in next(iter(found.values())) if p != "clairvoyant"]
+    head(["time over the plan's", "best of `bsp`, `asp`, `ssp`", *(f"`{p}`" for p in policies)])
+    for cell, rows in found.items():
+        plan = rows["clairvoyant"][2]
+        rules = directory / f"{cell}.rules.csv"
+        classical = "-"
+        if rules.is_file():
+            tuned = read(rules)
+            classical = ratio([(tuned[quickest(tuned, CLASSICAL)][2][: len(plan)], plan)])
+        line([f"`{cell}`", classical, *(ratio([(rows[p][2], plan)]) for p in policies)])
+    print()
+
+
+def actions(directory):
+    """The policy of three actions against rules at the same rate; means over hidden layers."""
+    found = [read(path) for layers in range(4) if (path := directory / f"actions-{layers}.csv").is_file()]
+    if not found:
+        return
+    ours = next(p for p in found[0] if p.startswith("file:"))
+    head(["time over that of three actions", *(str(layers) for layers in range(len(found))), "mean"])
+    bounds = [p for p in found[0] if p.startswith("ssp")]
+    groups = {"`bsp:sum`": ["bsp:sum"], "`asp`": ["asp"], "best `ssp`": bounds, "`cap:2`": ["cap:2"]}
+    for label, policies in groups.items():
+        best = [rows[quickest(rows, policies)][2] for rows in found]
+        pairs = [(times, rows[ours][2]) for times, rows in zip(best, found)]
+        line([label, *(ratio([pair]) for pair in pairs), ratio(pairs)])
+
+
+def ablations(directory):
+    """Each policy against knee+decay: a mean over cells, and one over those with that many layers."""
+    measured = read_all(directory, [f"{scenario}-{layers}" for scenario in SCENARIOS[:-1] for layers in (0, 1)])
+    head(["policy", "no hidden layer", "one", "all"])
+    for policy in next(iter(measured.values())):
+        if policy == "knee+decay":
+            continue
+        pairs = {cell: (rows["knee+decay"][2], rows[policy][2]) for cell, rows in measured.items()}
+        groups = [[pair for cell, pair in pairs.items() if cell.endswith(end)] for end in ("-0", "-1", "")]
+        name = pathlib.Path(policy).stem if policy.startswith("file:") else policy
+        line([f"`{name}`", *(mean_ratio(group) if group else "-" for group in groups)])
 
 
 def mean_ratio(pairs):
@@ -221,9 +271,10 @@ def mean_ratio(pairs):
 
 
 def main():
-    if len(sys.argv) != 3 or sys.argv[1] not in ("rules", "knee", "learned"):
+    tables = {"rules": rules, "knee": knee, "learned": learned, "ablations": ablations}
+    if len(sys.argv) != 3 or sys.argv[1] not in tables:
         sys.exit(__doc__)
-    {"rules": rules, "knee": knee, "learned": learned}[sys.argv[1]](pathlib.Path(sys.argv[2]))
+    tables[sys.argv[1]](pathlib.Path(sys.argv[2]))
 
 
 if __name__ == "__main__":

@@ -77,6 +77,35 @@ class RuleTables(unittest.TestCase):
         self.assertIn("| `link-1` | `asp*` | `cap*` | `knee*` | `knee+decay*` | `distilled*` | `asp+decay+batch:4*` |\n", made.stdout)
         self.assertIn(f"| `link` | {' | '.join(x + ' of 1' for x in found)} |\n", made.stdout)
 
+    def test_learned_beside_the_plan_and_as_three_actions(self):
+        with tempfile.TemporaryDirectory() as folder:
+            header = "policy,used,learning_rate,time,reached\n"
+            files = {"link-1": [("learned", 1)], "link-1.rules": [("asp", 6)],
+                     "link-1.room": [("knee", 3), ("learned", 1), ("clairvoyant", 2)]}
+            rules = [("bsp:sum", 4), ("asp", 3), ("ssp:1", 2), ("ssp:2", 5), ("cap:2", 1), ("file:a", 1)]
+            files |= {f"actions-{layers}": rules for layers in range(4)}
+            for name, rows in files.items():
+                text = "".join(f"{p},{p},0.1,{time},1\n" for p, time in rows for _ in range(4))
+                pathlib.Path(folder, f"{name}.csv").write_text(header + text)
+            made = subprocess.run([sys.executable, SCRIPT, "learned", folder], text=True, capture_output=True, check=False)
+        self.assertEqual(made.returncode, 0, made)
+        self.assertIn("| time over the plan's | best of `bsp`, `asp`, `ssp` | `knee` | `learned` |\n", made.stdout)
+        self.assertIn("| `link-1` | 3.00 [3.00, 3.00] | 1.50 [1.50, 1.50] | 0.50 [0.50, 0.50] |\n", made.stdout)
+        for label, x in (("`bsp:sum`", 4), ("`asp`", 3), ("best `ssp`", 2), ("`cap:2`", 1)):
+            self.assertIn(f"| {label} | {' | '.join([f'{x}.00 [{x}.00, {x}.00]'] * 5)} |\n", made.stdout)
+
+    def test_ablations_against_the_rule(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, time in (("link-0", 2), ("link-1", 8)):
+                rows = [("knee+decay", 8), ("learned", 4), ("file:there/es-1.safetensors", time)]
+                text = "".join(f"{p},{p},0.1,{t},1\n" for p, t in rows for _ in range(4))
+                pathlib.Path(folder, f"{name}.csv").write_text("policy,used,learning_rate,time,reached\n" + text)
+            made = subprocess.run([sys.executable, SCRIPT, "ablations", folder], text=True, capture_output=True, check=False)
+        two = "2.00 [2.00, 2.00]"
+        self.assertIn(f"| `learned` | {two} | {two} | {two} |\n", made.stdout)
+        self.assertIn(f"| `es-1` | 4.00 [4.00, 4.00] | 1.00 [1.00, 1.00] | {two} |\n", made.stdout)
+        self.assertNotIn("| `knee+decay` |", made.stdout)
+
     def test_a_file_without_rows_is_missing(self):
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "shared4-0.csv").write_text("policy,used,learning_rate,time\n")

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# What the search for the learned policy owes to its parts: searches of the same budget, half of that for the policy
+# that ships, three training seeds each, with another algorithm, another start, one correction alone, or a hidden layer.
+# All are then run in the lab's scenarios, on seeds of no test. The table of docs/learned.md. Resumes from DIR.
+# usage: learned_ablations.sh LAB DIR
+set -euo pipefail
+lab=$1 dir=$2
+mkdir -p "$dir"
+
+budget=(--scenario random --clusters 16 --rounds 1 --selection-clusters 100 --licence Apache-2.0)
+es=(--agent es --generations 12 --select-every 4)
+
+policies=knee+decay,distilled,learned
+search() {  # NAME OPTION...
+  local name=$1
+  shift
+  for seed in 1 2 3; do
+    local file=$dir/$name-$seed.safetensors
+    [[ -f $file ]] || "$lab" train --resume --quiet "${budget[@]}" "$@" --seed "$seed" --out "$file"
+    policies+=,file:$file
+  done
+}
+
+search es "${es[@]}" --initial distilled
+search cma-es --agent cma-es --generations 24 --select-every 8 --initial distilled
+search from-knee "${es[@]}"
+search rate-alone "${es[@]}" --corrections rate
+search batch-alone "${es[@]}" --corrections batch
+search hidden-8 "${es[@]}" --hidden 8
+
+for scenario in shared4 table1 paper link ideal table1-ideal; do
+  for layers in 0 1; do
+    "$lab" compare --policies "$policies" --quiet --seed 400001 --seeds 100 --cache "$dir/cache" \
+      --scenario "$scenario" --set "objective.hidden_layers=$layers" --csv "$dir/$scenario-$layers.csv"
+  done
+done
+python3 "$(dirname "${BASH_SOURCE[0]}")/rule_tables.py" ablations "$dir"

@@ -13,7 +13,7 @@ shift 3
 parts=${*:-lab held-out transfer room actions}
 mkdir -p "$dir"
 
-rules=bsp,bsp:sum,asp,ssp,cap
+rules=bsp,bsp:sum,asp,ssp,cap,knee,aap:0:0.5,aimd  # those that won a column of docs/policies.md, or were near it
 freedom=
 for rule in asp cap knee; do
   for batch in 4 16 64; do freedom+=${freedom:+,}$rule+decay+batch:$batch; done

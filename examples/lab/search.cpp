@@ -50,7 +50,7 @@ constexpr std::array agents{
     std::array<float, progress_state::dim> inputs{};
     std::array<float, corrections> outputs{};
     inputs[i] = 1;
-    root_batch{}.evaluate(inputs, outputs);
+    distilled_correction{}.evaluate(inputs, outputs);
     for (std::size_t o = 0; o < corrections; ++o) network.weight(0)(i, o) = outputs[o];
   }
   return network;

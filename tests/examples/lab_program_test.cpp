@@ -136,7 +136,7 @@ TEST(LabProgram, TheCommandInACardMakesThePolicyAgain) {
   for (const std::string& how :
        {std::string{"ppo --expert-runs 1 --test-seeds 2 --episodes 30 --evaluate-every 100 --evaluation-episodes 1"},
         std::string{"mc --expert-runs 1 --test-seeds 2"}, "es --corrections rate " + brief,
-        "cma-es --state rlp_normalised --hidden 2 " + brief}) {
+        "es --initial distilled " + brief, "cma-es --state rlp_normalised --hidden 2 " + brief}) {
     const lab_program lab;
     const std::string train = "train --scenario quick.json --set objective.max_time=200 --agent ";
     ASSERT_EQ(lab.run(train + how + " --quiet --out once").status, 0);
@@ -182,28 +182,41 @@ int killed_at(const std::filesystem::path& file, const std::string& command) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// Killed while it watches experts, after that, and five times while it learns.
-TEST(LabProgram, KilledTrainingResumesToTheSameBytes) {
+// Makes a training once without a break, and once more, killed at each of these files of it.
+void killed_and_resumed(const std::string& train, const std::vector<std::string>& files) {
   const lab_program lab;
-  const std::string train =
-      "train --scenario quick.json --set objective.max_time=200 --agent dqn-paper-scaled --expert-runs 4 --episodes "
-      "300 ";
-  ASSERT_EQ(lab.run(train + "--quiet --threads 1 --test-seeds 0 --out whole").status, 0);
+  ASSERT_EQ(lab.run(train + " --quiet --threads 1 --out whole").status, 0);
   ASSERT_NE(lab.content("whole"), "");
-  const auto kill_at = [&](const std::string& file) {
-    return killed_at(lab.folder.path() / file, "cd '" + lab.folder.path().string() + "' && exec '" + RUBATO_LAB_BINARY +
-                                                   "' " + train +
-                                                   "--resume --threads 3 --test-seeds 0 --out parts >said 2>&1");
-  };
-  EXPECT_EQ(kill_at("parts.lock"), 137) << lab.content("said");
-  EXPECT_EQ(kill_at("parts.start"), 137) << lab.content("said");
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(kill_at("parts.training"), 137) << lab.content("said");
-  EXPECT_EQ(lab.run(train + "--resume --quiet --threads 2 --test-seeds 0 --out parts").status, 0);
+  for (const std::string& file : files)
+    EXPECT_EQ(
+        killed_at(lab.folder.path() / file, "cd '" + lab.folder.path().string() + "' && exec '" RUBATO_LAB_BINARY "' " +
+                                                train + " --resume --threads 3 --out parts >said 2>&1"),
+        137)
+        << file << ": " << lab.content("said");
+  EXPECT_EQ(lab.run(train + " --resume --quiet --threads 2 --out parts").status, 0);
   EXPECT_EQ(lab.content("parts"), lab.content("whole"));
   for (const auto& file : std::filesystem::directory_iterator{lab.folder.path()}) {
     const std::string name = file.path().filename().string();
     EXPECT_TRUE(name == "quick.json" || name == "whole" || name == "parts" || name == "said") << name;
   }
+}
+
+// Killed while it watches experts, after that, and five times while it learns.
+TEST(LabProgram, KilledTrainingResumesToTheSameBytes) {
+  const std::string learning = "parts.training";
+  killed_and_resumed(
+      "train --scenario quick.json --set objective.max_time=200 --agent dqn-paper-scaled --expert-runs 4 "
+      "--episodes 300 --test-seeds 0",
+      {"parts.lock", "parts.start", learning, learning, learning, learning, learning});
+}
+
+TEST(LabProgram, KilledSearchResumesToTheSameBytes) {
+  const std::string searching = "parts.training";
+  for (const std::string agent : {"es --initial distilled", "cma-es"})
+    killed_and_resumed("train --scenario quick.json --agent " + agent +
+                           " --generations 200 --population 4 --clusters 2 --rounds 2 --select-every 50 "
+                           "--selection-clusters 3",
+                       {"parts.lock", searching, searching, searching, searching});
 }
 
 TEST(LabProgram, InterruptedTrainingSaysHowToGoOn) {

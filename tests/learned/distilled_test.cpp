@@ -23,21 +23,25 @@ using test::cluster;
 static_assert(StatefulPolicy<distilled_policy> && DescribedPolicy<distilled_policy>);
 
 // Of a step: batch over the host's, and the rate of a sample over the rule's.
-std::pair<double, double> factors_of(double own_batch, double overhead) {
+std::pair<double, double> factors_of(double own_batch, double overhead, double jump) {
   std::array<float, progress_state::dim> inputs{};
   inputs[progress_state::samples_input] =
       static_cast<float>(std::log2(own_batch) - 4);  // as progress_state scales them
   inputs[progress_state::overhead_input] = static_cast<float>(std::log2(overhead) / 2);
+  inputs[progress_state::change_input] = static_cast<float>(2 * std::log(jump) + 6);
   std::array<float, corrections> outputs{};
-  root_batch{}.evaluate(inputs, outputs);
+  distilled_correction{}.evaluate(inputs, outputs);
   return {std::exp2(outputs[1]), std::exp2(outputs[0])};
 }
 
 TEST(DistilledPolicy, BatchAndRateByHand) {
-  for (const auto& [own, overhead] : {std::pair{16.0, 1.0}, {16.0, 0.125}, {8.0, 3.0}, {32.0, 0.02}}) {
-    const auto [batch, rate] = factors_of(own, overhead);
+  struct {
+    double own, overhead, jump;
+  } const cases[] = {{16, 1, 0.05}, {16, 0.125, 0.1}, {8, 3, 0.02}, {32, 0.02, 0.05}};
+  for (const auto& [own, overhead, jump] : cases) {
+    const auto [batch, rate] = factors_of(own, overhead, jump);
     EXPECT_NEAR(own * batch, std::cbrt(16 * own * (overhead * own)), 1e-4) << own << ' ' << overhead;
-    EXPECT_NEAR(rate * batch, std::sqrt(batch), 1e-5) << "the step, which its samples weigh";
+    EXPECT_NEAR(rate * batch, std::sqrt(batch) * std::cbrt(std::exp(-3) / jump), 1e-5) << "the step, by its samples";
   }
 }
 

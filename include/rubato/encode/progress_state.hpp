@@ -48,7 +48,7 @@ class progress_state {
  public:
   static constexpr std::size_t dim = 9;
   static constexpr std::string_view kind = "progress";
-  static constexpr std::size_t samples_input = 7, overhead_input = 8;  ///< where they stand
+  static constexpr std::size_t change_input = 3, samples_input = 7, overhead_input = 8;  ///< where they stand
 
   void observe(const feedback& step) noexcept {
     cost_.observe(step);
@@ -78,7 +78,7 @@ class progress_state {
     put(0, known ? std::log(fast_ / first_) + 1.5 : 0.0, 2);
     put(1, known ? 4 * std::log(fast_ / slow_) + 1 : 0.0, 3);
     put(2, known ? std::log(noise_ + tiny) + 4 : 0.0, 3);
-    put(3, known ? std::log(changes_ + tiny) + 6 : 0.0, 3);
+    put(change_input, known ? std::log(changes_ + tiny) + 6 : 0.0, 3);
     put(4, known ? 5 * persistence_ / (changes_ + tiny) : 0.0, 3);
     put(5, pushes_ > 0 ? updates - std::log(alive) + 0.6 : 0.0, 3);
     put(6, updates - 1.8, 3);

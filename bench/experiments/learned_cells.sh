@@ -11,6 +11,14 @@ set -euo pipefail
 lab=$1 dir=$2 cifar=$3
 shift 3
 parts=${*:-lab held-out transfer room actions}
+for part in $parts; do
+  case $part in
+    lab | held-out | transfer | room | actions) ;;
+    *)
+      echo "learned_cells.sh: found part $part, expected lab, held-out, transfer, room or actions" >&2
+      exit 2 ;;
+  esac
+done
 mkdir -p "$dir"
 
 rules=bsp,bsp:sum,asp,ssp,cap,knee,aap:0:0.5,aimd  # those that won a column of docs/policies.md, or were near it
@@ -64,17 +72,13 @@ for part in $parts; do
         done
       done ;;
     actions)
-      [[ -f $dir/actions.safetensors ]] ||
-        "$lab" train --resume --quiet --scenario paper --agent cma-es --state cluster --generations 14 --population 16 \
-          --clusters 12 --rounds 2 --select-every 2 --selection-clusters 32 --out "$dir/actions.safetensors"
+      "$lab" train --resume --quiet --scenario paper --agent cma-es --state cluster --generations 14 --population 16 \
+        --clusters 12 --rounds 2 --select-every 2 --selection-clusters 32 --out "$dir/actions.safetensors"
       for layers in 0 1 2 3; do
         "$lab" compare --policies "bsp:sum,asp,ssp:1,ssp:2,ssp:3,ssp:5,ssp:8,cap:2,file:$dir/actions.safetensors" \
           --quiet --seeds 100 --cache "$dir/cache" --scenario paper --set "objective.hidden_layers=$layers" \
           --csv "$dir/actions-$layers.csv"
       done ;;
-    *)
-      echo "learned_cells.sh: found part $part, expected lab, held-out, transfer, room or actions" >&2
-      exit 2 ;;
   esac
 done
 python3 "$(dirname "${BASH_SOURCE[0]}")/rule_tables.py" learned "$dir"

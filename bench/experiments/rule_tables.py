@@ -171,6 +171,9 @@ def learned(directory):
         "`distilled`": ("", lambda p: p == "distilled"),
         "best with decay and batch": ("freedom", lambda p: True),
     }
+    if not any((directory / f"{name}.csv").is_file() for name in lab + held_out + transfer):
+        if room(directory, lab) + actions(directory) > 0:
+            return
     measured = read_all(directory, lab + held_out + transfer)
     pairs, names = {}, {}  # times and name of the quickest rival in each cell
     for cell, rows in measured.items():
@@ -201,15 +204,16 @@ def learned(directory):
     for cell in measured:
         line([f"`{cell}`", *(f"`{names[cell, r]}`" if (cell, r) in names else "-" for r in rivals)])
     print()
-    regret(directory, lab)
+    room(directory, lab)
     actions(directory)
 
 
-def regret(directory, cells):
-    """Times over that of the clairvoyant plan, on the same seeds."""
+def room(directory, cells):
+    """Times over that of the clairvoyant plan, on the same seeds: the first ones of the table above. How many rows."""
     found = {cell: read(path) for cell in cells if (path := directory / f"{cell}.room.csv").is_file()}
+    found = {cell: rows for cell, rows in found.items() if "clairvoyant" in rows}
     if not found:
-        return
+        return 0
     policies = [p for p in next(iter(found.values())) if p != "clairvoyant"]
     head(["time over the plan's", "best of `bsp`, `asp`, `ssp`", *(f"`{p}`" for p in policies)])
     for cell, rows in found.items():
@@ -221,27 +225,30 @@ def regret(directory, cells):
             classical = ratio([(tuned[quickest(tuned, CLASSICAL)][2][: len(plan)], plan)])
         line([f"`{cell}`", classical, *(ratio([(rows[p][2], plan)]) for p in policies)])
     print()
+    return len(found)
 
 
 def actions(directory):
-    """The policy of three actions against rules at the same rate; means over hidden layers."""
-    found = [read(path) for layers in range(4) if (path := directory / f"actions-{layers}.csv").is_file()]
+    """The policy of three actions against rules at the same rate; means over hidden layers. How many columns."""
+    measured = {layers: read(path) for layers in range(4) if (path := directory / f"actions-{layers}.csv").is_file()}
+    found = [rows for rows in measured.values() if rows]
     if not found:
-        return
+        return 0
     ours = next(p for p in found[0] if p.startswith("file:"))
-    head(["time over that of three actions", *(str(layers) for layers in range(len(found))), "mean"])
+    head(["time over that of three actions", *(f"{layers} layers" for layers, rows in measured.items() if rows), "mean"])
     bounds = [p for p in found[0] if p.startswith("ssp")]
     groups = {"`bsp:sum`": ["bsp:sum"], "`asp`": ["asp"], "best `ssp`": bounds, "`cap:2`": ["cap:2"]}
     for label, policies in groups.items():
         best = [rows[quickest(rows, policies)][2] for rows in found]
         pairs = [(times, rows[ours][2]) for times, rows in zip(best, found)]
         line([label, *(ratio([pair]) for pair in pairs), ratio(pairs)])
+    return len(found)
 
 
 def ablations(directory):
     """Each policy against knee+decay: a mean over cells, and one over those with that many layers."""
     measured = read_all(directory, [f"{scenario}-{layers}" for scenario in SCENARIOS[:-1] for layers in (0, 1)])
-    head(["policy", "no hidden layer", "one", "all"])
+    head(["time of `knee+decay` over that of", "no hidden layer", "one", "all"])
     for policy in next(iter(measured.values())):
         if policy == "knee+decay":
             continue

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <rubato/core/fnv1a.hpp>
 #include <rubato/learned/distilled.hpp>
+#include <rubato/learned/fingerprint.hpp>
 #include <rubato/learned/loader.hpp>
 #include <rubato/learned/residual_file.hpp>
 #include <rubato/nn/initialiser.hpp>
@@ -37,7 +38,9 @@ constexpr std::array agents{
     search_agent{.name = "es",
                  .meaning = "evolution strategy with antithetic pairs, on the same weights",
                  .population = 32,
-                 .step_size = 0.1},
+                 .step_size = 0.1,
+                 .learning_rate = 0.03,
+                 .averaging = 0.8},
 };
 
 // In commands.
@@ -56,23 +59,6 @@ constexpr std::array agents{
   return network;
 }
 
-// That of search_request::initial.
-[[nodiscard]] nn::dynamic_mlp initial_network(const search_request& asked) {
-  if (asked.hidden > 0)
-    throw user_error{"--initial: found it beside --hidden " + std::to_string(asked.hidden) +
-                     ", expected one of them: the network is the one that it begins with"};
-  if (asked.initial == distilled_policy::kind) return distilled_network();
-  auto loaded = load_residual_policy<progress_state>(asked.initial);
-  if (!loaded) throw user_error{"--initial: " + loaded.error().message};
-  return loaded->network();
-}
-
-// Of --initial, for what has to be the same when a search is resumed.
-[[nodiscard]] std::string text_of_initial(const search_request& asked) {
-  if (asked.initial == distilled_policy::kind) return asked.initial;
-  return hexadecimal(fnv1a(content_of(asked.initial)));
-}
-
 // Hidden units are drawn, the outputs are 0.
 [[nodiscard]] nn::dynamic_mlp network_of(const search_request& asked, std::size_t inputs, std::size_t outputs) {
   std::vector<std::size_t> widths{inputs, outputs};
@@ -86,12 +72,31 @@ constexpr std::array agents{
   return network;
 }
 
-[[nodiscard]] std::string task_text(const search_request& asked, const run_context& how) {
+// What a search begins with.
+struct starting_point {
+  nn::dynamic_mlp network;
+  std::string origin;  // for cards and checkpoints; empty: the rule alone
+};
+
+[[nodiscard]] starting_point start_of(const search_request& asked) {
+  if (asked.initial.empty()) return {network_of(asked, progress_state::dim, corrections), ""};
+  if (asked.hidden > 0)
+    throw user_error{"--initial: found it beside --hidden " + std::to_string(asked.hidden) +
+                     ", expected one of them: the network is the one that it begins with"};
+  if (asked.only) throw user_error{"--initial: found it beside --corrections, expected one of them"};
+  const std::string file = file_of_initial(asked.initial);
+  if (file.empty()) return {distilled_network(), asked.initial};
+  const auto loaded = load_residual_policy<progress_state>(file);
+  if (!loaded) throw user_error{"--initial: " + loaded.error().message};
+  return {loaded->network(), fingerprint_of(loaded->network().parameters())};
+}
+
+[[nodiscard]] std::string task_text(const search_request& asked, const std::string& origin, const run_context& how) {
   return (asked.scenario ? hexadecimal(support::hash(*asked.scenario)) : "random") + " " +
          hexadecimal(how.data.fingerprint) + " by " + library_version() + " " +
          std::string{sim::kernels::native().arithmetic} + (asked.state.empty() ? "" : " state " + asked.state) +
          (asked.only ? " corrections " + std::string{name_of(*asked.only)} : "") +
-         (asked.initial.empty() ? "" : " after " + text_of_initial(asked));
+         (origin.empty() ? "" : " after " + origin);
 }
 
 [[nodiscard]] std::string as_csv(std::span<const rl::selection_report> selections) {
@@ -102,14 +107,15 @@ constexpr std::array agents{
   return text;
 }
 
-[[nodiscard]] policy_card card_of_search(const search_request& asked, const run_context& how) {
+[[nodiscard]] policy_card card_of_search(const search_request& asked, const std::string& origin,
+                                         const run_context& how) {
   const bool probes = asked.scenario && asked.scenario->run.loss == sim::loss_source::probe;
   policy_card about;
   about.loss_source = probes ? "probe" : "worker_ema";
   about.reward = asked.state.empty() ? "-log(time / time of loss_decayed{knee{}})" : "-log(time / time of asp)";
   about.trained_on = (asked.scenario ? asked.scenario->name + " " + hexadecimal(support::hash(*asked.scenario))
                                      : std::string{"clusters drawn at random, see random_scenario"}) +
-                     "; " + text_of(how.data) + (asked.initial.empty() ? "" : "; after " + text_of_initial(asked));
+                     "; " + text_of(how.data) + (origin.empty() ? "" : "; after " + origin);
   about.command = command_of(asked);
   about.seed = asked.seed;
   about.licence = asked.licence;
@@ -133,10 +139,10 @@ template <StateEncoder Encoder>
 }
 
 template <class Search, class Trials>
-search_report run(Search start, const Trials& trials, const search_request& asked, const training_files& files,
-                  bool resume, const run_context& how) {
+search_report run(Search start, const Trials& trials, const std::string& origin, const search_request& asked,
+                  const training_files& files, bool resume, const run_context& how) {
   rl::search_trainer training{std::move(start), rl::search_training_options{.seed = asked.seed,
-                                                                            .task = task_text(asked, how),
+                                                                            .task = task_text(asked, origin, how),
                                                                             .runs = asked.clusters,
                                                                             .rounds = asked.rounds,
                                                                             .select_every = asked.select_every,
@@ -167,29 +173,29 @@ search_report run(Search start, const Trials& trials, const search_request& aske
 
   files.write_curve(as_csv(report.selections));  // before the checkpoint goes, which has them too
   report.interrupted =
-      !save(files.result, trials, training.best(), training.selection_seeds(), card_of_search(asked, how));
+      !save(files.result, trials, training.best(), training.selection_seeds(), card_of_search(asked, origin, how));
   if (!report.interrupted) files.remove_progress();
   return report;
 }
 
 template <class Trials>
-search_report search_by(const Trials& trials, const search_request& asked, const training_files& files, bool resume,
-                        const run_context& how) {
+search_report search_by(const Trials& trials, const std::string& origin, const search_request& asked,
+                        const training_files& files, bool resume, const run_context& how) {
   const std::vector<float> begin = trials.start();
-  const policy_card expected = card_of(trials.policy_of(begin), card_of_search(asked, how));
+  const policy_card expected = card_of(trials.policy_of(begin), card_of_search(asked, origin, how));
   value_or_refuse(to_json(expected));  // before hours are spent on what cannot be written
   const support::file_lock alone = files.lock_them();
   if (files.are_complete(expected, resume)) return {.complete = true};
   const auto with = [&](auto start) {
-    return run(value_or_refuse(std::move(start)), trials, asked, files, resume, how);
+    return run(value_or_refuse(std::move(start)), trials, origin, asked, files, resume, how);
   };
   const search_agent& agent = asked.agent;
   if (agent.name == "es")
     return with(rl::antithetic_es::make(begin, {.seed = asked.seed,
                                                 .step_size = agent.step_size,
-                                                .learning_rate = 0.03,
+                                                .learning_rate = agent.learning_rate,
                                                 .population = agent.population,
-                                                .averaging = 0.8}));
+                                                .averaging = agent.averaging}));
   return with(
       rl::cma_es::make(begin, {.seed = asked.seed, .step_size = agent.step_size, .population = agent.population}));
 }
@@ -202,6 +208,8 @@ const search_agent* find_search_agent(std::string_view name) {
   const auto found = std::ranges::find(agents, name, &search_agent::name);
   return found == agents.end() ? nullptr : &*found;
 }
+
+std::string file_of_initial(const std::string& initial) { return initial == distilled_policy::kind ? "" : initial; }
 
 std::string_view rule_of(const search_request& asked) { return asked.state.empty() ? "knee+decay" : "asp"; }
 
@@ -223,15 +231,15 @@ std::string command_of(const search_request& asked) {
 
 search_report search(const search_request& asked, const training_files& files, bool resume, const run_context& how) {
   if (asked.state.empty()) {
-    const nn::dynamic_mlp start =
-        asked.initial.empty() ? network_of(asked, progress_state::dim, corrections) : initial_network(asked);
-    return search_by(correction_trials{asked.scenario, start, how, asked.only}, asked, files, resume, how);
+    const starting_point start = start_of(asked);
+    return search_by(correction_trials{asked.scenario, start.network, how, asked.only}, start.origin, asked, files,
+                     resume, how);
   }
   if (!asked.initial.empty())
     throw user_error{"--initial: found it beside --state, expected one of them: such a search begins with asp"};
   return with_state(asked.state, [&]<class Encoder>(std::type_identity<Encoder>) {
-    return search_by(policy_trials<Encoder>{asked.scenario, network_of(asked, Encoder::dim, group_actions), how}, asked,
-                     files, resume, how);
+    return search_by(policy_trials<Encoder>{asked.scenario, network_of(asked, Encoder::dim, group_actions), how}, "",
+                     asked, files, resume, how);
   });
 }
 

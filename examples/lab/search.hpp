@@ -22,6 +22,8 @@ struct search_agent {
   std::string_view meaning;  ///< one line
   std::uint32_t population;  ///< candidates of a generation
   double step_size;          ///< of the first candidates, in each weight
+  double learning_rate = 0;  ///< of es: about how far a weight moves with a generation
+  double averaging = 0;      ///< of es: what its best guess keeps of the one before, since in noise the mean wanders
 };
 
 /// cma-es and es.
@@ -40,7 +42,8 @@ struct search_request {
   std::uint32_t clusters = 32;            ///< that each candidate of a generation is tried on
   std::uint32_t rounds = 2;               ///< of a race; 1: none
   std::uint32_t hidden = 0;               ///< units of a hidden layer; 0: none, all is linear
-  std::string initial{};                  ///< correction to begin with: "distilled", or a policy file; empty: none
+  std::string initial{};                  ///< correction to begin with: "distilled", or a policy file; empty: none;
+                                          ///< not beside a state, hidden units or `only`
   std::optional<correction> only{};       ///< of a correction, the other output being 0; none: both
   std::uint64_t select_every = 10;        ///< generations
   std::uint32_t selection_clusters = 200;
@@ -55,6 +58,9 @@ struct search_report {
   std::vector<rl::selection_report> selections{};  ///< the learning curve: mean of log(time / time of the rule)
 };
 
+/// The policy file that search_request::initial names; empty if it names the rule.
+[[nodiscard]] std::string file_of_initial(const std::string& initial);
+
 /// What --policies calls the rule that the search compares with and, without `initial`, begins with.
 [[nodiscard]] std::string_view rule_of(const search_request&);
 
@@ -65,15 +71,16 @@ struct search_report {
 /// With `resume`, goes on where the checkpoint ends, or from the beginning if there is none, and does nothing if the
 /// result is there; without, it refuses to touch either.
 /// Errors  user_error: files that are there, are damaged or belong to another search; a search that still writes them;
-///         a state that does not exist; an `initial` that is no correction, or beside a state or hidden units
+///         a state that does not exist; an `initial` that is no correction, or beside what it cannot be
 /// Tests   tests/examples/search_test.cpp: SameBytesForAnyThreads, InterruptedAndResumedSameBytes, CompleteIsComplete,
 ///         RefusesAnotherSearch, CardSaysHowItWasMade, HiddenLayersAreSearchedToo, CorrectsOneAlone,
 ///         RefusesToGoOnWithOtherCorrections, FindsPoliciesOfEveryState, PoliciesAreSearchedForAlike,
 ///         RefusesToGoOnWithAnotherState, RefusesAnUnknownState, BeginsWithTheDistilledRule,
-///         BeginsWithAFile, RefusesWhatItCannotBeginWith, WritesTheCurve
+///         BeginsWithAFile, RefusesToGoOnFromAnotherStart,
+///         RefusesWhatItCannotBeginWith, WritesTheCurve
 search_report search(const search_request&, const training_files&, bool resume, const run_context&);
 
-/// The command that finds the same policy again, given --out and the same data.
+/// The command that finds the same policy again, given --out, the same data and, with --initial FILE, the same file.
 [[nodiscard]] std::string command_of(const search_request&);
 
 }  // namespace rubato::lab

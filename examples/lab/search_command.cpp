@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <rubato/learned/distilled.hpp>
 #include <utility>
 
 #include "commands.hpp"
@@ -74,8 +73,7 @@ constexpr std::string_view at_random = "random";
 }  // namespace
 
 int run_search(const train_arguments& given, const search_agent& agent) {
-  const training_files files =
-      files_of(given.out, given.curve, given.initial == distilled_policy::kind ? "" : given.initial);
+  const training_files files = files_of(given.out, given.curve, file_of_initial(given.initial));
   const search_request asked = request_of(given, agent);
   const training_data data = given_data(asked.scenario.value_or(support::scenario{}), given.data);
   const run_context how = given_context(data, given.threads, given.quiet);

@@ -1,6 +1,7 @@
 #include "train.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -35,6 +36,13 @@ using support::user_error;
 using support::value_or_refuse;
 
 constexpr std::size_t hidden_widths[] = {64, 32};  // Zhu et al. (ICLR 2020), section 4
+
+[[nodiscard]] std::string content_of(const std::string& file) {
+  std::ifstream stream{file, std::ios::binary};
+  std::string content{std::istreambuf_iterator<char>{stream}, {}};
+  if (!stream) throw user_error{file + ": cannot be read"};
+  return content;
+}
 
 [[nodiscard]] std::string as_csv(std::span<const rl::evaluation> evaluations) {
   std::string text = "episodes,pushes,mean_reward,least_reward,most_reward,mean_time\n";

@@ -1,8 +1,6 @@
 #include "training_files.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <rubato/io/atomic_file.hpp>
 #include <rubato/io/safetensors.hpp>
 #include <string_view>
@@ -82,13 +80,6 @@ training_files::training_files(const std::filesystem::path& result_file, std::st
 bool exists(const std::string& file) {
   std::error_code error;
   return std::filesystem::exists(file, error);
-}
-
-std::string content_of(const std::string& file) {
-  std::ifstream stream{file, std::ios::binary};
-  std::string content{std::istreambuf_iterator<char>{stream}, {}};
-  if (!stream) throw user_error{file + ": cannot be read"};
-  return content;
 }
 
 support::file_lock training_files::lock_them() const {

@@ -35,9 +35,6 @@ struct training_files {
 
 [[nodiscard]] bool exists(const std::string& file);
 
-/// All bytes of a file. Errors: user_error if it cannot be read
-[[nodiscard]] std::string content_of(const std::string& file);
-
 /// Whether a file's policy is of this kind, version, origin and command. Errors: user_error with the first difference
 void check_card(const std::string& file, const policy_card& expected);
 

@@ -82,8 +82,9 @@ class RuleTables(unittest.TestCase):
             header = "policy,used,learning_rate,time,reached\n"
             files = {"link-1": [("learned", 1)], "link-1.rules": [("asp", 6)],
                      "link-1.room": [("knee", 3), ("learned", 1), ("clairvoyant", 2)]}
-            rules = [("bsp:sum", 4), ("asp", 3), ("ssp:1", 2), ("ssp:2", 5), ("cap:2", 1), ("file:a", 1)]
-            files |= {f"actions-{layers}": rules for layers in range(4)}
+            for layers in (0, 2, 3):  # one is missing
+                rules = [("bsp:sum", 4), ("asp", 3), ("ssp:1", 2), ("ssp:2", 5), ("cap:2", 1), ("file:a", 2**layers)]
+                files[f"actions-{layers}"] = rules
             for name, rows in files.items():
                 text = "".join(f"{p},{p},0.1,{time},1\n" for p, time in rows for _ in range(4))
                 pathlib.Path(folder, f"{name}.csv").write_text(header + text)
@@ -91,8 +92,18 @@ class RuleTables(unittest.TestCase):
         self.assertEqual(made.returncode, 0, made)
         self.assertIn("| time over the plan's | best of `bsp`, `asp`, `ssp` | `knee` | `learned` |\n", made.stdout)
         self.assertIn("| `link-1` | 3.00 [3.00, 3.00] | 1.50 [1.50, 1.50] | 0.50 [0.50, 0.50] |\n", made.stdout)
-        for label, x in (("`bsp:sum`", 4), ("`asp`", 3), ("best `ssp`", 2), ("`cap:2`", 1)):
-            self.assertIn(f"| {label} | {' | '.join([f'{x}.00 [{x}.00, {x}.00]'] * 5)} |\n", made.stdout)
+        self.assertIn("| time over that of three actions | 0 layers | 2 layers | 3 layers | mean |\n", made.stdout)
+        for label, times in (("`bsp:sum`", (4, 1, 0.5, 1.26)), ("best `ssp`", (2, 0.5, 0.25, 0.63))):
+            cells = " | ".join(f"{t:.2f} [{t:.2f}, {t:.2f}]" for t in times)
+            self.assertIn(f"| {label} | {cells} |\n", made.stdout)
+
+    def test_the_plan_and_three_actions_need_nothing_else(self):
+        with tempfile.TemporaryDirectory() as folder:
+            text = "".join(f"{p},{p},0.1,2,1\n" for p in ("bsp:sum", "asp", "ssp:1", "cap:2", "file:a") for _ in range(4))
+            pathlib.Path(folder, "actions-0.csv").write_text("policy,used,learning_rate,time,reached\n" + text)
+            made = subprocess.run([sys.executable, SCRIPT, "learned", folder], text=True, capture_output=True, check=False)
+        self.assertEqual((made.returncode, made.stderr), (0, ""))
+        self.assertIn("| `asp` | 1.00 [1.00, 1.00] | 1.00 [1.00, 1.00] |\n", made.stdout)
 
     def test_ablations_against_the_rule(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -3,17 +3,21 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <fstream>
+#include <iterator>
 #include <rubato/learned/loader.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "../../examples/lab/shipped.hpp"
 #include "../../examples/support/user_error.hpp"
 #include "temporary_directory.hpp"
 
 namespace {
 
 using namespace rubato;
+using lab::shipped;
 using test::message_of;
 using test::temporary_directory;
 using correction_of_knee = residual_policy<progress_state, nn::dynamic_mlp>;
@@ -62,6 +66,22 @@ TEST(Export, TheHeaderHoldsThePolicy) {
   EXPECT_NE(header.find(" 2.0F,"), std::string::npos) << "a literal of C++";
   std::istringstream lines{header};
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 120U) << line;
+}
+
+TEST(Export, ALinearPolicyHasNoActivation) {
+  const std::string header = lab::as_header(shipped("examples/lab/policies/learned.safetensors").string());
+  EXPECT_NE(header.find("using network = rubato::nn::mlp<9, 2>;"), std::string::npos) << header;
+  EXPECT_EQ(header.find("hidden{"), std::string::npos) << header;
+}
+
+// Its weights and range, as the library has them.
+TEST(Export, TheLibraryHasWhatItPrints) {
+  const std::string header = lab::as_header(shipped("examples/lab/policies/learned.safetensors").string());
+  const std::string arrays = header.substr(header.find("inline constexpr"));
+  const std::string printed = arrays.substr(0, arrays.find("\n}"));
+  std::ifstream stream{shipped("include/rubato/learned/builtin_weights.hpp")};
+  const std::string in_library{std::istreambuf_iterator<char>{stream}, {}};
+  EXPECT_NE(in_library.find(printed), std::string::npos) << printed;
 }
 
 TEST(Export, RefusesOtherPolicies) {

@@ -291,11 +291,26 @@ TEST(Search, BeginsWithTheDistilledRule) {
 
 TEST(Search, BeginsWithAFile) {
   search_bench b;
-  static_cast<void>(b.search(brief_search(), "first"));
-  const auto first = load_residual_policy(b.at("first").string());
-  ASSERT_TRUE(first) << first.error().message;
+  nn::dynamic_mlp numbered = *nn::dynamic_mlp::make({progress_state::dim, 3, corrections});
+  float next = 0.1F;
+  for (float& w : numbered.parameters()) w = next, next = -next * 0.97F;
+  ASSERT_TRUE(save_residual_policy(b.at("first").string(), residual_policy<progress_state, nn::dynamic_mlp>{numbered}));
   EXPECT_THAT(weights_after_nothing(b, b.at("first").string(), "second"),
-              testing::ElementsAreArray(first->network().parameters()));
+              testing::ElementsAreArray(numbered.parameters()));
+}
+
+TEST(Search, RefusesToGoOnFromAnotherStart) {
+  search_bench b;
+  b.stop_after_a_generation();
+  search_request asked = brief_search();
+  asked.initial = "distilled";
+  ASSERT_TRUE(b.search(asked, "policy").interrupted);
+  b.go_on();
+  const std::string refused =
+      message_of<user_error>([&] { return b.search(brief_search(), "policy", true).generations; });
+  EXPECT_NE(refused.find(" after distilled, expected task="), std::string::npos) << refused;
+  static_cast<void>(b.search(asked, "policy", true));
+  EXPECT_TRUE(std::filesystem::exists(b.at("policy")));
 }
 
 TEST(Search, RefusesWhatItCannotBeginWith) {
@@ -308,6 +323,13 @@ TEST(Search, RefusesWhatItCannotBeginWith) {
   const std::string beside = ", expected one of them: ";
   EXPECT_EQ(refused(brief_policy_search("rlp"), "distilled"),
             "--initial: found it beside --state" + beside + "such a search begins with asp");
+  search_request alone = brief_search();
+  alone.only = correction::rate;
+  EXPECT_EQ(refused(alone, "distilled"), "--initial: found it beside --corrections, expected one of them");
+  ASSERT_TRUE(save_q_policy(b.at("other").string(), q_policy<cluster_state, nn::dynamic_mlp>{
+                                                        *nn::dynamic_mlp::make({cluster_state::dim, group_actions})}));
+  const std::string other = refused(brief_search(), b.at("other").string());
+  EXPECT_NE(other.find("expected \"progress\""), std::string::npos) << other;
   search_request deep = brief_search();
   deep.hidden = 3;
   EXPECT_EQ(refused(deep, "distilled"),

@@ -154,7 +154,8 @@ TEST(ResidualPolicy, TakesOverAJobThatRunsSmallBatches) {
 }
 
 TEST(ResidualPolicy, WithoutSamplesTheRuleIsInCharge) {
-  EXPECT_EQ(grants_of(residual{says(0.5F, -1)}, 3.0F, 0), grants_of(loss_decayed{knee{}}, 3.0F, 0));
+  for (const float batch : {-1.0F, 0.0F})
+    EXPECT_EQ(grants_of(residual{says(0.5F, batch)}, 3.0F, 0), grants_of(loss_decayed{knee{}}, 3.0F, 0)) << batch;
 }
 
 TEST(ResidualPolicy, ABatchIsNeverEmpty) {

@@ -204,6 +204,12 @@ TEST(AntitheticEs, TheGuessIsAnAverage) {
     for (std::size_t i = 0; i < 3; ++i) expected[i] = 0.75F * expected[i] + 0.25F * center[i];
     EXPECT_THAT(guess_of(averages), testing::Pointwise(testing::FloatNear(1e-6F), expected));
   }
+  archive saved;
+  averages.state(saved);
+  auto resumed = *antithetic_es::make(start, {.population = 4, .averaging = 0.75});
+  archive reader{saved.bytes()};
+  resumed.state(reader);
+  EXPECT_EQ(guess_of(resumed), guess_of(averages));
   EXPECT_FALSE(antithetic_es::make(start, {.averaging = 1}));
   EXPECT_FALSE(antithetic_es::make(start, {.averaging = -0.1}));
 }

@@ -15,28 +15,31 @@ namespace rubato::inline RUBATO_ABI {
 /// The corrections that learned policies come to, as a rule. In place of a network; inputs and outputs are those of a
 /// residual_policy, on logarithmic scales, where the rule reads
 ///
-///     batch = cube root of (16 samples x the host's batch x the samples that a step's overhead would take to compute)
-///     step  = the host's x square root of (batch / host's batch) x cube root of (5 % / jump)
+///     batch = cube root of (16 x own x overhead)
+///     rate  = square root of (own / batch) x cube root of (5 % / jump)
 ///
-/// jump: by how much the loss changes from push to push, as a part of it; the deviation.
+/// own: the host's batch; overhead: how many samples could be computed while a step does everything else; rate: a
+/// factor on the rate of a sample; jump: by how much of itself the loss changes from push to push, the deviation.
+/// residual_policy cuts both off afterwards; the encoder has cut off jumps outside 1 to 22 %.
 ///
-/// Source  exponents and constants: searches over clusters drawn at random, docs/learned.md. Steps that grow with the
-///         square root of the batch: Krizhevsky, "One weird trick for parallelizing convolutional neural networks",
-///         arXiv:1404.5997, section 5
+/// Source  searches over clusters drawn at random, docs/learned.md. That a step goes with the square root of its batch
+///         is the scaling by variance in Krizhevsky, "One weird trick for parallelizing convolutional neural networks",
+///         arXiv:1404.5997, who himself went by the batch
 struct distilled_correction {
   /// Precondition: the inputs are a progress_state's, and there is an output for each correction.
   void evaluate(std::span<const float> inputs, std::span<float> outputs) const noexcept {
-    const float own = inputs[progress_state::samples_input];            // octaves above 16
-    const float overhead = 2 * inputs[progress_state::overhead_input];  // octaves above what the host's batch takes
-    const float jump = inputs[progress_state::change_input] / (2 * std::numbers::ln2_v<float>);  // octaves above 5 %
-    const float batch = (overhead - own) / 3;                                                    // above the host's
+    // In octaves: above 16, above what computing the host's batch takes, above 5 %, above the host's batch.
+    const float own = inputs[progress_state::samples_input];
+    const float overhead = 2 * inputs[progress_state::overhead_input];
+    const float jump = inputs[progress_state::change_input] / (2 * std::numbers::ln2_v<float>);
+    const float batch = (overhead - own) / 3;
     outputs[static_cast<std::size_t>(correction::batch)] = batch;
-    outputs[static_cast<std::size_t>(correction::rate)] = -batch / 2 - jump / 3;  // of a sample
+    outputs[static_cast<std::size_t>(correction::rate)] = -batch / 2 - jump / 3;
   }
 };
 
-/// What is left of learned_policy when it is boiled down to a rule of five lines: knee and a rate that falls with the
-/// loss, with the batch and the step of distilled_correction. No network, no weights, no options.
+/// What is left of learned_policy when it is boiled down to a rule of four lines: knee and a rate that falls with the
+/// loss, with batch and rate as distilled_correction says. No network, no weights, no options.
 ///
 ///     rubato::controller<rubato::distilled_policy, int> sync{{.capacity = 8}, {}};
 ///
@@ -53,7 +56,8 @@ struct distilled_policy : residual_policy<progress_state, distilled_correction> 
 
   [[nodiscard]] description describe() const {
     return {describe_of(rule()).line + "; a batch that grows with the cube root of a step's overhead",
-            R"({"kind":"distilled","of":)" + describe_of(rule()).json + "}"};
+            R"json({"kind":"distilled","batch":"cbrt(16 * own * overhead)",)json"
+            R"json("rate":"sqrt(own / batch) * cbrt(0.05 / jump)","of":)json" + describe_of(rule()).json + "}"};
   }
 
  private:

@@ -183,7 +183,7 @@ class residual_policy {
 
   void ask_network() noexcept {
     std::array<float, corrections> outputs;
-    const bool is_asked = range_.contains(inputs_);
+    const bool is_asked = encoder_.cost().usual() > 0 && range_.contains(inputs_);
     if (is_asked) network_.evaluate(inputs_, outputs);
     if (!is_asked || !std::isfinite(outputs[0]) || !std::isfinite(outputs[1])) return give_up();
     for (std::size_t i = 0; i < corrections; ++i)

@@ -23,7 +23,7 @@ struct antithetic_es_options {
   double step_size = 0.1;        ///< standard deviation of the candidates around the mean, in each parameter; constant
   double learning_rate = 0.05;   ///< of Adam, with decay rates 0.9 and 0.999: about how far a parameter moves at once
   std::uint32_t population = 16; ///< candidates of a generation: an even number
-  double averaging = 0;          ///< of what best_guess() was before, that it keeps with each generation; below 1
+  double averaging = 0;          ///< weight of the best guess before in the next one, below 1; 0: it is the mean
 };
 
 /// What is wrong with the options, or nullptr.
@@ -41,7 +41,7 @@ struct antithetic_es_options {
 /// outlier moves nothing by much. The sum of the candidates' directions, weighted with that, is what Adam climbs.
 ///
 /// In noisy trials the mean goes on wandering around the minimum. With `averaging` the best guess is a running average
-/// of the means, the first one included, which is nearer to it.
+/// of the means, the first one included: nearer to the minimum once the mean wanders, behind it before.
 ///
 /// Cost    ask, tell: O(dimension x population) in all, for a generation. Memory: O(dimension). tell allocates.
 /// Tests   tests/rl/search_test.cpp: FindsTheMinimum, SurvivesNoise, PairsAreAntithetic, EqualCostsMoveNothing,

@@ -159,10 +159,19 @@ def reached(path):
 
 
 def learned(directory):
-    """`learned` against rules at the same rate, the tuned rules, and those that are given rates and batches as well."""
+    """`learned` against its rivals, beside the clairvoyant plan, and as a policy of three actions; of what is there."""
     lab = [f"{scenario}-{layers}" for scenario in SCENARIOS[:-1] for layers in (0, 1, 3)]
     held_out = [f"random-{number}" for number in range(1, 21)]
     transfer = [*(f"workers-{k}" for k in (2, 5, 8, 32, 64)), "layers-6", "cifar10"]
+    others = [*directory.glob("*.room.csv"), *directory.glob("actions-*.csv")]
+    if not others or any((directory / f"{cell}.csv").is_file() for cell in lab + held_out + transfer):
+        rivals_of_learned(directory, lab, held_out, transfer)
+    room(directory, lab)
+    actions(directory)
+
+
+def rivals_of_learned(directory, lab, held_out, transfer):
+    """`learned` against rules at the same rate, the tuned rules, and those that are given rates and batches as well."""
     rivals = {
         "best of `bsp`, `asp`, `ssp`": ("rules", lambda p: p in CLASSICAL),
         "best tuned rule": ("rules", lambda p: True),
@@ -171,9 +180,6 @@ def learned(directory):
         "`distilled`": ("", lambda p: p == "distilled"),
         "best with decay and batch": ("freedom", lambda p: True),
     }
-    if not any((directory / f"{name}.csv").is_file() for name in lab + held_out + transfer):
-        if room(directory, lab) + actions(directory) > 0:
-            return
     measured = read_all(directory, lab + held_out + transfer)
     pairs, names = {}, {}  # times and name of the quickest rival in each cell
     for cell, rows in measured.items():
@@ -204,16 +210,14 @@ def learned(directory):
     for cell in measured:
         line([f"`{cell}`", *(f"`{names[cell, r]}`" if (cell, r) in names else "-" for r in rivals)])
     print()
-    room(directory, lab)
-    actions(directory)
 
 
 def room(directory, cells):
-    """Times over that of the clairvoyant plan, on the same seeds: the first ones of the table above. How many rows."""
+    """Times over that of the clairvoyant plan, on the same seeds: the first ones of the table above."""
     found = {cell: read(path) for cell in cells if (path := directory / f"{cell}.room.csv").is_file()}
     found = {cell: rows for cell, rows in found.items() if "clairvoyant" in rows}
     if not found:
-        return 0
+        return
     policies = [p for p in next(iter(found.values())) if p != "clairvoyant"]
     head(["time over the plan's", "best of `bsp`, `asp`, `ssp`", *(f"`{p}`" for p in policies)])
     for cell, rows in found.items():
@@ -225,15 +229,14 @@ def room(directory, cells):
             classical = ratio([(tuned[quickest(tuned, CLASSICAL)][2][: len(plan)], plan)])
         line([f"`{cell}`", classical, *(ratio([(rows[p][2], plan)]) for p in policies)])
     print()
-    return len(found)
 
 
 def actions(directory):
-    """The policy of three actions against rules at the same rate; means over hidden layers. How many columns."""
+    """The policy of three actions against rules at the same rate; means over hidden layers."""
     measured = {layers: read(path) for layers in range(4) if (path := directory / f"actions-{layers}.csv").is_file()}
     found = [rows for rows in measured.values() if rows]
     if not found:
-        return 0
+        return
     ours = next(p for p in found[0] if p.startswith("file:"))
     head(["time over that of three actions", *(f"{layers} layers" for layers, rows in measured.items() if rows), "mean"])
     bounds = [p for p in found[0] if p.startswith("ssp")]
@@ -242,7 +245,6 @@ def actions(directory):
         best = [rows[quickest(rows, policies)][2] for rows in found]
         pairs = [(times, rows[ours][2]) for times, rows in zip(best, found)]
         line([label, *(ratio([pair]) for pair in pairs), ratio(pairs)])
-    return len(found)
 
 
 def ablations(directory):

@@ -13,12 +13,13 @@
 #include <utility>
 #include <vector>
 
-#include "../support/cluster.hpp"
+#include "../support/falling_loss.hpp"
 
 namespace rubato {
 namespace {
 
-using test::cluster;
+using test::grants_while_losses_fall;
+using test::last_batch_octaves;
 
 static_assert(StatefulPolicy<distilled_policy> && DescribedPolicy<distilled_policy>);
 
@@ -49,27 +50,9 @@ TEST(DistilledPolicy, BatchAndRateByHand) {
   }
 }
 
-// Two hundred pushes of six workers whose losses fall.
-template <class Policy>
-std::vector<grant> grants_of(Policy policy, std::uint32_t samples) {
-  cluster<Policy> c{std::move(policy), 6};
-  c.samples = samples;
-  float loss = 2.3F;
-  for (std::size_t n = 0; n < 200; ++n, loss *= 0.99F) {
-    const auto running = c.running();
-    c.push(running[n % running.size()], loss);
-  }
-  EXPECT_EQ(c.overrides(), 0U);
-  std::vector<grant> all;
-  for (const auto& each : c.heard().releases) all.push_back(each.terms);
-  return all;
-}
-
 TEST(DistilledPolicy, NeedsNoOptions) {
-  const std::vector<grant> all = grants_of(distilled_policy{}, 16);
-  double octaves = 0;
-  for (std::size_t i = all.size() - 50; i < all.size(); ++i) octaves += std::log2(all[i].batch) / 50;
-  EXPECT_GT(octaves, 4.5) << "steps take as long whatever their batch";
+  EXPECT_GT(last_batch_octaves(grants_while_losses_fall(distilled_policy{})), 4.5)
+      << "steps take as long whatever their batch";
 
   const description self = any_policy{distilled_policy{}}.describe();
   EXPECT_TRUE(self.json.starts_with(R"json({"kind":"distilled","batch":"cbrt(16 * own * overhead)",)json"))
@@ -80,7 +63,9 @@ TEST(DistilledPolicy, NeedsNoOptions) {
 
 TEST(DistilledPolicy, OtherBatchesAreLeftAlone) {
   for (const std::uint32_t samples : {0U, 4U, 64U})
-    EXPECT_EQ(grants_of(distilled_policy{}, samples), grants_of(loss_decayed{knee{}}, samples)) << samples;
+    EXPECT_EQ(grants_while_losses_fall(distilled_policy{}, 2.3F, samples),
+              grants_while_losses_fall(loss_decayed{knee{}}, 2.3F, samples))
+        << samples;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the lab and compares the classical policies, knee and a learned one on real images; tables to the terminal, files to out/demo/.
-# Takes about two minutes on two cores. As root on Debian it installs the packages that are missing, else it names them.
+# Builds the lab and compares the classical policies, knee and learned ones on real images; tables to the terminal, files
+# to out/demo/. Takes about two minutes on two cores. As root on Debian it installs the packages that are missing, else
+# it names them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,9 +20,10 @@ build 2>&1 | tee build/logs/demo.log | sed -unE 's,^(\[[0-9]+/[0-9]+\]) (Build|L
 lab=build/demo/bin/rubato-lab
 compare() {
   local scenario=$1
-  printf '\n== %s: 10 policies, 10 seeds each\n' "$scenario"
-  "$lab" compare --scenario "$scenario" --policies bsp:mean,bsp:sum,asp,ssp:1,ssp:2,ssp:3,ssp:5,ssp:8,knee,rlp --seeds 10 \
-    --threads "$(nproc)" --json "out/demo/$scenario.json" --csv "out/demo/$scenario.csv"
+  printf '\n== %s: 12 policies, 10 seeds each\n' "$scenario"
+  "$lab" compare --scenario "$scenario" --seeds 10 --threads "$(nproc)" \
+    --policies bsp:mean,bsp:sum,asp,ssp:1,ssp:2,ssp:3,ssp:5,ssp:8,knee,distilled,learned,rlp \
+    --json "out/demo/$scenario.json" --csv "out/demo/$scenario.csv"
 }
 compare paper
 compare shared4

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What the search for the learned policy owes to its parts: searches of the same budget, two fifths of that for the
-# policy that ships, three training seeds each, with another algorithm, another start, one correction alone, or a hidden layer.
-# All are then run in the lab's scenarios, on seeds of no test. The table of docs/learned.md. Resumes from DIR.
+# policy that ships, three training seeds each, with another algorithm, another start, one correction alone, or a hidden
+# layer. And what is not corrected: how many workers run, and in which order they are released. All are run in the lab's
+# scenarios, on seeds of no test. The table of docs/learned.md. Resumes from DIR.
 # usage: learned_ablations.sh LAB DIR
 set -euo pipefail
 lab=$1 dir=$2
@@ -11,6 +12,7 @@ budget=(--scenario random --clusters 16 --rounds 1 --selection-clusters 100 --li
 es=(--agent es --generations 12 --select-every 4)
 
 policies=knee+decay,distilled,learned
+policies+=,knee:0.15+decay,knee:0.2+decay,knee:0.45+decay,cap:4:fifo+decay,cap:4:random+decay,cap:4:fastest+decay
 search() {  # NAME OPTION...
   local name=$1
   shift

@@ -3,12 +3,13 @@
 # against rules that are tuned for each cell, and against rules that are tuned and have its freedom, a rate that falls
 # and a batch of their own. The tables of docs/learned.md. Resumes from DIR/cache. Needs rubato-lab (any build with the
 # examples) and python3.
-# usage: learned_cells.sh LAB DIR CIFAR [PART...]
-# LAB: the program; DIR: for results; CIFAR: folder of CIFAR-10's binary files, for transfer;
+# usage: learned_cells.sh LAB DIR DATA [PART...]
+# LAB: the program; DIR: for results; DATA: for transfer, a folder with CIFAR-10's binary files in cifar10/ and what
+# digits_as_idx.py writes in digits/;
 # PART: lab held-out transfer room (a clairvoyant plan beside them) actions (the three actions of Zhu et al., trained in
 # six minutes)
 set -euo pipefail
-lab=$1 dir=$2 cifar=$3
+lab=$1 dir=$2 data=$3
 shift 3
 parts=${*:-lab held-out transfer room actions}
 for part in $parts; do
@@ -62,7 +63,8 @@ for part in $parts; do
         cell "workers-$workers" 100 "${one[@]}" --set "workers=$workers"
       done
       cell layers-6 100 --scenario shared4 --set objective.hidden_layers=6
-      cell cifar10 100 --data "$cifar" "${one[@]}" --set objective.target_accuracy=0.4 ;;
+      cell cifar10 100 --data "$data/cifar10" "${one[@]}" --set objective.target_accuracy=0.4
+      cell digits 100 --data "$data/digits" "${one[@]}" ;;
     room)
       for scenario in shared4 table1 paper link ideal table1-ideal; do
         for layers in 0 1 3; do

@@ -149,20 +149,35 @@ def knee(directory):
     line(cells + [f"{min(values(p)):.2f}, {min(values_to_cap(p)):.2f}" for p in shown])
 
 
-def reached(path):
-    """{policy: share of its runs that reached the end}."""
-    found = {}
+def read_arriving(path, seeds=None):
+    """As read(), those of which 90 % of the runs reach the end; with these seeds alone. Nothing if there is no file."""
+    if not path.is_file():
+        return {}
+    found, arrived = {}, {}
     with open(path, newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
-            found.setdefault(row["policy"], []).append(row["reached"] == "1")
-    return {policy: sum(runs) / len(runs) for policy, runs in found.items()}
+            if seeds is None or row["seed"] in seeds:
+                entry = found.setdefault(row["policy"], (row["used"], float(row["learning_rate"]), []))
+                entry[2].append(float(row["time"]))
+                arrived.setdefault(row["policy"], []).append(row["reached"] == "1")
+    return {policy: entry for policy, entry in found.items() if sum(arrived[policy]) >= 0.9 * len(arrived[policy])}
+
+
+def seeds_of(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return {row["seed"] for row in csv.DictReader(file)}
+
+
+def best_of(rows, policies):
+    there = [p for p in policies if p in rows]
+    return rows[quickest(rows, there)] if there else None
 
 
 def learned(directory):
     """`learned` against its rivals, beside the clairvoyant plan, and as a policy of three actions; of what is there."""
     lab = [f"{scenario}-{layers}" for scenario in SCENARIOS[:-1] for layers in (0, 1, 3)]
     held_out = [f"random-{number}" for number in range(1, 21)]
-    transfer = [*(f"workers-{k}" for k in (2, 5, 8, 32, 64)), "layers-6", "cifar10"]
+    transfer = [*(f"workers-{k}" for k in (2, 5, 8, 32, 64)), "layers-6", "cifar10", "digits"]
     others = [*directory.glob("*.room.csv"), *directory.glob("actions-*.csv")]
     if not others or any((directory / f"{cell}.csv").is_file() for cell in lab + held_out + transfer):
         rivals_of_learned(directory, lab, held_out, transfer)
@@ -173,26 +188,24 @@ def learned(directory):
 def rivals_of_learned(directory, lab, held_out, transfer):
     """`learned` against rules at the same rate, the tuned rules, and those that are given rates and batches as well."""
     rivals = {
-        "best of `bsp`, `asp`, `ssp`": ("rules", lambda p: p in CLASSICAL),
-        "best tuned rule": ("rules", lambda p: True),
+        "best of `bsp`, `asp`, `ssp`": (".rules", lambda p: p in CLASSICAL),
+        "best tuned rule": (".rules", lambda p: True),
         "`knee`": ("", lambda p: p == "knee"),
         "`knee+decay`": ("", lambda p: p == "knee+decay"),
         "`distilled`": ("", lambda p: p == "distilled"),
-        "best with decay and batch": ("freedom", lambda p: True),
+        "best with decay and batch": (".freedom", lambda p: True),
     }
     measured = read_all(directory, lab + held_out + transfer)
     pairs, names = {}, {}  # times and name of the quickest rival in each cell
-    for cell, rows in measured.items():
-        share = reached(directory / f"{cell}.csv")["learned"]
+    for cell in measured:
+        files = {kind: read_arriving(directory / f"{cell}{kind}.csv") for kind in ("", ".rules", ".freedom")}
+        if "learned" not in files[""]:
+            continue
         for rival, (kind, belongs) in rivals.items():
-            path = directory / (f"{cell}.{kind}.csv" if kind else f"{cell}.csv")
-            there = read(path) if path.is_file() else {}
-            arrives = reached(path) if there else {}
-            among = [p for p in there if belongs(p) and min(arrives[p], share) >= 0.9]
-            if among:
-                best = quickest(there, among)
-                pairs[cell, rival] = (there[best][2], rows["learned"][2])
-                names[cell, rival] = there[best][0]
+            best = best_of(files[kind], filter(belongs, files[kind]))
+            if best:
+                names[cell, rival], _, times = best
+                pairs[cell, rival] = (times, files[""]["learned"][2])
 
     def table(title, groups):
         head([title, *rivals])
@@ -212,52 +225,58 @@ def rivals_of_learned(directory, lab, held_out, transfer):
     print()
 
 
+def mean_over(tops, bottoms, mean):
+    """A cell: mean ratio of the times of these entries over those, "-" if there are none, and of how many if some."""
+    pairs = [(top[2], bottom[2]) for top, bottom in zip(tops, bottoms) if top and bottom]
+    return (mean(pairs) if pairs else "-") + ("" if len(pairs) in (0, len(tops)) else f" of {len(pairs)}")
+
+
 def room(directory, cells):
-    """Times over that of the clairvoyant plan, on the same seeds: the first ones of the table above."""
-    found = {cell: read(path) for cell in cells if (path := directory / f"{cell}.room.csv").is_file()}
-    found = {cell: rows for cell, rows in found.items() if "clairvoyant" in rows}
-    if not found:
+    """Times over that of the clairvoyant plan, on the plan's seeds."""
+    paths = [path for cell in cells if (path := directory / f"{cell}.room.csv").is_file()]
+    if not paths:
         return
-    policies = [p for p in next(iter(found.values())) if p != "clairvoyant"]
+    policies = ("knee", "knee+decay", "distilled", "learned")
     head(["time over the plan's", "best of `bsp`, `asp`, `ssp`", *(f"`{p}`" for p in policies)])
-    for cell, rows in found.items():
-        plan = rows["clairvoyant"][2]
-        rules = directory / f"{cell}.rules.csv"
-        classical = "-"
-        if rules.is_file():
-            tuned = read(rules)
-            classical = ratio([(tuned[quickest(tuned, CLASSICAL)][2][: len(plan)], plan)])
-        line([f"`{cell}`", classical, *(ratio([(rows[p][2], plan)]) for p in policies)])
+    for path in paths:
+        rows, cell = read_arriving(path), path.name.removesuffix(".room.csv")
+        tuned = read_arriving(directory / f"{cell}.rules.csv", seeds_of(path))
+        entries = [best_of(tuned, CLASSICAL), *map(rows.get, policies)]
+        line([f"`{cell}`", *(mean_over([entry], [rows.get("clairvoyant")], ratio) for entry in entries)])
     print()
 
 
 def actions(directory):
     """The policy of three actions against rules at the same rate; means over hidden layers."""
-    measured = {layers: read(path) for layers in range(4) if (path := directory / f"actions-{layers}.csv").is_file()}
-    found = [rows for rows in measured.values() if rows]
-    if not found:
+    measured = {layers: read_arriving(directory / f"actions-{layers}.csv") for layers in range(4)}
+    measured = {layers: rows for layers, rows in measured.items() if rows}
+    if not measured:
         return
-    ours = next(p for p in found[0] if p.startswith("file:"))
-    head(["time over that of three actions", *(f"{layers} layers" for layers, rows in measured.items() if rows), "mean"])
-    bounds = [p for p in found[0] if p.startswith("ssp")]
+    head(["time over that of three actions", *(f"{layers} layers" for layers in measured), "mean"])
+    ours = [best_of(rows, [p for p in rows if p.startswith("file:")]) for rows in measured.values()]
+    bounds = sorted({p for rows in measured.values() for p in rows if p.startswith("ssp")})
     groups = {"`bsp:sum`": ["bsp:sum"], "`asp`": ["asp"], "best `ssp`": bounds, "`cap:2`": ["cap:2"]}
     for label, policies in groups.items():
-        best = [rows[quickest(rows, policies)][2] for rows in found]
-        pairs = [(times, rows[ours][2]) for times, rows in zip(best, found)]
-        line([label, *(ratio([pair]) for pair in pairs), ratio(pairs)])
+        best = [best_of(rows, policies) for rows in measured.values()]
+        cells = [mean_over([top], [bottom], ratio) for top, bottom in zip(best, ours)]
+        line([label, *cells, mean_over(best, ours, ratio)])
 
 
 def ablations(directory):
     """Each policy against knee+decay: a mean over cells, and one over those with that many layers."""
-    measured = read_all(directory, [f"{scenario}-{layers}" for scenario in SCENARIOS[:-1] for layers in (0, 1)])
+    names = [f"{scenario}-{layers}" for scenario in SCENARIOS[:-1] for layers in (0, 1)]
+    policies = list(next(iter(read_all(directory, names).values())))
+    measured = {name: rows for name in names if (rows := read_arriving(directory / f"{name}.csv"))}
     head(["time of `knee+decay` over that of", "no hidden layer", "one", "all"])
-    for policy in next(iter(measured.values())):
+    for policy in policies:
         if policy == "knee+decay":
             continue
-        pairs = {cell: (rows["knee+decay"][2], rows[policy][2]) for cell, rows in measured.items()}
-        groups = [[pair for cell, pair in pairs.items() if cell.endswith(end)] for end in ("-0", "-1", "")]
+        cells = []
+        for end in ("-0", "-1", ""):
+            group = [rows for name, rows in measured.items() if name.endswith(end)]
+            cells.append(mean_over([r.get("knee+decay") for r in group], [r.get(policy) for r in group], mean_ratio))
         name = pathlib.Path(policy).stem if policy.startswith("file:") else policy
-        line([f"`{name}`", *(mean_ratio(group) if group else "-" for group in groups)])
+        line([f"`{name}`", *cells])
 
 
 def mean_ratio(pairs):

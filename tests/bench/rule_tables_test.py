@@ -10,19 +10,37 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "bench/experiments/rule_t
 SCENARIOS = ["shared4", "table1", "paper", "link", "ideal", "table1-ideal", "paper-literal"]
 CELLS = [f"{scenario}-{layers}" for scenario in SCENARIOS for layers in (0, 1, 3)]
 LEARNED = [c for c in CELLS if not c.startswith("paper-literal")] + [f"random-{n}" for n in range(1, 21)]
-LEARNED += [*(f"workers-{k}" for k in (2, 5, 8, 32, 64)), "layers-6", "cifar10"]
+LEARNED += [*(f"workers-{k}" for k in (2, 5, 8, 32, 64)), "layers-6", "cifar10", "digits"]
 POLICIES = ("bsp", "bsp:sum", "asp", "ssp", "cap", "aimd", "knee", "asp+decay", "knee+decay", "distilled",
             "learned")
 
 
 def tables(kind, names):
-    """Of a directory in which these were measured, every policy on two seeds with the times 2 and 4, knee with 1 and 2."""
+    """Of a directory in which these were measured, every policy on two seeds with times 2 and 4, knee with 1 and 2."""
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
             times = {p: (1, 2) if p == "knee" else (2, 4) for p in POLICIES}
             rows = [f"{p},{p},0.1,{time},1\n" for p in POLICIES for time in times[p]]
             pathlib.Path(folder, f"{name}.csv").write_text("policy,used,learning_rate,time,reached\n" + "".join(rows))
         return subprocess.run([sys.executable, SCRIPT, kind, folder], text=True, capture_output=True, check=False)
+
+
+def tables_of(kind, files):
+    """Of a directory of these files, {name: [(policy, time, reached, seed)]}, seeds 0 to 3 where there is none."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, rows in files.items():
+            text = "policy,used,learning_rate,seed,time,reached\n"
+            for policy, time, *more in rows:
+                reached = more[0] if more else "1"
+                for seed in more[1:] or range(4):
+                    text += f"{policy},{policy}*,0.1,{seed},{time},{reached}\n"
+            pathlib.Path(folder, f"{name}.csv").write_text(text)
+        return subprocess.run([sys.executable, SCRIPT, kind, folder], text=True, capture_output=True, check=False)
+
+
+def same(number):
+    """A ratio that is the same in all seeds."""
+    return f"{number:.2f} [{number:.2f}, {number:.2f}]"
 
 
 class RuleTables(unittest.TestCase):
@@ -60,61 +78,42 @@ class RuleTables(unittest.TestCase):
         half, one = "0.50 [0.50, 0.50]", "1.00 [1.00, 1.00]"
         for cells in ("all", "held out", "transfer", "`link`", "`random-7`"):
             self.assertIn(f"| {cells} | - | - | {half} | {one} | {one} | - |\n", made.stdout)
-        self.assertIn("missing: cifar10", tables("learned", LEARNED[:-1]).stderr)
+        self.assertIn("missing: digits", tables("learned", LEARNED[:-1]).stderr)
 
     def test_learned_against_the_quickest_that_arrives(self):
-        with tempfile.TemporaryDirectory() as folder:
-            header = "policy,used,learning_rate,time,reached\n"
-            rows = {"": [("knee", 3, 1), ("knee+decay", 2, 1), ("distilled", 5, 1), ("learned", 1, 1)],
-                    ".rules": [("asp", 4, 1), ("bsp", 2, 0), ("cap", 3, 1)],
-                    ".freedom": [("asp+decay+batch:4", 2, 1)]}
-            for kind, each in rows.items():
-                text = "".join(f"{p},{p}*,0.1,{time},{reached}\n" for p, time, reached in each for _ in range(4))
-                pathlib.Path(folder, f"link-1{kind}.csv").write_text(header + text)
-            made = subprocess.run([sys.executable, SCRIPT, "learned", folder], text=True, capture_output=True, check=False)
-        found = [f"{x}.00 [{x}.00, {x}.00]" for x in (4, 3, 3, 2, 5, 2)]
+        made = tables_of("learned", {
+            "link-1": [("knee", 3), ("knee+decay", 2), ("distilled", 5), ("learned", 1)],
+            "link-1.rules": [("asp", 4), ("bsp", 2, "0"), ("cap", 3)],
+            "link-1.freedom": [("asp+decay+batch:4", 2)]})
+        found = [same(x) for x in (4, 3, 3, 2, 5, 2)]
         self.assertIn(f"| `link-1` | {' | '.join(found)} |\n", made.stdout)
-        self.assertIn("| `link-1` | `asp*` | `cap*` | `knee*` | `knee+decay*` | `distilled*` | `asp+decay+batch:4*` |\n", made.stdout)
+        names = "`asp*` | `cap*` | `knee*` | `knee+decay*` | `distilled*` | `asp+decay+batch:4*`"
+        self.assertIn(f"| `link-1` | {names} |\n", made.stdout)
         self.assertIn(f"| `link` | {' | '.join(x + ' of 1' for x in found)} |\n", made.stdout)
 
-    def test_learned_beside_the_plan_and_as_three_actions(self):
-        with tempfile.TemporaryDirectory() as folder:
-            header = "policy,used,learning_rate,time,reached\n"
-            files = {"link-1": [("learned", 1)], "link-1.rules": [("asp", 6)],
-                     "link-1.room": [("knee", 3), ("learned", 1), ("clairvoyant", 2)]}
-            for layers in (0, 2, 3):  # one is missing
-                rules = [("bsp:sum", 4), ("asp", 3), ("ssp:1", 2), ("ssp:2", 5), ("cap:2", 1), ("file:a", 2**layers)]
-                files[f"actions-{layers}"] = rules
-            for name, rows in files.items():
-                text = "".join(f"{p},{p},0.1,{time},1\n" for p, time in rows for _ in range(4))
-                pathlib.Path(folder, f"{name}.csv").write_text(header + text)
-            made = subprocess.run([sys.executable, SCRIPT, "learned", folder], text=True, capture_output=True, check=False)
-        self.assertEqual(made.returncode, 0, made)
-        self.assertIn("| time over the plan's | best of `bsp`, `asp`, `ssp` | `knee` | `learned` |\n", made.stdout)
-        self.assertIn("| `link-1` | 3.00 [3.00, 3.00] | 1.50 [1.50, 1.50] | 0.50 [0.50, 0.50] |\n", made.stdout)
-        self.assertIn("| time over that of three actions | 0 layers | 2 layers | 3 layers | mean |\n", made.stdout)
-        for label, times in (("`bsp:sum`", (4, 1, 0.5, 1.26)), ("best `ssp`", (2, 0.5, 0.25, 0.63))):
-            cells = " | ".join(f"{t:.2f} [{t:.2f}, {t:.2f}]" for t in times)
-            self.assertIn(f"| {label} | {cells} |\n", made.stdout)
-
-    def test_the_plan_and_three_actions_need_nothing_else(self):
-        with tempfile.TemporaryDirectory() as folder:
-            text = "".join(f"{p},{p},0.1,2,1\n" for p in ("bsp:sum", "asp", "ssp:1", "cap:2", "file:a") for _ in range(4))
-            pathlib.Path(folder, "actions-0.csv").write_text("policy,used,learning_rate,time,reached\n" + text)
-            made = subprocess.run([sys.executable, SCRIPT, "learned", folder], text=True, capture_output=True, check=False)
+    def test_learned_beside_the_plan(self):
+        made = tables_of("learned", {
+            "link-1.rules": [("asp", 6), ("bsp", 1, "0"), *(("asp", 1, "1", seed) for seed in range(4, 40))],
+            "link-1.room": [("knee", 3), ("knee+decay", 2, "0"), ("learned", 1), ("clairvoyant", 2)]})
         self.assertEqual((made.returncode, made.stderr), (0, ""))
-        self.assertIn("| `asp` | 1.00 [1.00, 1.00] | 1.00 [1.00, 1.00] |\n", made.stdout)
+        head = "| time over the plan's | best of `bsp`, `asp`, `ssp` | `knee` | `knee+decay` |"
+        self.assertIn(head, made.stdout)
+        self.assertIn(f"| `link-1` | {same(3)} | {same(1.5)} | - | - | {same(0.5)} |\n", made.stdout)
+
+    def test_learned_as_three_actions(self):
+        rules = [("bsp:sum", 4), ("asp", 3), ("ssp:1", 2), ("ssp:2", 5), ("ssp:3", 1, "0"), ("cap:2", 1)]
+        made = tables_of("learned", {f"actions-{n}": [*rules, ("file:a", 2**n)] for n in (0, 2, 3)})  # one is missing
+        self.assertEqual((made.returncode, made.stderr), (0, ""))
+        self.assertIn("| time over that of three actions | 0 layers | 2 layers | 3 layers | mean |\n", made.stdout)
+        self.assertIn(f"| `bsp:sum` | {same(4)} | {same(1)} | {same(0.5)} | {same(1.26)} |\n", made.stdout)
+        self.assertIn(f"| best `ssp` | {same(2)} | {same(0.5)} | {same(0.25)} | {same(0.63)} |\n", made.stdout)
 
     def test_ablations_against_the_rule(self):
-        with tempfile.TemporaryDirectory() as folder:
-            for name, time in (("link-0", 2), ("link-1", 8)):
-                rows = [("knee+decay", 8), ("learned", 4), ("file:there/es-1.safetensors", time)]
-                text = "".join(f"{p},{p},0.1,{t},1\n" for p, t in rows for _ in range(4))
-                pathlib.Path(folder, f"{name}.csv").write_text("policy,used,learning_rate,time,reached\n" + text)
-            made = subprocess.run([sys.executable, SCRIPT, "ablations", folder], text=True, capture_output=True, check=False)
-        two = "2.00 [2.00, 2.00]"
-        self.assertIn(f"| `learned` | {two} | {two} | {two} |\n", made.stdout)
-        self.assertIn(f"| `es-1` | 4.00 [4.00, 4.00] | 1.00 [1.00, 1.00] | {two} |\n", made.stdout)
+        made = tables_of("ablations", {
+            name: [("knee+decay", 8), ("learned", 4), ("file:there/es-1.safetensors", time, arrives)]
+            for name, time, arrives in (("link-0", 2, "1"), ("link-1", 8, "1"), ("paper-0", 1, "0"))})
+        self.assertIn(f"| `learned` | {same(2)} | {same(2)} | {same(2)} |\n", made.stdout)
+        self.assertIn(f"| `es-1` | {same(4)} of 1 | {same(1)} | {same(2)} of 2 |\n", made.stdout)
         self.assertNotIn("| `knee+decay` |", made.stdout)
 
     def test_a_file_without_rows_is_missing(self):

@@ -34,7 +34,8 @@ TEST(Normaliser, MeanAndVariance) {
   for (std::size_t i = 0; i < 3; ++i) {
     double mean = 0, squares = 0;
     for (const row& r : rows) mean += static_cast<double>(r[i]) / static_cast<double>(rows.size());
-    for (const row& r : rows) squares += std::pow(static_cast<double>(r[i]) - mean, 2) / static_cast<double>(rows.size());
+    for (const row& r : rows)
+      squares += std::pow(static_cast<double>(r[i]) - mean, 2) / static_cast<double>(rows.size());
     EXPECT_NEAR(scale.mean()[i], mean, 1e-9);
     EXPECT_NEAR(scale.variance(i), std::max(squares, normaliser<3>::least_variance), 1e-9 * squares + 1e-15);
   }

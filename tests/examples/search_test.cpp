@@ -278,7 +278,7 @@ TEST(Search, BeginsWithTheDistilledRule) {
   search_bench b;
   std::vector<float> expected(20);
   const std::size_t own = 2 * progress_state::samples_input, overhead = 2 * progress_state::overhead_input;
-  expected[std::size_t{2} * progress_state::change_input] = -1 / (6 * std::numbers::ln2_v<float>);
+  expected[std::size_t{2} * progress_state::loss_change_input] = -1 / (6 * std::numbers::ln2_v<float>);
   expected[own] = 1 / 6.0F;
   expected[own + 1] = -1 / 3.0F;
   expected[overhead] = -1 / 3.0F;

@@ -268,9 +268,9 @@ TEST(Train, CardSaysHowItWasMade) {
   const auto card = read_policy_card(*file);
   ASSERT_TRUE(card) << card.error().message;
   EXPECT_EQ(card->command,
-            "rubato-lab train --scenario 'my quick.json' --set objective.kind=quadratic --set stragglers.count=null --agent dqn "
-            "--state cluster --episodes 5 --seed 9 --expert-runs 1 --evaluate-every 100 --evaluation-episodes 2 --licence "
-            "Apache-2.0");
+            "rubato-lab train --scenario 'my quick.json' --set objective.kind=quadratic --set stragglers.count=null "
+            "--agent dqn --state cluster --episodes 5 --seed 9 --expert-runs 1 --evaluate-every 100 "
+            "--evaluation-episodes 2 --licence Apache-2.0");
   EXPECT_TRUE(card->trained_on.starts_with("quick ")) << card->trained_on;
   EXPECT_EQ(card->seed, 9U);
   EXPECT_EQ(card->licence, "Apache-2.0");
@@ -284,8 +284,8 @@ TEST(Train, CardNamesTheAgent) {
   bench.train(brief("mc"), "mc");
   const auto card_of = [&](const char* name) { return *read_policy_card(*safetensors::load(bench.at(name).string())); };
   const std::string begin = "rubato-lab train --scenario 'my quick.json' --agent ";
-  EXPECT_EQ(card_of("ppo").command, begin + "ppo --state cluster --episodes 5 --seed 1 --expert-runs 1 --evaluate-every "
-                                            "100 --evaluation-episodes 2");
+  EXPECT_EQ(card_of("ppo").command, begin + "ppo --state cluster --episodes 5 --seed 1 --expert-runs 1 "
+                                            "--evaluate-every 100 --evaluation-episodes 2");
   EXPECT_EQ(card_of("mc").command, begin + "mc --state cluster --episodes 0 --seed 1 --expert-runs 1");
   for (const char* name : {"ppo", "mc"}) EXPECT_EQ(card_of(name).reward, "-(time until the next push) / 2.5");
 }
@@ -369,8 +369,9 @@ TEST(Train, BeginsWithAPolicy) {
   bench.now = [&] { return bench.stop = bench.shown.str().find("training 2/5") != std::string::npos, 0.0; };
   ASSERT_TRUE(bench.train(asked, "b").interrupted);
   bench.stop = false;
-  std::filesystem::copy_file(bench.at("teacher"), bench.at("another"), std::filesystem::copy_options::overwrite_existing);
-  EXPECT_NE(bench.refusal(asked, "b", true).find("; after "), std::string::npos) << "the name is the same, the policy not";
+  using enum std::filesystem::copy_options;
+  std::filesystem::copy_file(bench.at("teacher"), bench.at("another"), overwrite_existing);
+  EXPECT_NE(bench.refusal(asked, "b", true).find("; after "), std::string::npos) << "another policy of the same name";
   asked.state = "rlp";
   EXPECT_NE(bench.refusal(asked, "other", false).find("expected \"rlp\""), std::string::npos);
   asked.initial = bench.at("nowhere").string();  // also where it is known by its fingerprint only

@@ -26,14 +26,14 @@ static_assert(StatefulPolicy<distilled_policy> && DescribedPolicy<distilled_poli
 // Of a step: batch over the host's, and the rate of a sample over the rule's.
 std::pair<double, double> factors_of(double own_batch, double overhead, double jump) {
   const std::vector<feature> features = progress_state{}.features();
-  EXPECT_EQ(features[progress_state::change_input].name, "loss_change");
+  EXPECT_EQ(features[progress_state::loss_change_input].name, "loss_change");
   EXPECT_EQ(features[progress_state::samples_input].name, "samples");
   EXPECT_EQ(features[progress_state::overhead_input].name, "overhead");
   std::array<float, progress_state::dim> inputs{};
   inputs[progress_state::samples_input] =
       static_cast<float>(std::log2(own_batch) - 4);  // as progress_state scales them
   inputs[progress_state::overhead_input] = static_cast<float>(std::log2(overhead) / 2);
-  inputs[progress_state::change_input] = static_cast<float>(2 * std::log(jump) + 6);
+  inputs[progress_state::loss_change_input] = static_cast<float>(2 * std::log(jump) + 6);
   std::array<float, corrections> outputs{};
   distilled_correction{}.evaluate(inputs, outputs);
   return {std::exp2(outputs[1]), std::exp2(outputs[0])};

@@ -46,9 +46,20 @@ namespace rubato::inline RUBATO_ABI {
 ///         SamplesAndOverheadByHand, WithoutLosses, StaysInItsRanges
 class progress_state {
  public:
+  /// Where each feature stands.
+  enum input : std::size_t {
+    loss_input,
+    loss_trend_input,
+    loss_noise_input,
+    loss_change_input,
+    loss_persistence_input,
+    staleness_input,
+    concurrency_input,
+    samples_input,
+    overhead_input
+  };
   static constexpr std::size_t dim = 9;
   static constexpr std::string_view kind = "progress";
-  static constexpr std::size_t change_input = 3, samples_input = 7, overhead_input = 8;  ///< where they stand
 
   void observe(const feedback& step) noexcept {
     cost_.observe(step);
@@ -75,13 +86,13 @@ class progress_state {
     const auto put = [&](std::size_t i, double number, double most) {
       out[i] = static_cast<float>(std::clamp(number, -most, most));
     };
-    put(0, known ? std::log(fast_ / first_) + 1.5 : 0.0, 2);
-    put(1, known ? 4 * std::log(fast_ / slow_) + 1 : 0.0, 3);
-    put(2, known ? std::log(noise_ + tiny) + 4 : 0.0, 3);
-    put(change_input, known ? std::log(changes_ + tiny) + 6 : 0.0, 3);
-    put(4, known ? 5 * persistence_ / (changes_ + tiny) : 0.0, 3);
-    put(5, pushes_ > 0 ? updates - std::log(alive) + 0.6 : 0.0, 3);
-    put(6, updates - 1.8, 3);
+    put(loss_input, known ? std::log(fast_ / first_) + 1.5 : 0.0, 2);
+    put(loss_trend_input, known ? 4 * std::log(fast_ / slow_) + 1 : 0.0, 3);
+    put(loss_noise_input, known ? std::log(noise_ + tiny) + 4 : 0.0, 3);
+    put(loss_change_input, known ? std::log(changes_ + tiny) + 6 : 0.0, 3);
+    put(loss_persistence_input, known ? 5 * persistence_ / (changes_ + tiny) : 0.0, 3);
+    put(staleness_input, pushes_ > 0 ? updates - std::log(alive) + 0.6 : 0.0, 3);
+    put(concurrency_input, updates - 1.8, 3);
     put(samples_input, cost_.usual() > 0 ? std::log2(static_cast<double>(cost_.usual())) - 4 : 0.0, 3);
     put(overhead_input, cost_.usual() > 0 ? std::log2(cost_.overhead()) / 2 : 0.0, 3);
   }

@@ -31,7 +31,7 @@ struct distilled_correction {
     // In octaves: above 16, above what computing the host's batch takes, above 5 %, above the host's batch.
     const float own = inputs[progress_state::samples_input];
     const float overhead = 2 * inputs[progress_state::overhead_input];
-    const float jump = inputs[progress_state::change_input] / (2 * std::numbers::ln2_v<float>);
+    const float jump = inputs[progress_state::loss_change_input] / (2 * std::numbers::ln2_v<float>);
     const float batch = (overhead - own) / 3;
     outputs[static_cast<std::size_t>(correction::batch)] = batch;
     outputs[static_cast<std::size_t>(correction::rate)] = -batch / 2 - jump / 3;

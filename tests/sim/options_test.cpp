@@ -55,6 +55,7 @@ TEST(RunOptions, ProblemNamesFieldValueAndExpectation) {
   EXPECT_EQ(problem(run_options{.evaluate_every = 0}), "evaluate_every is 0, expected a number of pushes above 0");
   EXPECT_EQ(problem(run_options{.batch = 65'536}), "batch is 65536, expected 1 to 65535 samples");
   EXPECT_EQ(problem(run_options{.guard = {.max_wait = -1}}), "guard.max_wait is -1, expected a time of 0 or more");
+  EXPECT_EQ(problem(run_options{.guard = {.max_lr_scale = 0}}), "guard.max_lr_scale is 0, expected a factor above 0");
   EXPECT_EQ(problem(run_options{.batch = 0}), "batch is 0, expected 1 to 65535 samples");
   EXPECT_EQ(problem(run_options{.probe_time = -1}), "probe_time is -1, expected a finite number of 0 or more");
   EXPECT_EQ(problem(run_options{.learning_rate = {.base = 0, .boundaries = {}}}),

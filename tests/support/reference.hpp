@@ -501,7 +501,13 @@ class reference : public reference_state, public journal_reader {
             "the grant to shape");
     w.terms = shaping.shaped;
     w.terms.version = version;
-    if (!std::isfinite(w.terms.lr_scale)) w.terms.lr_scale = 1.0F;
+    float& rate = w.terms.lr_scale;
+    if (!std::isfinite(rate)) rate = 1.0F;
+    const bool is_in_range = rate >= 0.0F && rate <= options_.guard.max_lr_scale;
+    if (options_.guard.enabled && !is_in_range) {
+      rate = rate < 0.0F ? 0.0F : options_.guard.max_lr_scale;
+      ++counts[index(reason::rate_limit)];
+    }
     w.doomed = reason::none;
     w.is = state::running;
     const entry& e = take(kind::release);

@@ -219,6 +219,8 @@ struct chaos {
         return std::numeric_limits<float>::infinity();
       case 2:
         return -1.0F;
+      case 3:
+        return 20.0F;
       default:
         return static_cast<float>(r.uniform() * 2);
     }

@@ -44,6 +44,7 @@ enum class reason : std::uint8_t {
   bound,              ///< a release beyond the staleness bound was withheld
   overdue,            ///< a worker waited past the guard's age and went first
   cancel_limit,       ///< a cancellation was withheld so that somebody keeps working towards an update
+  rate_limit,         ///< a factor on the learning rate was below 0 or above the guard's most, and was clipped
   nobody_left,        ///< the last counted worker was to be excluded: all were readmitted
   count_              ///< number of reasons
 };
@@ -56,7 +57,7 @@ enum class reason : std::uint8_t {
       "stale",         "non_finite",     "cancelled",       "excluded",         "unwanted",
       "failed",        "switched",       "scaled",          "time_clamped",     "clock_clamped",
       "invalid_decision", "degraded",    "liveness",        "bound",            "overdue",
-      "cancel_limit",  "nobody_left"};
+      "cancel_limit",  "rate_limit",     "nobody_left"};
   return why < reason::count_ ? names[static_cast<std::size_t>(why)] : "invalid";
 }
 

@@ -12,7 +12,7 @@ namespace rubato::inline RUBATO_ABI {
 
 /// How often each reason occurred, in all and per worker.
 ///
-/// Cost    O(1). 108 bytes a worker, made at construction. Not thread-safe.
+/// Cost    O(1). 112 bytes a worker, made at construction. Not thread-safe.
 /// Tests   tests/sync/controller_test.cpp: NothingIsSilent
 class counters {
  public:
@@ -33,7 +33,8 @@ class counters {
   }
   /// Times that the guard had to override the policy.
   [[nodiscard]] std::uint64_t overrides() const noexcept {
-    return total(reason::liveness) + total(reason::bound) + total(reason::overdue) + total(reason::cancel_limit);
+    return total(reason::liveness) + total(reason::bound) + total(reason::overdue) + total(reason::cancel_limit) +
+           total(reason::rate_limit);
   }
 
   template <class Archive>

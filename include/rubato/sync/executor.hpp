@@ -137,6 +137,10 @@ class executor {
       r.granted.version = ledger_.version();
       r.granted.lr_scale = finite_or_one(r.granted.lr_scale);
     }
+    if (const float rate = guard_.clipped(r.granted.lr_scale); rate != r.granted.lr_scale) {
+      adjust(reason::rate_limit, worker);
+      r.granted.lr_scale = rate;
+    }
     r.granted_at = at_.now;
     r.doomed = reason::none;
     workers_.move_to(worker, worker_state::running);

@@ -1,6 +1,9 @@
 #ifndef RUBATO_SYNC_GUARD_HPP
 #define RUBATO_SYNC_GUARD_HPP
 
+#include <algorithm>
+#include <cstdint>
+
 #include "../core/roster.hpp"
 #include "options.hpp"
 
@@ -17,6 +20,11 @@ struct guard {
     if (!options.enabled) return true;
     const clock_type bound = options.bound < policy_bound ? options.bound : policy_bound;
     return workers.clock().clock(worker) - workers.clock().minimum() <= bound;
+  }
+
+  /// The factor on the learning rate that a grant may have. O(1).
+  [[nodiscard]] float clipped(float lr_scale) const noexcept {
+    return options.enabled ? (std::max)((std::min)(lr_scale, options.max_lr_scale), 0.0F) : lr_scale;
   }
 
   /// The longest parked worker that is overdue and may start; no_worker if there is none. O(overdue), O(1) if nobody

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace {
 
 using namespace rubato;
@@ -114,12 +116,47 @@ TEST(Semantics11Guard, CancelsAtMostOncePerUsefulPush) {
   EXPECT_EQ(b.count(reason::cancel_limit), 1u);
 }
 
+TEST(Semantics11Guard, ClipsTheRate) {
+  script s;
+  bench<scripted> b{s, 1, {.guard = {.max_lr_scale = 4.0F}}};
+  for (const auto& [wanted, granted] : {std::pair{-1.0F, 0.0F}, {0.0F, 0.0F}, {4.0F, 4.0F}, {5.0F, 4.0F}}) {
+    s.always(decision::all().with_lr_scale(wanted));
+    b.push(0);
+    EXPECT_EQ(b.sink.grants.back().lr_scale, granted) << wanted;
+  }
+  EXPECT_EQ(b.count(reason::rate_limit), 2u);
+  EXPECT_EQ(b.sync.counts().overrides(), 2u);
+  EXPECT_EQ(problem(controller_options{.capacity = 1, .guard = {.max_lr_scale = 0}}),
+            "guard.max_lr_scale must be a factor above 0");
+}
+
+TEST(Semantics11Guard, ClipsWhatShapeMakesOfTheRate) {
+  struct tripling : scripted {
+    using scripted::scripted;
+    void shape(const cluster_view&, std::uint32_t, grant& terms) const noexcept { terms.lr_scale *= 3.0F; }
+  };
+  script s;
+  bench<tripling> b{s, 1};
+  for (const auto& [wanted, granted] : {std::pair{2.0F, 6.0F}, {20.0F, 16.0F}}) {
+    s.always(decision::all().with_lr_scale(wanted));
+    b.push(0);
+    EXPECT_EQ(b.sink.grants.back().lr_scale, granted);
+  }
+  EXPECT_EQ(b.count(reason::rate_limit), 1u);
+}
+
 TEST(Semantics11Guard, CanBeSwitchedOff) {
   script s;
   s.always(decision::hold());
   bench<scripted> b{s, 2, {.guard = {.enabled = false}}};
   EXPECT_EQ(b.sync.workers().busy(), 0u);
   EXPECT_EQ(b.sync.counts().overrides(), 0u);
+
+  s.always(decision::all().with_lr_scale(-1.0F));
+  bench<scripted> uphill{s, 1, {.guard = {.enabled = false}}};
+  uphill.push(0);
+  EXPECT_EQ(uphill.sink.grants.back().lr_scale, -1.0F);
+  EXPECT_EQ(uphill.sync.counts().overrides(), 0u);
 }
 
 }  // namespace

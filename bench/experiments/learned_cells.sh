@@ -63,7 +63,8 @@ for part in $parts; do
         cell "workers-$workers" 100 "${one[@]}" --set "workers=$workers"
       done
       cell layers-6 100 --scenario shared4 --set objective.hidden_layers=6
-      cell cifar10 100 --data "$data/cifar10" "${one[@]}" --set objective.target_accuracy=0.4
+      cell cifar10 100 --data "$data/cifar10" "${one[@]}" --set objective.target_accuracy=0.35 \
+        --set objective.learning_rate=0.003
       cell digits 100 --data "$data/digits" "${one[@]}" ;;
     room)
       for scenario in shared4 table1 paper link ideal table1-ideal; do

@@ -164,8 +164,9 @@ def read_arriving(path, seeds=None):
 
 
 def seeds_of(path):
+    """Of the runs in a file, in its order, each once."""
     with open(path, newline="", encoding="utf-8") as file:
-        return {row["seed"] for row in csv.DictReader(file)}
+        return list(dict.fromkeys(row["seed"] for row in csv.DictReader(file)))
 
 
 def best_of(rows, policies):
@@ -198,30 +199,40 @@ def rivals_of_learned(directory, lab, held_out, transfer):
     measured = read_all(directory, lab + held_out + transfer)
     pairs, names = {}, {}  # times and name of the quickest rival in each cell
     for cell in measured:
-        files = {kind: read_arriving(directory / f"{cell}{kind}.csv") for kind in ("", ".rules", ".freedom")}
+        paths = {kind: directory / f"{cell}{kind}.csv" for kind in ("", ".rules", ".freedom")}
+        for path in paths.values():
+            if path.is_file() and seeds_of(path) != seeds_of(paths[""]):
+                sys.exit(f"rule_tables.py: {path}: found other seeds than in {cell}.csv, expected the same")
+        files = {kind: read_arriving(path) for kind, path in paths.items()}
         if "learned" not in files[""]:
+            print(f"rule_tables.py: {directory}: `learned` does not arrive: {cell}", file=sys.stderr)
+            names.update({(cell, rival): "`learned` does not arrive" for rival in rivals})
             continue
         for rival, (kind, belongs) in rivals.items():
             best = best_of(files[kind], filter(belongs, files[kind]))
             if best:
-                names[cell, rival], _, times = best
+                used, _, times = best
+                names[cell, rival] = f"`{used}`"
                 pairs[cell, rival] = (times, files[""]["learned"][2])
 
-    def table(title, groups):
+    def table(title, groups, least=False):
         head([title, *rivals])
         for label, cells in groups:
             found = {r: [pairs[c, r] for c in cells if (c, r) in pairs] for r in rivals}
             if any(found.values()):
                 of = lambda r: "" if len(found[r]) == len(cells) else f" of {len(found[r])}"
                 line([label, *(mean_ratio(found[r]) + of(r) if found[r] else "-" for r in rivals)])
+                if least:
+                    worst = {r: [min(found[r], key=lambda pair: mean_of([pair]))] for r in rivals if found[r]}
+                    line([f"least of {label}", *(mean_ratio(worst[r]) if r in worst else "-" for r in rivals)])
         print()
 
     table("scenario", [(f"`{s}`", [f"{s}-{h}" for h in (0, 1, 3)]) for s in SCENARIOS[:-1]] + [("all", lab)])
-    table("cells", [("held out", held_out), ("transfer", transfer)])
+    table("cells", [("held out", held_out), ("transfer", transfer)], least=True)
     table("cell", [(f"`{cell}`", [cell]) for cell in measured])
     head(["cell", *rivals])
     for cell in measured:
-        line([f"`{cell}`", *(f"`{names[cell, r]}`" if (cell, r) in names else "-" for r in rivals)])
+        line([f"`{cell}`", *(names.get((cell, r), "-") for r in rivals)])
     print()
 
 
@@ -279,12 +290,12 @@ def ablations(directory):
         line([f"`{name}`", *cells])
 
 
+def mean_of(pairs):
+    return geometric_mean([interquartile_mean(top) / interquartile_mean(bottom) for top, bottom in pairs])
+
+
 def mean_ratio(pairs):
     """As ratio(), where cells have seeds of their own: each draws its own."""
-
-    def mean(drawn):
-        return geometric_mean([interquartile_mean(top) / interquartile_mean(bottom) for top, bottom in drawn])
-
     draw = random.Random(1)
     means = []
     for _ in range(RESAMPLES // 4):
@@ -292,10 +303,10 @@ def mean_ratio(pairs):
         for top, bottom in pairs:
             chosen = draw.choices(range(len(top)), k=len(top))
             drawn.append(([top[i] for i in chosen], [bottom[i] for i in chosen]))
-        means.append(mean(drawn))
+        means.append(mean_of(drawn))
     means.sort()
     edge = len(means) // 40
-    return f"{mean(pairs):.2f} [{means[edge]:.2f}, {means[-edge - 1]:.2f}]"
+    return f"{mean_of(pairs):.2f} [{means[edge]:.2f}, {means[-edge - 1]:.2f}]"
 
 
 def main():

@@ -18,7 +18,7 @@ constexpr int cell = 12, margin = 60, gap = 40;
   return text;
 }
 
-// From blue at -1 through white to red at 1.
+// From blue at -1 through white to red at 1, and no further.
 [[nodiscard]] std::string diverging(double x) {
   const double t = std::clamp(x, -1.0, 1.0);
   const auto fade = [t](double end) { return static_cast<int>(std::lround(255 + (end - 255) * std::abs(t))); };
@@ -32,7 +32,7 @@ constexpr int cell = 12, margin = 60, gap = 40;
 
 [[nodiscard]] std::string colour_of(const action_map& map, double answer) {
   constexpr std::array<std::string_view, 3> of_actions{"#7570b3", "#d9d9d9", "#e6ab02"};
-  if (map.actions.empty()) return diverging(answer);
+  if (map.actions.empty()) return diverging(answer / map.limit);
   return std::string{of_actions[static_cast<std::size_t>(answer) % of_actions.size()]};
 }
 
@@ -56,7 +56,8 @@ constexpr int cell = 12, margin = 60, gap = 40;
   svg += text_at(left - 6, bottom, "end", number(map.y_least)) +
          text_at(left - 6, top + 10, "end", number(map.y_most)) + text_at(left, top - 6, "start", map.y + " upwards");
   if (map.actions.empty())
-    return svg + text_at(left + side / 2, bottom + 36, "middle", "blue -1, white 0, red 1: binary logarithm");
+    return svg + text_at(left + side / 2, bottom + 36, "middle",
+                         "blue -" + number(map.limit) + ", white 0, red " + number(map.limit) + ": binary logarithm");
   for (std::size_t a = 0; a < map.actions.size(); ++a) {
     const int x = left + static_cast<int>(a) * side / static_cast<int>(map.actions.size());
     svg += "<rect x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(bottom + 26) +

@@ -27,7 +27,7 @@ using correction_policy = residual_policy<progress_state, nn::dynamic_mlp>;
 /// Where one correction is left out, the weights and the bias of its output stay as they are in the network that it
 /// begins with, and are no parameters of trials.
 ///
-/// The same costs for any number of threads. Errors: user_error if no run of a call says anything
+/// The same costs for any number of threads.
 /// Tests   tests/examples/correction_trials_test.cpp: NoCorrectionCostsNothing, ASlowOneCosts, SameForAnyThreads,
 ///         WhatIsLeftOutStaysZero, RandomClustersAreNotTheHeldOut, RefusesWhereTheRuleDoesNotArrive, StopsWhenAsked
 class correction_trials {

@@ -35,6 +35,7 @@ struct subject {
   std::vector<feature> features;
   std::vector<std::string> actions;  // what the one answer stands for; empty: answers are outputs
   std::vector<std::string> outputs;
+  std::vector<double> limits;  // of the outputs; none for actions
 };
 
 template <StateEncoder Encoder>
@@ -75,6 +76,7 @@ template <StateEncoder Encoder>
   };
   of.features = policy.encoder().features();
   of.outputs.assign(correction_names.begin(), correction_names.end());
+  of.limits.assign(largest_corrections.begin(), largest_corrections.end());
   return of;
 }
 
@@ -179,6 +181,7 @@ class explaining {
                    .y_least = least_[y],
                    .y_most = most_[y],
                    .actions = what_.actions,
+                   .limit = what_.limits.empty() ? 1 : what_.limits[output],
                    .columns = columns};
     const auto place = [](double least, double most, std::uint32_t i) {
       return static_cast<float>(least + (most - least) * (i + 0.5) / columns);

@@ -24,7 +24,7 @@ struct feature_effect {
   std::string name;
   double mean = 0;       ///< in these runs
   double deviation = 0;
-  double change = 0;     ///< share of other actions; of a correction, mean difference of log2_rate and log2_batch
+  double change = 0;     ///< share of other actions; of a correction, log2_rate and log2_batch together: mean difference
   support::estimate slowdown;  ///< time without it ÷ time with it, interquartile means
 };
 
@@ -33,7 +33,8 @@ struct action_map {
   std::string title;  ///< what is shown: an output, or the action
   std::string x, y;   ///< features
   double x_least = 0, x_most = 0, y_least = 0, y_most = 0;
-  std::vector<std::string> actions{};  ///< what answers stand for, by number; empty: answers are from -1 to 1
+  std::vector<std::string> actions{};  ///< what answers stand for, by number; empty: answers are binary logarithms ...
+  double limit = 1;                    ///< ... from -limit to limit
   std::uint32_t columns = 0;
   std::vector<double> answers{};  ///< row after row, from y_least up
 };
@@ -52,7 +53,7 @@ struct explanation {
 [[nodiscard]] std::optional<explanation> explain(const policy_file&, const explain_options&, const run_context&);
 
 /// The maps as an SVG picture, side by side.
-/// Tests   tests/examples/explain_test.cpp: TheMapIsAPicture
+/// Tests   tests/examples/explain_test.cpp: TheMapIsAPicture, TheMapHasItsLimit
 [[nodiscard]] std::string as_svg(const std::vector<action_map>&);
 
 }  // namespace rubato::lab

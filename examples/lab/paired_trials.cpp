@@ -45,6 +45,19 @@ setting paired_trials::rule_setting_of(std::uint64_t seed) const {
   return at;
 }
 
+void paired_trials::require_arrivals(std::span<const std::uint64_t> clusters) const {
+  workbench bench{how_->data};
+  for (const std::uint64_t seed : clusters) {
+    const setting at = rule_setting_of(seed);
+    for (std::uint32_t r = 0; r < runs_in(at); ++r) {
+      const auto run = bench.run(at, rule_.policy, run_seed(seed, r), how_->stop);
+      if (how_->stop || (run && run->reached)) return;
+    }
+  }
+  throw support::user_error{"--scenario: found no run in which " + rule_.name + " arrives in " + rule_.time_text +
+                            ", expected some"};
+}
+
 bool paired_trials::measure(const policy_maker& policy_of, std::span<const rl::trial> trials,
                             std::span<double> costs) const {
   std::map<std::uint64_t, times_of_rule> rules;
@@ -60,11 +73,6 @@ bool paired_trials::measure(const policy_maker& policy_of, std::span<const rl::t
       times.push_back(run && run->reached ? run->time : 0);
     }
   });
-  const auto says_nothing = [](double time) { return time == 0; };
-  if (!how_->stop &&
-      std::ranges::all_of(rules, [&](const auto& each) { return std::ranges::all_of(each.second, says_nothing); }))
-    throw support::user_error{"--scenario: found no run in which " + rule_.name + " arrives in " + rule_.time_text +
-                              ", expected some"};
   support::share_out(trials.size(), how_->threads, how_->stop, make, [&](workbench& bench, std::size_t i) {
     const rl::trial& asked = trials[i];
     const any_policy policy = policy_of(asked.parameters);

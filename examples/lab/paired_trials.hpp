@@ -31,7 +31,7 @@ struct reference_rule {
 /// without any, which are short and differ most. The cost is the mean of log(time / time of the rule), each from -1.2
 /// to 1.2; where the rule does not arrive in time a run says nothing, and a cluster without any other costs 0.
 ///
-/// The same costs for any number of threads. Errors: user_error if no run of a call says anything
+/// The same costs for any number of threads.
 /// Tests   tests/examples/correction_trials_test.cpp, tests/examples/policy_trials_test.cpp
 class paired_trials {
  public:
@@ -44,6 +44,9 @@ class paired_trials {
   /// What it costs to try the policies of these parameters. False if `stop` was raised.
   [[nodiscard]] bool measure(const policy_maker& policy_of, std::span<const rl::trial>,
                              std::span<double> costs) const;
+
+  /// For the beginning of a search. Errors: user_error if the rule arrives in no run of these clusters
+  void require_arrivals(std::span<const std::uint64_t> clusters) const;
 
   /// The cluster of a seed.
   [[nodiscard]] setting setting_of(std::uint64_t seed) const;

@@ -23,7 +23,7 @@ namespace rubato::lab {
 ///
 /// Compared with asp, as paired_trials says. asp has objective.max_time, a policy twice the time that asp takes.
 ///
-/// The same costs for any number of threads. Errors: user_error if no run of a call says anything
+/// The same costs for any number of threads.
 /// Tests   tests/examples/policy_trials_test.cpp: BeginsAsAsp, ALessStaleOneCostsLess, ASlowOneIsGivenUp,
 ///         SameForAnyThreads, RefusesWhereAspDoesNotArrive, StopsWhenAsked
 template <StateEncoder Encoder>
@@ -64,6 +64,8 @@ class policy_trials {
     std::ranges::copy(parameters, network.parameters().begin());
     return policy{network};
   }
+
+  [[nodiscard]] const paired_trials& paired() const noexcept { return paired_; }
 
  private:
   paired_trials paired_;

@@ -153,6 +153,8 @@ search_report run(Search start, const Trials& trials, const std::string& origin,
     throw user_error{"--generations: found " + std::to_string(asked.generations) + ", expected at least the " +
                      std::to_string(training.generation()) + " that are done"};
 
+  trials.paired().require_arrivals(training.selection_seeds());
+
   support::progress shown{how.progress, "searching", asked.generations, how.display};
   shown.skip(training.generation());
   const rl::search_callbacks callbacks{

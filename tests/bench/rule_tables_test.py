@@ -20,8 +20,9 @@ def tables(kind, names):
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
             times = {p: (1, 2) if p == "knee" else (2, 4) for p in POLICIES}
-            rows = [f"{p},{p},0.1,{time},1\n" for p in POLICIES for time in times[p]]
-            pathlib.Path(folder, f"{name}.csv").write_text("policy,used,learning_rate,time,reached\n" + "".join(rows))
+            rows = [f"{p},{p},0.1,{seed},{time},1\n" for p in POLICIES for seed, time in enumerate(times[p])]
+            text = "policy,used,learning_rate,seed,time,reached\n" + "".join(rows)
+            pathlib.Path(folder, f"{name}.csv").write_text(text)
         return subprocess.run([sys.executable, SCRIPT, kind, folder], text=True, capture_output=True, check=False)
 
 
@@ -76,7 +77,7 @@ class RuleTables(unittest.TestCase):
         made = tables("learned", LEARNED)
         self.assertEqual((made.returncode, made.stderr), (0, ""))
         half, one = "0.50 [0.50, 0.50]", "1.00 [1.00, 1.00]"
-        for cells in ("all", "held out", "transfer", "`link`", "`random-7`"):
+        for cells in ("all", "held out", "least of held out", "transfer", "`link`", "`random-7`"):
             self.assertIn(f"| {cells} | - | - | {half} | {one} | {one} | - |\n", made.stdout)
         self.assertIn("missing: digits", tables("learned", LEARNED[:-1]).stderr)
 
@@ -90,6 +91,21 @@ class RuleTables(unittest.TestCase):
         names = "`asp*` | `cap*` | `knee*` | `knee+decay*` | `distilled*` | `asp+decay+batch:4*`"
         self.assertIn(f"| `link-1` | {names} |\n", made.stdout)
         self.assertIn(f"| `link` | {' | '.join(x + ' of 1' for x in found)} |\n", made.stdout)
+
+    def test_where_learned_does_not_arrive_it_is_said(self):
+        made = tables_of("learned", {
+            "link-1": [("knee", 3), ("learned", 1, "0")], "link-3": [("knee", 3), ("learned", 1)],
+            "link-1.rules": [("asp", 4)]})
+        self.assertIn("`learned` does not arrive: link-1\n", made.stderr)
+        self.assertIn(f"| `link-1` |{' `learned` does not arrive |' * 6}\n", made.stdout)
+        self.assertIn(f"| `link` | - | - | {same(3)} of 1 | - | - | - |\n", made.stdout)
+
+    def test_other_seeds_are_refused(self):
+        made = tables_of("learned", {
+            "link-1": [("knee", 3), ("learned", 1)],
+            "link-1.rules": [("asp", 4, "1", 0), ("asp", 4, "1", 1)]})
+        self.assertEqual(made.returncode, 1)
+        self.assertRegex(made.stderr, "link-1.rules.csv: found other seeds than in link-1.csv, expected the same\n$")
 
     def test_learned_beside_the_plan(self):
         made = tables_of("learned", {

@@ -23,6 +23,7 @@ struct trial_bench {
   std::atomic<bool> stop = false;
   std::ostringstream shown{};
   std::vector<std::string> settings{};
+  bool requires_arrivals = true;
   std::vector<float> nothing = std::vector<float>((progress_state::dim + 1) * corrections);
 
   [[nodiscard]] std::vector<double> costs(const std::vector<float>& parameters, unsigned threads = 1) {
@@ -34,6 +35,8 @@ struct trial_bench {
       asked.push_back({parameters, seed});
       asked.push_back({nothing, seed});
     }
+    const std::vector<std::uint64_t> clusters{1, 2, 3};
+    if (requires_arrivals) trials.paired().require_arrivals(clusters);
     std::vector<double> costs(asked.size(), -1);
     if (!trials(asked, costs)) return {};
     return costs;
@@ -111,6 +114,13 @@ TEST(CorrectionTrials, RefusesWhereTheRuleDoesNotArrive) {
   b.settings = {"objective.max_time=0.1"};
   EXPECT_EQ(test::message_of<support::user_error>([&] { return b.costs(b.nothing).size(); }),
             "--scenario: found no run in which knee+decay arrives in a quarter of objective.max_time, expected some");
+}
+
+TEST(CorrectionTrials, WhereTheRuleNeverArrivesNothingCosts) {
+  trial_bench b;
+  b.settings = {"objective.max_time=0.1"};
+  b.requires_arrivals = false;
+  EXPECT_EQ(b.costs(b.rate(1)), std::vector<double>(12));
 }
 
 TEST(CorrectionTrials, StopsWhenAsked) {

@@ -77,6 +77,8 @@ TEST(Explain, ACorrectionHasTwoMaps) {
   ASSERT_EQ(told.maps.size(), 2U);
   EXPECT_EQ(told.maps[0].title, "log2_rate");
   EXPECT_EQ(told.maps[1].title, "log2_batch");
+  EXPECT_EQ(told.maps[0].limit, 1);
+  EXPECT_EQ(told.maps[1].limit, 2);
   EXPECT_EQ(told.features[0].name, "loss");
   EXPECT_NEAR(told.features[0].change, 0.2 * told.features[0].deviation, 0.1 * told.features[0].deviation)
       << "its mean deviation, times its weight";
@@ -134,6 +136,16 @@ TEST(Explain, TheMapIsAPicture) {
   EXPECT_TRUE(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\"")) << svg;
   for (const char* part : {"#2166ac", "#ffffff", "#b2182b", ">loss<", ">samples upwards<", ">log2_rate<", "</svg>"})
     EXPECT_NE(svg.find(part), std::string::npos) << part;
+}
+
+TEST(Explain, TheMapHasItsLimit) {
+  action_map map{.title = "log2_batch", .x = "loss", .y = "samples", .actions = {}, .limit = 2, .columns = 1};
+  map.answers = {1};
+  const std::string half = as_svg({map});
+  EXPECT_EQ(half.find("#b2182b"), std::string::npos) << "half way to red";
+  map.answers = {2};
+  EXPECT_NE(as_svg({map}).find("#b2182b"), std::string::npos);
+  EXPECT_NE(half.find("blue -2, white 0, red 2"), std::string::npos);
 }
 
 }  // namespace

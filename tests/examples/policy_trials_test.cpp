@@ -40,6 +40,8 @@ struct policy_bench {
     for (std::size_t i = 0; i < biases.size(); ++i) parameters[parameters.size() - biases.size() + i] = biases[i];
     std::vector<rl::trial> asked;
     for (std::uint64_t seed = 1; seed <= 6; ++seed) asked.push_back({parameters, seed});
+    const std::uint64_t first = 1;
+    trials.paired().require_arrivals({&first, 1});
     std::vector<double> costs(asked.size(), -1);
     if (!trials(asked, costs)) return {};
     return costs;

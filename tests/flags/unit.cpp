@@ -16,6 +16,7 @@
 #include <rubato/core/roster.hpp>
 #include <rubato/encode/cluster_state.hpp>
 #include <rubato/encode/normaliser.hpp>
+#include <rubato/encode/progress_state.hpp>
 #include <rubato/encode/rlp_state.hpp>
 #include <rubato/nn/dynamic_mlp.hpp>
 #include <rubato/nn/initialiser.hpp>
@@ -410,11 +411,13 @@ hash watched() {
     workers.note_step_time(w, step_time);
     workers.clock().tick(w);
     const float loss = 1 + from.numbers(1)[0] / 4;
-    encoder.observe({.what = {.worker = w, .staleness = push % 7, .now = totals.now, .loss = loss, .samples = 16},
+    const std::uint32_t samples = push % 3 == 0 ? 8 : 16;
+    encoder.observe({.what = {.worker = w, .staleness = push % 7, .now = totals.now, .loss = loss, .samples = samples},
                      .step_time = step_time});
     std::array<float, Encoder::dim> out{};
     encoder.encode({workers, totals, w}, {.worker = w, .now = totals.now}, out);
     for (const float x : out) seen.add(x);
+    if constexpr (requires { encoder.granted(w, 0U); }) encoder.granted(w, from.below(2) == 0 ? 0U : 8U);
     if constexpr (requires { encoder.started(rubato::cluster_view{workers, totals, w}, w); })
       encoder.started({workers, totals, w}, w);
   }
@@ -429,6 +432,7 @@ std::vector<fingerprint> learned() {
   all.add("cluster_state", watched<rubato::cluster_state>());
   all.add("rlp_state", watched<rubato::rlp_state>());
   all.add("rlp_normalised_state", watched<rubato::rlp_normalised_state>());
+  all.add("progress_state", watched<rubato::progress_state>());
   rl::dqn_options robust = rl::dqn_options::robust();
   robust.learn_after = 64;
   robust.replay_capacity = 200;

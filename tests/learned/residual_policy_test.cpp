@@ -177,6 +177,22 @@ TEST(ResidualPolicy, ABarrierSurvivesBatches) {
   }
 }
 
+// A quarter of the batch, and from one push to the next all of it.
+TEST(ResidualPolicy, ABarrierSurvivesGivingUp) {
+  trained_range<progress_state::dim> range;
+  range.most[progress_state::loss_input] = 1.6F;  // 1.5 while the loss is what it was
+  test::shared_machine<residual> machine{residual{says(0, -2), range}, 6, [](double n) { return n; }};
+  for (std::size_t w = 0; w < 6; ++w) machine.speed[w] = 1 / (1 + 0.01 * static_cast<double>(w));
+  machine.batch = 16;
+  machine.loss = 1;
+  ASSERT_TRUE(machine.run(400).control().policy().corrects());
+  machine.loss = 3;
+  int without = 0;
+  for (int n = 0; n < 400; ++n) without += machine.run(1).control().policy().rule().has_barrier() ? 0 : 1;
+  EXPECT_FALSE(machine.control().policy().corrects());
+  EXPECT_EQ(without, 0);
+}
+
 // Four cores: knee must not take small batches for a quick cluster.
 TEST(ResidualPolicy, BatchesDoNotMoveTheKnee) {
   for (const float octaves : {0.0F, -2.0F, 1.5F}) {

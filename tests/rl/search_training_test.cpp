@@ -135,6 +135,31 @@ TEST_F(SearchTraining, WhoIsOutRanksBehind) {
   EXPECT_EQ(found, expected);
 }
 
+// Of ten candidates, the first two cost more than any number; the next three are out after the first round.
+TEST_F(SearchTraining, WhatIsNotFiniteRanksLast) {
+  bool first = true;
+  const auto by_hand = [&](std::span<const trial> trials, std::span<double> costs) {
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      const auto candidate = first ? i % 10 : 5 + i % 5;
+      costs[i] = 20 - static_cast<double>(candidate);
+      if (first && candidate == 0) costs[i] = std::numeric_limits<double>::quiet_NaN();
+      if (first && candidate == 1) costs[i] = std::numeric_limits<double>::infinity();
+    }
+    first = false;
+    return true;
+  };
+  std::uint32_t out = 0;
+  search_trainer training{start(), {.runs = 6, .rounds = 3}};
+  ASSERT_TRUE(training.run(1, by_hand, {.generation = [&](const generation_report& r) { return out = r.out, true; }}));
+  EXPECT_EQ(out, 5u);
+  cma_es told = start();
+  told.tell(std::vector<double>{8, 8, 7, 6, 5, 4, 3, 2, 1, 0});
+  std::vector<float> expected(dimension), found(dimension);
+  told.best_guess(expected);
+  training.search().best_guess(found);
+  EXPECT_EQ(found, expected);
+}
+
 TEST_F(SearchTraining, KeepsTheBestGuess) {
   search_trainer training{start(), options()};
   const auto ever_dearer = [](std::span<const trial> trials, std::span<double> costs) {
@@ -161,6 +186,18 @@ TEST_F(SearchTraining, TheLastGuessCompetes) {
   EXPECT_EQ(training.selections().size(), 2u) << "it has been measured already";
   const auto seeds = training.selection_seeds();
   EXPECT_EQ(seeds.size(), options().selection_runs);
+}
+
+TEST_F(SearchTraining, WhoGoesOnDoesNotKnowOfTheLastSelection) {
+  search_trainer stopped{start(), kept()};
+  ASSERT_TRUE(stopped.run(2, measure));
+  ASSERT_TRUE(*stopped.select(measure));
+  search_trainer resumed{start(), kept()}, whole{start(), options()};
+  ASSERT_TRUE(resumed.resume());
+  ASSERT_TRUE(resumed.run(10, measure));
+  ASSERT_TRUE(whole.run(10, measure));
+  EXPECT_TRUE(std::ranges::equal(resumed.selections(), whole.selections()));
+  EXPECT_EQ(resumed.best(), whole.best());
 }
 
 TEST_F(SearchTraining, KilledAndResumedBitForBit) {
@@ -239,6 +276,8 @@ TEST_F(SearchTraining, RefusesBadOptions) {
   refused({.runs = 3, .rounds = 4}, "rounds: expected 1 to 3");
   refused({.rounds = 0}, "rounds");
   refused({.select_every = 1, .selection_runs = 1}, "selection_runs");
+  search_trainer once{start(), {.runs = 6, .selection_runs = 1}};
+  EXPECT_EQ(once.select(measure).error().code, errc::invalid_option);
   refused({.task = std::string(241, 'x')}, "task");
 }
 

@@ -30,7 +30,8 @@ namespace rubato::inline RUBATO_ABI {
 ///         SurvivesStragglers, ForgetsAWorker, SavesItsState, BadBytesAreRefused
 class batch_cost {
  public:
-  /// The worker starts a step and is asked for so many samples; 0: as many as the host likes.
+  /// The worker starts a step and is asked for so many samples; 0: as many as the host likes. Precondition, as of
+  /// forget(): the worker is below the capacity of resize().
   void granted(std::uint32_t worker, std::uint32_t samples) noexcept {
     latest_[worker].asked = samples;
     latest_[worker].started = true;
@@ -105,7 +106,7 @@ class batch_cost {
   void learn(double change, double longer, double batch) noexcept {
     if (change == 0) return;
     longer = std::clamp(longer, -most, most);
-    const double keep = 1 - forgotten * (std::min)(change * change, 1.0);
+    const double keep = pinned::plus_product(1.0, -forgotten, (std::min)(change * change, 1.0));
     squares_ = pinned::plus_product(keep * squares_, change, change);
     products_ = pinned::plus_product(keep * products_, change, longer);
     const double octaves = batch - change / 2 - std::log2(static_cast<double>(usual_));

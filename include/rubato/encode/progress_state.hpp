@@ -70,7 +70,7 @@ class progress_state {
     const bool first = losses_ == 0;
     if (!first) {
       const double surprise = std::log(loss / fast_);
-      detail::average(noise_, surprise * surprise, 0.05, false);
+      detail::average(noise_, pinned::plus_product(0.0, surprise, surprise), 0.05, false);
       note_change(std::log(loss / latest_));
     }
     latest_ = loss;
@@ -87,7 +87,7 @@ class progress_state {
       out[i] = static_cast<float>(std::clamp(number, -most, most));
     };
     put(loss_input, known ? std::log(fast_ / first_) + 1.5 : 0.0, 2);
-    put(loss_trend_input, known ? 4 * std::log(fast_ / slow_) + 1 : 0.0, 3);
+    put(loss_trend_input, known ? pinned::plus_product(1.0, 4.0, std::log(fast_ / slow_)) : 0.0, 3);
     put(loss_noise_input, known ? std::log(noise_ + tiny) + 4 : 0.0, 3);
     put(loss_change_input, known ? std::log(changes_ + tiny) + 6 : 0.0, 3);
     put(loss_persistence_input, known ? 5 * persistence_ / (changes_ + tiny) : 0.0, 3);
@@ -136,7 +136,7 @@ class progress_state {
   static constexpr double tiny = 1e-9;  // variance of a loss that stands still
 
   void note_change(double change) noexcept {
-    detail::average(changes_, change * change, 0.05, false);
+    detail::average(changes_, pinned::plus_product(0.0, change, change), 0.05, false);
     detail::average(persistence_, change * (before_[0] + before_[1] + before_[2]) / 3, 0.05, false);
     before_ = {change, before_[0], before_[1]};
   }

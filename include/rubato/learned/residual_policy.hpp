@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -16,6 +17,7 @@
 #include "../encode/batch_cost.hpp"
 #include "../encode/encoder.hpp"
 #include "../nn/concepts.hpp"
+#include "../pinned.hpp"
 #include "../sync/knee.hpp"
 #include "../sync/rivals/loss_decayed.hpp"
 #include "fingerprint.hpp"
@@ -71,7 +73,7 @@ struct trained_range {
 /// Tests   tests/learned/residual_policy_test.cpp: ZeroIsTheRule, RateByHand, BatchByHand, BatchesTakeTurns,
 ///         BatchFollowsSlowly, AtAHostThatKeepsItsBatchTheRuleIsInCharge, WhoseOwnBatchVariesToo,
 ///         TakesOverAJobThatRunsSmallBatches, WithoutSamplesTheRuleIsInCharge, ABatchIsNeverEmpty,
-///         BatchesDoNotMoveTheKnee, ABarrierSurvivesBatches, CorrectionsAreCutOff,
+///         BatchesDoNotMoveTheKnee, ABarrierSurvivesBatches, ABarrierSurvivesGivingUp, CorrectionsAreCutOff,
 ///         OutsideTheTrainedRangeTheRuleIsInCharge, WithoutLossesTheRuleIsInCharge, SurvivesNaN, SavesItsState,
 ///         BadBytesAreRefused, Describes; tests/properties/schedule_test.cpp: Liveness, NeedsNoGuard
 template <StateEncoder Encoder, nn::ActionValueFunction Network>
@@ -128,8 +130,8 @@ class residual_policy {
           rule_.has_barrier() ? view.updates() / (std::max)(view.alive(), 1U) : view.clock_of(worker) + worker;
       const float samples = static_cast<float>(cost.usual()) * std::exp2(batch_ + (turn % 2 == 0 ? 0.5F : -0.5F));
       terms.batch = (std::max)(static_cast<std::uint32_t>((std::min)(std::round(samples), most_samples)), 1U);
-      rule_.allow_for_batch(cost.factor(terms.batch));
     }
+    rule_.allow_for_batch(cost.factor(terms.batch));
     encoder_.granted(worker, terms.batch);
     rule_.shape(view, worker, terms);
   }
@@ -188,11 +190,10 @@ class residual_policy {
     if (!is_asked || !std::isfinite(outputs[0]) || !std::isfinite(outputs[1])) return give_up();
     for (std::size_t i = 0; i < corrections; ++i)
       outputs[i] = std::clamp(outputs[i], -largest_corrections[i], largest_corrections[i]);
-    alternates_ = outputs[1] != 0.0F || batch_ != 0.0F;
+    alternates_ = outputs[1] != 0.0F;
     in_charge_ = !alternates_ || encoder_.cost().obeyed() >= enough;
     rate_ = in_charge_ ? outputs[0] : 0.0F;
-    if (!in_charge_) return;
-    batch_ += newest * (outputs[1] - batch_);
+    batch_ = in_charge_ && alternates_ ? pinned::plus_product(batch_, newest, outputs[1] - batch_) : 0.0F;
   }
   void give_up() noexcept {
     in_charge_ = alternates_ = false;

@@ -27,8 +27,9 @@ struct trial {
   std::uint64_t seed = 0;
 };
 
-/// Makes runs, and writes what each has cost, lower is better; in any order, in as many threads as it likes. A cost may
-/// depend on nothing but parameters and seed. False: it was stopped, and the costs are of no use.
+/// Makes runs, and writes what each has cost, lower is better, NaN and infinities the worst; in any order, in as many
+/// threads as it likes. A cost may depend on nothing but parameters and seed. False: it was stopped, and the costs are
+/// of no use.
 using run_trials = std::function<bool(std::span<const trial>, std::span<double> costs)>;
 
 struct search_training_options {
@@ -77,16 +78,18 @@ struct search_callbacks {
 ///
 /// All candidates of a generation are measured on the same seeds, each generation on new ones. With several `rounds`
 /// they race: after each round, those who are worse than the median candidate by more than two standard errors of the
-/// difference, seed by seed, have no further runs, and rank behind all who have. Every `select_every` generations, and
+/// difference, seed by seed, have no further runs, and rank behind all who have; behind them those with a cost that is
+/// not finite. Every `select_every` generations, and
 /// before the first, the search's best guess is measured on seeds of their own; the best of those is best().
 ///
 /// Everything random is keyed by (seed, purpose, generation), and a checkpoint is written after every generation: a
 /// training that was killed at any moment and continued ends with the same bits as one that was not.
 /// Thread  not thread-safe; what measures may be as parallel as it likes.
 /// Tests   tests/rl/search_training_test.cpp: FindsTheMinimumOfNoisyRuns, CandidatesShareTheirSeeds,
-///         SeedsAreNewEachGeneration, RacingSavesTrials, WhoIsOutRanksBehind, KeepsTheBestGuess, TheLastGuessCompetes,
-///         KilledAndResumedBitForBit, AnotherConfigurationIsRefused, ACallbackEndsTheRun, StoppedTrialsLeaveNoTrace,
-///         NanCostsAreSurvived, RefusesBadOptions
+///         SeedsAreNewEachGeneration, RacingSavesTrials, WhoIsOutRanksBehind, WhatIsNotFiniteRanksLast,
+///         KeepsTheBestGuess, TheLastGuessCompetes, WhoGoesOnDoesNotKnowOfTheLastSelection, KilledAndResumedBitForBit,
+///         AnotherConfigurationIsRefused, ACallbackEndsTheRun, StoppedTrialsLeaveNoTrace, NanCostsAreSurvived,
+///         RefusesBadOptions
 template <ParameterSearch Search>
 class search_trainer {
  public:
@@ -118,14 +121,14 @@ class search_trainer {
     return search_.generation();
   }
 
-  /// Selects now, unless the search's best guess has been measured already: so that the last one competes, too. False
-  /// if `measure` was stopped. Errors  as run()
+  /// Selects now, unless the search's best guess has been measured already: so that the last one competes, too. For
+  /// the end: no checkpoint has it, so a search that goes on is none the wiser. False if `measure` was stopped.
+  /// Errors  invalid_option
   result<bool> select(const run_trials& measure, const search_callbacks& callbacks = {}) {
-    if (error wrong = problem(); wrong.code != errc::ok) return wrong;
+    if (error wrong = problem(true); wrong.code != errc::ok) return wrong;
     if (!selections_.empty() && selections_.back().generation == search_.generation()) return true;
     const std::optional<selection_report> report = measured(measure);
     if (!report) return false;
-    if (error wrong = keep(); wrong.code != errc::ok) return wrong;
     if (callbacks.selected) callbacks.selected(*report);
     return true;
   }
@@ -180,13 +183,14 @@ class search_trainer {
   }
 
  private:
-  [[nodiscard]] error problem() const {
+  [[nodiscard]] error problem() const { return problem(options_.select_every > 0); }
+  [[nodiscard]] error problem(bool selects) const {
     const auto wrong = [](std::string text) { return error{errc::invalid_option, "search training: " + text}; };
     if (options_.task.size() > 240) return wrong("task: expected at most 240 bytes");
     if (options_.runs == 0) return wrong("runs: expected at least 1");
     if (options_.rounds == 0 || options_.rounds > options_.runs)
       return wrong("rounds: expected 1 to " + std::to_string(options_.runs) + ", the number of runs");
-    if (options_.select_every > 0 && options_.selection_runs < 2) return wrong("selection_runs: expected at least 2");
+    if (selects && options_.selection_runs < 2) return wrong("selection_runs: expected at least 2");
     return {};
   }
 
@@ -220,8 +224,10 @@ class search_trainer {
   struct entrant {
     std::vector<float> parameters;
     std::vector<double> costs;  // of its runs so far
+    // Infinite where a cost is not finite.
     [[nodiscard]] double mean() const noexcept {
-      return std::accumulate(costs.begin(), costs.end(), 0.0) / static_cast<double>(costs.size());
+      const double mean = std::accumulate(costs.begin(), costs.end(), 0.0) / static_cast<double>(costs.size());
+      return std::isfinite(mean) ? mean : std::numeric_limits<double>::infinity();
     }
   };
 
@@ -259,6 +265,7 @@ class search_trainer {
     for (const std::size_t c : racing) means.push_back(field[c].mean());
     const entrant& median = field[racing[detail::by_cost(means)[(racing.size() - 1) / 2]]];
     const auto is_worse = [&](std::size_t c) {
+      if (!std::isfinite(field[c].mean())) return std::isfinite(median.mean());
       const std::size_t n = median.costs.size();
       const double difference = field[c].mean() - median.mean();
       double squares = 0;
@@ -273,8 +280,9 @@ class search_trainer {
     std::vector<double> means;
     for (const entrant& e : field) means.push_back(e.mean());
     std::vector<std::size_t> order = detail::by_cost(means);
+    const auto runs_that_count = [&](std::size_t c) { return std::isfinite(means[c]) ? field[c].costs.size() : 0; };
     std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return field[a].costs.size() > field[b].costs.size(); });
+                     [&](std::size_t a, std::size_t b) { return runs_that_count(a) > runs_that_count(b); });
     trials_ += made;
     generation_report report{.generation = search_.generation(),
                              .trials = trials_,
@@ -283,8 +291,8 @@ class search_trainer {
     for (const entrant& e : field) report.out += e.costs.size() < options_.runs ? 1U : 0U;
     std::vector<double> ranks(field.size());
     for (std::size_t r = 0, first = 0; r < order.size(); ++r) {
-      const entrant &one = field[order[r]], &before = field[order[first]];
-      if (one.costs.size() != before.costs.size() || one.mean() != before.mean()) first = r;
+      const std::size_t one = order[r], before = order[first];
+      if (runs_that_count(one) != runs_that_count(before) || means[one] != means[before]) first = r;
       ranks[order[r]] = static_cast<double>(first);  // equals stay equal
     }
     search_.tell(ranks);

@@ -140,8 +140,7 @@ inline constexpr std::uint32_t largest_batch = 65'535;  ///< that objectives are
     return out_of_range("max_time", o.max_time, detail::a_positive_duration);
   if (o.evaluate_every == 0) return "evaluate_every is 0, expected a number of pushes above 0";
   if (o.batch == 0 || o.batch > largest_batch) return detail::out_of_range("batch", o.batch, "1 to 65535 samples");
-  if (!(o.guard.max_wait >= 0)) return out_of_range("guard.max_wait", o.guard.max_wait, "a time of 0 or more");
-  if (!(o.guard.max_lr_scale > 0)) return out_of_range("guard.max_lr_scale", o.guard.max_lr_scale, "a factor above 0");
+  if (std::string wrong = problem(o.guard); !wrong.empty()) return wrong;
   if (!detail::is_duration(o.probe_time)) return out_of_range("probe_time", o.probe_time, detail::a_duration);
   if (const char* rate = problem(o.learning_rate); rate != nullptr) return std::string{"learning_rate."} + rate;
   return {};

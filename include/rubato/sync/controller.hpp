@@ -462,11 +462,11 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
 
   [[nodiscard]] errc save_or_load(archive& bytes, std::uint32_t& quorum, roster& workers, ledger& rounds,
                                   counters& counted, typename base::progress& at, Policy& policy) {
-    std::uint32_t format = 1;
+    std::uint32_t format = 2;
     std::uint32_t capacity = workers.capacity();
     bytes(format, capacity, quorum);
     if (!bytes.ok()) return errc::corrupt;
-    if (format != 1) return errc::wrong_kind;
+    if (format != 2) return errc::wrong_kind;
     if (capacity != workers.capacity()) return errc::invalid_option;
     if (quorum == 0 || quorum > capacity) return errc::corrupt;
     at.state(bytes);

@@ -17,6 +17,7 @@ namespace rubato::inline RUBATO_ABI {
 class counters {
  public:
   static constexpr std::size_t reasons = static_cast<std::size_t>(reason::count_);
+  static_assert(reasons == 28, "saved state has another layout: controller's format has to change as well");
   using row = std::array<std::uint32_t, reasons>;
 
   explicit counters(std::uint32_t capacity) : workers_(capacity) {}

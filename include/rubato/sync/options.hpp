@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "../core/number_text.hpp"
 #include "../core/types.hpp"
 #include "concepts.hpp"
 
@@ -18,15 +19,24 @@ namespace rubato::inline RUBATO_ABI {
 /// no worker starts while it leads the slowest by more than the policy's clock_bound() or `bound`. Cancellation: at
 /// most once between two useful pushes, and never of everybody who is busy. Age only reorders: whoever waits longer
 /// than `max_wait` goes first among those that the policy's count allows. Rate: a grant's lr_scale is clipped, to 0
-/// from below and to `max_lr_scale` from above. Every intervention is counted.
+/// from below and to `max_lr_scale` from above; weights of admissions and scales of flushes are not. Every intervention
+/// is counted.
 ///
 /// A decision that counts workers, `up_to`, and meets one beyond the bound looks for another one: O(parked).
 struct guard_options {
   bool enabled = true;
   clock_type bound = unbounded;                               ///< steps
   double max_wait = std::numeric_limits<double>::infinity();  ///< in the host's unit of time
-  float max_lr_scale = 16.0F;
+  float max_lr_scale = 16.0F;                                 ///< infinity: no limit
 };
+
+/// What is wrong with these options, as a sentence; empty if nothing is.
+[[nodiscard]] inline std::string problem(const guard_options& o) {
+  if (!(o.max_wait >= 0)) return "guard.max_wait is " + detail::text_of(o.max_wait) + ", expected a time of 0 or more";
+  if (!(o.max_lr_scale > 0))
+    return "guard.max_lr_scale is " + detail::text_of(o.max_lr_scale) + ", expected a factor above 0";
+  return {};
+}
 
 /// Which of a worker's requests waits for its release.
 enum class park_on : std::uint8_t { push, pull };
@@ -49,9 +59,7 @@ struct controller_options {
   if (o.quorum > o.capacity)
     return "quorum is " + std::to_string(o.quorum) + ", expected at most the capacity, " + std::to_string(o.capacity);
   if (o.max_release_per_call == 0) return "max_release_per_call is 0, expected at least 1";
-  if (std::isnan(o.guard.max_wait) || o.guard.max_wait < 0) return "guard.max_wait must be a time of 0 or more";
-  if (!(o.guard.max_lr_scale > 0)) return "guard.max_lr_scale must be a factor above 0";
-  return {};
+  return problem(o.guard);
 }
 
 /// What is wrong with these options, or with the policy's for so many workers, as a sentence; empty if nothing is.

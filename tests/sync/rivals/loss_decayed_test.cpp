@@ -52,6 +52,16 @@ TEST(LossDecayed, OneWithoutLosses) {
   }
 }
 
+TEST(LossDecayed, AUsedOneStartsAfresh) {
+  test::cluster c{loss_decayed{asp{}, {.first = 2}}, 1};
+  c.push(0, 3.0F);
+  for (int n = 0; n < 100; ++n) c.push(0, 0.1F);
+  ASSERT_EQ(c.heard().releases.back().terms.lr_scale, 0.35F);
+  test::cluster next{c.control().policy(), 1};
+  for (int n = 0; n < 20; ++n) next.push(0, 0.1F);
+  EXPECT_EQ(next.heard().releases.back().terms.lr_scale, 1.0F);
+}
+
 // The law is for losses above 0.
 TEST(LossDecayed, OneWhereTheFirstLossesAreNotAbove0) {
   const auto scales = [](std::initializer_list<float> losses) {
@@ -83,16 +93,17 @@ TEST(LossDecayed, SavesTheAverage) {
   for (int n = 0; n < 100; ++n) policy.observe({.what = {.worker = 0, .loss = 0.3F}});
   archive out;
   policy.state(out);
-  const auto first_scale = [](auto held) {
-    test::cluster c{held, 1};
-    return c.heard().releases.back().terms.lr_scale;
+  test::cluster c{loss_decayed{asp{}, by}, 1};
+  loss_decayed other = c.control().policy();
+  const auto scale = [&] {
+    const roster& workers = c.control().workers();
+    return other.release({workers, {}, 0}, {.worker = 0}).lr_scale;
   };
-  loss_decayed other{asp{}, by};
-  EXPECT_EQ(first_scale(other), 1.0F);
+  EXPECT_EQ(scale(), 1.0F);
   archive in{out.bytes()};
   other.state(in);
   EXPECT_TRUE(in.finished());
-  EXPECT_NEAR(first_scale(other), 0.5F, 1e-3F);
+  EXPECT_NEAR(scale(), 0.5F, 1e-3F);
 }
 
 TEST(LossDecayed, RefusesBadOptions) {

@@ -14,6 +14,7 @@
 #include <rubato/sync/bsp.hpp>
 #include <rubato/sync/ssp.hpp>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "../../support/cluster.hpp"
@@ -55,8 +56,9 @@ template <template <class> class Treatment>
 void expect_forwards() {
   using plain = Treatment<bare>;
   static_assert(SyncPolicy<plain>);
-  static_assert(!ShapingPolicy<plain> && !ResizablePolicy<plain> && !ResettablePolicy<plain> && !BoundedPolicy<plain> &&
+  static_assert(!ShapingPolicy<plain> && !ResettablePolicy<plain> && !BoundedPolicy<plain> &&
                 !WaitLimitingPolicy<plain>);
+  static_assert(ResizablePolicy<plain> == std::is_same_v<plain, loss_decayed<bare>>, "which forgets the losses");
   EXPECT_EQ(kind_of(plain{bare{}}), "custom");
 
   std::vector<std::string> calls;

@@ -127,7 +127,7 @@ TEST(Semantics11Guard, ClipsTheRate) {
   EXPECT_EQ(b.count(reason::rate_limit), 2u);
   EXPECT_EQ(b.sync.counts().overrides(), 2u);
   EXPECT_EQ(problem(controller_options{.capacity = 1, .guard = {.max_lr_scale = 0}}),
-            "guard.max_lr_scale must be a factor above 0");
+            "guard.max_lr_scale is 0, expected a factor above 0");
 }
 
 TEST(Semantics11Guard, ClipsWhatShapeMakesOfTheRate) {

@@ -44,7 +44,7 @@ struct loss_decay {
 /// unless they are not finite. A policy that *sets* lr_scale in shape() has the last word.
 /// Cost    O(1) per push. No allocation. Thread: as the policy.
 /// Tests   tests/sync/rivals/loss_decayed_test.cpp: FactorByHand, FollowsTheRunningLoss, OneWithoutLosses,
-///         OneWhereTheFirstLossesAreNotAbove0, SavesTheAverage, RefusesBadOptions
+///         OneWhereTheFirstLossesAreNotAbove0, AUsedOneStartsAfresh, SavesTheAverage, RefusesBadOptions
 template <TreatablePolicy Policy>
 struct loss_decayed : Policy {
   loss_decay decay{};
@@ -64,6 +64,13 @@ struct loss_decayed : Policy {
     return d;
   }
 
+  /// Forgets the losses.
+  void resize(std::uint32_t capacity) {
+    if constexpr (ResizablePolicy<Policy>) Policy::resize(capacity);
+    loss_ = {};
+    beginning_ = 0.0;
+    losses_ = 0;
+  }
   [[nodiscard]] std::string problem(std::uint32_t capacity) const {
     std::string wrong = problem_of(static_cast<const Policy&>(*this), capacity);
     return wrong.empty() ? decay.problem() : wrong;

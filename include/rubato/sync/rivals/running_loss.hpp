@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../../core/archive.hpp"
+#include "../../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI::detail {
 
@@ -17,7 +18,8 @@ struct running_loss {
   /// False if the loss was left out.
   bool add(float loss, double newest) noexcept {
     if (!std::isfinite(loss) || loss == 0.0F) return false;
-    average = measured ? average + newest * (static_cast<double>(loss) - average) : static_cast<double>(loss);
+    const auto number = static_cast<double>(loss);
+    average = measured ? pinned::plus_product(average, newest, number - average) : number;
     measured = true;
     return true;
   }

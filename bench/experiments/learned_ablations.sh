@@ -5,6 +5,7 @@
 # scenarios, on seeds of no test. The table of docs/learned.md. Resumes from DIR.
 # usage: learned_ablations.sh LAB DIR
 set -euo pipefail
+(($# >= 2)) || { grep "^# usage" "${BASH_SOURCE[0]}" >&2; exit 2; }
 lab=$1 dir=$2
 mkdir -p "$dir"
 

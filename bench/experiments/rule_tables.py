@@ -181,19 +181,22 @@ def learned(directory):
     transfer = [*(f"workers-{k}" for k in (2, 5, 8, 32, 64)), "layers-6", "cifar10", "digits"]
     others = [*directory.glob("*.room.csv"), *directory.glob("actions-*.csv")]
     if not others or any((directory / f"{cell}.csv").is_file() for cell in lab + held_out + transfer):
-        rivals_of_learned(directory, lab, held_out, transfer)
+        rivals_of("learned", directory, lab, held_out, transfer)
+        rivals_of("distilled", directory, lab, held_out, transfer)
     room(directory, lab)
     actions(directory)
 
 
-def rivals_of_learned(directory, lab, held_out, transfer):
-    """`learned` against rules at the same rate, the tuned rules, and those that are given rates and batches as well."""
+def rivals_of(ours, directory, lab, held_out, transfer):
+    """Ours against rules at the same rate, the tuned rules, and those that are given rates and batches as well; for
+    `learned` cell by cell as well."""
+    other = "distilled" if ours == "learned" else "learned"
     rivals = {
         "best of `bsp`, `asp`, `ssp`": (".rules", lambda p: p in CLASSICAL),
         "best tuned rule": (".rules", lambda p: True),
         "`knee`": ("", lambda p: p == "knee"),
         "`knee+decay`": ("", lambda p: p == "knee+decay"),
-        "`distilled`": ("", lambda p: p == "distilled"),
+        f"`{other}`": ("", lambda p: p == other),
         "best with decay and batch": (".freedom", lambda p: True),
     }
     measured = read_all(directory, lab + held_out + transfer)
@@ -204,19 +207,19 @@ def rivals_of_learned(directory, lab, held_out, transfer):
             if path.is_file() and seeds_of(path) != seeds_of(paths[""]):
                 sys.exit(f"rule_tables.py: {path}: found other seeds than in {cell}.csv, expected the same")
         files = {kind: read_arriving(path) for kind, path in paths.items()}
-        if "learned" not in files[""]:
-            print(f"rule_tables.py: {directory}: `learned` does not arrive: {cell}", file=sys.stderr)
-            names.update({(cell, rival): "`learned` does not arrive" for rival in rivals})
+        if ours not in files[""]:
+            print(f"rule_tables.py: {directory}: `{ours}` does not arrive: {cell}", file=sys.stderr)
+            names.update({(cell, rival): f"`{ours}` does not arrive" for rival in rivals})
             continue
         for rival, (kind, belongs) in rivals.items():
             best = best_of(files[kind], filter(belongs, files[kind]))
             if best:
                 used, _, times = best
                 names[cell, rival] = f"`{used}`"
-                pairs[cell, rival] = (times, files[""]["learned"][2])
+                pairs[cell, rival] = (times, files[""][ours][2])
 
     def table(title, groups, least=False):
-        head([title, *rivals])
+        head([f"{title}: time over that of `{ours}`", *rivals])
         for label, cells in groups:
             found = {r: [pairs[c, r] for c in cells if (c, r) in pairs] for r in rivals}
             if any(found.values()):
@@ -229,8 +232,10 @@ def rivals_of_learned(directory, lab, held_out, transfer):
 
     table("scenario", [(f"`{s}`", [f"{s}-{h}" for h in (0, 1, 3)]) for s in SCENARIOS[:-1]] + [("all", lab)])
     table("cells", [("held out", held_out), ("transfer", transfer)], least=True)
+    if ours != "learned":
+        return
     table("cell", [(f"`{cell}`", [cell]) for cell in measured])
-    head(["cell", *rivals])
+    head(["quickest in", *rivals])
     for cell in measured:
         line([f"`{cell}`", *(names.get((cell, r), "-") for r in rivals)])
     print()
@@ -263,7 +268,7 @@ def actions(directory):
     measured = {layers: rows for layers, rows in measured.items() if rows}
     if not measured:
         return
-    head(["time over that of three actions", *(f"{layers} layers" for layers in measured), "mean"])
+    head(["time over that of three actions", *(f"{layers} layer{'' if layers == 1 else 's'}" for layers in measured), "mean"])
     ours = [best_of(rows, [p for p in rows if p.startswith("file:")]) for rows in measured.values()]
     bounds = sorted({p for rows in measured.values() for p in rows if p.startswith("ssp")})
     groups = {"`bsp:sum`": ["bsp:sum"], "`asp`": ["asp"], "best `ssp`": bounds, "`cap:2`": ["cap:2"]}

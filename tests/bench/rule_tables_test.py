@@ -91,6 +91,9 @@ class RuleTables(unittest.TestCase):
         names = "`asp*` | `cap*` | `knee*` | `knee+decay*` | `distilled*` | `asp+decay+batch:4*`"
         self.assertIn(f"| `link-1` | {names} |\n", made.stdout)
         self.assertIn(f"| `link` | {' | '.join(x + ' of 1' for x in found)} |\n", made.stdout)
+        self.assertIn("| scenario: time over that of `distilled` |", made.stdout)
+        found = [same(x / 5) for x in (4, 3, 3, 2, 1, 2)]
+        self.assertIn(f"| `link` | {' | '.join(x + ' of 1' for x in found)} |\n", made.stdout)
 
     def test_where_learned_does_not_arrive_it_is_said(self):
         made = tables_of("learned", {

@@ -18,10 +18,10 @@ namespace rubato::inline RUBATO_ABI {
 ///
 /// The host reports losses and samples with each push, as docs/learned.md says, gives a worker the batch of its grant,
 /// between a sixth of its own batch and six times, and multiplies each gradient by applied_weight(). Where it does not
-/// give the batch, where its own is not of 8 to 32 samples, and outside whatever else the network was trained on, this
-/// is loss_decayed{knee{}}, or knee without losses; reason::degraded counts each time that the network gives up, and
-/// corrects() tells whether it is in charge. How it was trained, how much quicker it is and where it loses:
-/// docs/learned.md.
+/// give the batch, where its own is not of 8 to 32 samples, and where a feature is outside the range that it had in
+/// training (which few can be, as the encoder cuts them off), this is loss_decayed{knee{}}, or knee without losses;
+/// reason::degraded counts each time that the network gives up, and corrects() tells whether it is in charge. How it
+/// was trained, how much quicker it is and where it loses: docs/learned.md.
 ///
 /// Cost    as residual_policy
 /// Tests   tests/learned/builtin_test.cpp: NeedsNoOptions, ChoosesRateAndBatch, WithoutLossesItIsKnee;

@@ -179,9 +179,9 @@ TEST(ResidualPolicy, ABarrierSurvivesBatches) {
 
 // A quarter of the batch, and from one push to the next all of it.
 TEST(ResidualPolicy, ABarrierSurvivesGivingUp) {
-  trained_range<progress_state::dim> range;
-  range.most[progress_state::loss_input] = 1.6F;  // 1.5 while the loss is what it was
-  test::shared_machine<residual> machine{residual{says(0, -2), range}, 6, [](double n) { return n; }};
+  range trained;
+  trained.most[progress_state::loss_input] = 1.6F;  // 1.5 while the loss is what it was
+  test::shared_machine<residual> machine{residual{says(0, -2), trained}, 6, [](double n) { return n; }};
   for (std::size_t w = 0; w < 6; ++w) machine.speed[w] = 1 / (1 + 0.01 * static_cast<double>(w));
   machine.batch = 16;
   machine.loss = 1;

@@ -155,7 +155,7 @@ TEST(SaveLoad, RefusesAnotherCapacity) {
 TEST(SaveLoad, RefusesAnotherFormat) {
   cluster<any_policy> c{ssp{}, 3};
   bytes_type bytes = saved(c.control());
-  bytes[4] = std::byte{2};  // after the kind: a length and three letters
+  bytes[4] = std::byte{1};  // after the kind: a length and three letters
   reseal(bytes);
   EXPECT_EQ(load(c.control(), bytes), errc::wrong_kind);
 }

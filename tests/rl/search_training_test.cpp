@@ -149,7 +149,7 @@ TEST_F(SearchTraining, WhatIsNotFiniteRanksLast) {
     return true;
   };
   std::uint32_t out = 0;
-  search_trainer training{start(), {.runs = 6, .rounds = 3}};
+  search_trainer training{start(), {.runs = 4, .rounds = 2}};
   ASSERT_TRUE(training.run(1, by_hand, {.generation = [&](const generation_report& r) { return out = r.out, true; }}));
   EXPECT_EQ(out, 5u);
   cma_es told = start();

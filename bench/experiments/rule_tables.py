@@ -32,14 +32,18 @@ def geometric_mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
-def read(path):
-    """{policy: (used, learning rate, [time of each seed])}, policies in the order of the file."""
-    rows = {}
+def read(path, seeds=None, share=0.0):
+    """{policy: (used, learning rate, [time of each seed])}, policies in the order of the file; of these seeds alone,
+    and of policies of whose runs at least that share reach the end."""
+    rows, reached = {}, {}
     with open(path, newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
-            entry = rows.setdefault(row["policy"], (row["used"], float(row["learning_rate"]), []))
-            entry[2].append(float(row["time"]))
-    return rows
+            if seeds is not None and row["seed"] not in seeds:
+                continue
+            policy = row["policy"]
+            rows.setdefault(policy, (row["used"], float(row["learning_rate"]), []))[2].append(float(row["time"]))
+            reached[policy] = reached.get(policy, 0) + (row["reached"] == "1")
+    return {policy: entry for policy, entry in rows.items() if reached[policy] >= share * len(entry[2])}
 
 
 def read_all(directory, names):
@@ -150,17 +154,8 @@ def knee(directory):
 
 
 def read_arriving(path, seeds=None):
-    """As read(), those of which 90 % of the runs reach the end; with these seeds alone. Nothing if there is no file."""
-    if not path.is_file():
-        return {}
-    found, arrived = {}, {}
-    with open(path, newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            if seeds is None or row["seed"] in seeds:
-                entry = found.setdefault(row["policy"], (row["used"], float(row["learning_rate"]), []))
-                entry[2].append(float(row["time"]))
-                arrived.setdefault(row["policy"], []).append(row["reached"] == "1")
-    return {policy: entry for policy, entry in found.items() if sum(arrived[policy]) >= 0.9 * len(arrived[policy])}
+    """read(), those of which 90 % of the runs reach the end. Nothing if there is no file."""
+    return read(path, seeds, 0.9) if path.is_file() else {}
 
 
 def seeds_of(path):
@@ -181,13 +176,14 @@ def learned(directory):
     transfer = [*(f"workers-{k}" for k in (2, 5, 8, 32, 64)), "layers-6", "cifar10", "digits"]
     others = [*directory.glob("*.room.csv"), *directory.glob("actions-*.csv")]
     if not others or any((directory / f"{cell}.csv").is_file() for cell in lab + held_out + transfer):
-        rivals_of("learned", directory, lab, held_out, transfer)
-        rivals_of("distilled", directory, lab, held_out, transfer)
+        measured = list(read_all(directory, lab + held_out + transfer))
+        for ours in ("learned", "distilled"):
+            rivals_of(ours, directory, measured, lab, held_out, transfer)
     room(directory, lab)
     actions(directory)
 
 
-def rivals_of(ours, directory, lab, held_out, transfer):
+def rivals_of(ours, directory, measured, lab, held_out, transfer):
     """Ours against rules at the same rate, the tuned rules, and those that are given rates and batches as well; for
     `learned` cell by cell as well."""
     other = "distilled" if ours == "learned" else "learned"
@@ -199,7 +195,6 @@ def rivals_of(ours, directory, lab, held_out, transfer):
         f"`{other}`": ("", lambda p: p == other),
         "best with decay and batch": (".freedom", lambda p: True),
     }
-    measured = read_all(directory, lab + held_out + transfer)
     pairs, names = {}, {}  # times and name of the quickest rival in each cell
     for cell in measured:
         paths = {kind: directory / f"{cell}{kind}.csv" for kind in ("", ".rules", ".freedom")}
@@ -268,7 +263,8 @@ def actions(directory):
     measured = {layers: rows for layers, rows in measured.items() if rows}
     if not measured:
         return
-    head(["time over that of three actions", *(f"{layers} layer{'' if layers == 1 else 's'}" for layers in measured), "mean"])
+    columns = [f"{layers} layer{'' if layers == 1 else 's'}" for layers in measured]
+    head(["time over that of three actions", *columns, "mean"])
     ours = [best_of(rows, [p for p in rows if p.startswith("file:")]) for rows in measured.values()]
     bounds = sorted({p for rows in measured.values() for p in rows if p.startswith("ssp")})
     groups = {"`bsp:sum`": ["bsp:sum"], "`asp`": ["asp"], "best `ssp`": bounds, "`cap:2`": ["cap:2"]}

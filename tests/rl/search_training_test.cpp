@@ -111,6 +111,22 @@ TEST_F(SearchTraining, RacingSavesTrials) {
   EXPECT_LT(last(3), 30 * 10 * 6 * 9 / 10u);
 }
 
+// After a generation the search has been told these ranks, and so many candidates were out.
+void expect_ranks(const search_training_options& options, const run_trials& by_hand, const std::vector<double>& ranks,
+                  std::uint32_t out) {
+  search_trainer training{start(), options};
+  std::uint32_t found_out = 0;
+  ASSERT_TRUE(
+      training.run(1, by_hand, {.generation = [&](const generation_report& r) { return found_out = r.out, true; }}));
+  EXPECT_EQ(found_out, out);
+  cma_es told = start();
+  told.tell(ranks);
+  std::vector<float> expected(dimension), found(dimension);
+  told.best_guess(expected);
+  training.search().best_guess(found);
+  EXPECT_EQ(found, expected);
+}
+
 // Candidates 0 to 4 win the first round. In the next ones they cost more than the others did, the last one least.
 TEST_F(SearchTraining, WhoIsOutRanksBehind) {
   bool first = true;
@@ -123,16 +139,7 @@ TEST_F(SearchTraining, WhoIsOutRanksBehind) {
     first = false;
     return true;
   };
-  std::uint32_t out = 0;
-  search_trainer training{start(), {.runs = 6, .rounds = 3}};
-  ASSERT_TRUE(training.run(1, by_hand, {.generation = [&](const generation_report& r) { return out = r.out, true; }}));
-  EXPECT_EQ(out, 5u);
-  cma_es told = start();
-  told.tell(std::vector<double>{4, 3, 2, 1, 0, 5, 6, 7, 8, 9});
-  std::vector<float> expected(dimension), found(dimension);
-  told.best_guess(expected);
-  training.search().best_guess(found);
-  EXPECT_EQ(found, expected);
+  expect_ranks({.runs = 6, .rounds = 3}, by_hand, {4, 3, 2, 1, 0, 5, 6, 7, 8, 9}, 5);
 }
 
 // Of ten candidates, the first two cost more than any number; the next three are out after the first round.
@@ -148,16 +155,7 @@ TEST_F(SearchTraining, WhatIsNotFiniteRanksLast) {
     first = false;
     return true;
   };
-  std::uint32_t out = 0;
-  search_trainer training{start(), {.runs = 4, .rounds = 2}};
-  ASSERT_TRUE(training.run(1, by_hand, {.generation = [&](const generation_report& r) { return out = r.out, true; }}));
-  EXPECT_EQ(out, 5u);
-  cma_es told = start();
-  told.tell(std::vector<double>{8, 8, 7, 6, 5, 4, 3, 2, 1, 0});
-  std::vector<float> expected(dimension), found(dimension);
-  told.best_guess(expected);
-  training.search().best_guess(found);
-  EXPECT_EQ(found, expected);
+  expect_ranks({.runs = 4, .rounds = 2}, by_hand, {8, 8, 7, 6, 5, 4, 3, 2, 1, 0}, 5);
 }
 
 TEST_F(SearchTraining, KeepsTheBestGuess) {

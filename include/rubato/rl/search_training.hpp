@@ -79,8 +79,8 @@ struct search_callbacks {
 /// All candidates of a generation are measured on the same seeds, each generation on new ones. With several `rounds`
 /// they race: after each round, those who are worse than the median candidate by more than two standard errors of the
 /// difference, seed by seed, have no further runs, and rank behind all who have; behind them those with a cost that is
-/// not finite. Every `select_every` generations, and
-/// before the first, the search's best guess is measured on seeds of their own; the best of those is best().
+/// not finite. Every `select_every` generations, and before the first, the search's best guess is measured on seeds of
+/// their own; the best of those is best().
 ///
 /// Everything random is keyed by (seed, purpose, generation), and a checkpoint is written after every generation: a
 /// training that was killed at any moment and continued ends with the same bits as one that was not.

@@ -7,17 +7,18 @@
 # LAB: the program; DIR: for results; DATA: for transfer, a folder with CIFAR-10's binary files in cifar10/ and what
 # digits_as_idx.py writes in digits/;
 # PART: lab held-out transfer room (a clairvoyant plan beside them) actions (the three actions of Zhu et al., trained in
-# six minutes)
+# six minutes) hindsight (how often rules at the host's rate lose to asp at its own, in clusters for development)
 set -euo pipefail
 (($# >= 3)) || { grep "^# usage" "${BASH_SOURCE[0]}" >&2; exit 2; }
 lab=$1 dir=$2 data=$3
 shift 3
-parts=${*:-lab held-out transfer room actions}
+parts=${*:-lab held-out transfer room actions hindsight}
 for part in $parts; do
   case $part in
-    lab | held-out | transfer | room | actions) ;;
+    lab | held-out | transfer | room | actions | hindsight) ;;
     *)
-      echo "learned_cells.sh: found part $part, expected lab, held-out, transfer, room or actions" >&2
+      echo "learned_cells.sh: found part $part, expected lab, held-out, transfer, room, actions or" \
+        "hindsight" >&2
       exit 2 ;;
   esac
 done
@@ -82,6 +83,13 @@ for part in $parts; do
         "$lab" compare --policies "bsp:sum,asp,ssp:1,ssp:2,ssp:3,ssp:5,ssp:8,cap:2,file:$dir/actions.safetensors" \
           --quiet --seeds 100 --cache "$dir/cache" --scenario paper --set "objective.hidden_layers=$layers" \
           --csv "$dir/actions-$layers.csv"
+      done ;;
+    hindsight)
+      for number in {900000..900099}; do
+        with=(--quiet --seeds 36 --cache "$dir/cache" --scenario "random:$number")
+        "$lab" compare --policies asp,asp+decay,knee,knee+decay,distilled,learned "${with[@]}" \
+          --csv "$dir/hindsight-$number.csv"
+        "$lab" compare --policies asp --tune --tuning-seeds 12 "${with[@]}" --csv "$dir/hindsight-$number.rules.csv"
       done ;;
   esac
 done

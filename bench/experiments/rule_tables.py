@@ -10,6 +10,7 @@ rest, and say of how many. Tested in tests/bench/rule_tables_test.py.
 """
 
 import csv
+import functools
 import math
 import pathlib
 import random
@@ -32,17 +33,22 @@ def geometric_mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
+@functools.cache
+def runs_of(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
 def read(path, seeds=None, share=0.0):
     """{policy: (used, learning rate, [time of each seed])}, policies in the order of the file; of these seeds alone,
     and of policies of whose runs at least that share reach the end."""
     rows, reached = {}, {}
-    with open(path, newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            if seeds is not None and row["seed"] not in seeds:
-                continue
-            policy = row["policy"]
-            rows.setdefault(policy, (row["used"], float(row["learning_rate"]), []))[2].append(float(row["time"]))
-            reached[policy] = reached.get(policy, 0) + (row["reached"] == "1")
+    for run in runs_of(path):
+        if seeds is not None and run["seed"] not in seeds:
+            continue
+        policy = run["policy"]
+        rows.setdefault(policy, (run["used"], float(run["learning_rate"]), []))[2].append(float(run["time"]))
+        reached[policy] = reached.get(policy, 0) + (run["reached"] == "1")
     return {policy: entry for policy, entry in rows.items() if reached[policy] >= share * len(entry[2])}
 
 
@@ -160,8 +166,12 @@ def read_arriving(path, seeds=None):
 
 def seeds_of(path):
     """Of the runs in a file, in its order, each once."""
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(dict.fromkeys(row["seed"] for row in csv.DictReader(file)))
+    return list(dict.fromkeys(run["seed"] for run in runs_of(path)))
+
+
+def expect_seeds_of(first, path):
+    if seeds_of(path) != seeds_of(first):
+        sys.exit(f"rule_tables.py: {path}: found other seeds than in {first.name}, expected the same")
 
 
 def best_of(rows, policies):
@@ -174,13 +184,14 @@ def learned(directory):
     lab = [f"{scenario}-{layers}" for scenario in SCENARIOS[:-1] for layers in (0, 1, 3)]
     held_out = [f"random-{number}" for number in range(1, 21)]
     transfer = [*(f"workers-{k}" for k in (2, 5, 8, 32, 64)), "layers-6", "cifar10", "digits"]
-    others = [*directory.glob("*.room.csv"), *directory.glob("actions-*.csv")]
+    others = [path for of in ("*.room", "actions-*", "hindsight-*") for path in directory.glob(f"{of}.csv")]
     if not others or any((directory / f"{cell}.csv").is_file() for cell in lab + held_out + transfer):
         measured = list(read_all(directory, lab + held_out + transfer))
         for ours in ("learned", "distilled"):
             rivals_of(ours, directory, measured, lab, held_out, transfer)
     room(directory, lab)
     actions(directory)
+    hindsight(directory)
 
 
 def rivals_of(ours, directory, measured, lab, held_out, transfer):
@@ -199,8 +210,8 @@ def rivals_of(ours, directory, measured, lab, held_out, transfer):
     for cell in measured:
         paths = {kind: directory / f"{cell}{kind}.csv" for kind in ("", ".rules", ".freedom")}
         for path in paths.values():
-            if path.is_file() and seeds_of(path) != seeds_of(paths[""]):
-                sys.exit(f"rule_tables.py: {path}: found other seeds than in {cell}.csv, expected the same")
+            if path.is_file():
+                expect_seeds_of(paths[""], path)
         files = {kind: read_arriving(path) for kind, path in paths.items()}
         if ours not in files[""]:
             print(f"rule_tables.py: {directory}: `{ours}` does not arrive: {cell}", file=sys.stderr)
@@ -272,6 +283,23 @@ def actions(directory):
         best = [best_of(rows, policies) for rows in measured.values()]
         cells = [mean_over([top], [bottom], ratio) for top, bottom in zip(best, ours)]
         line([label, *cells, mean_over(best, ours, ratio)])
+    print()
+
+
+def hindsight(directory):
+    """Rules at the host's rate against `asp` at its own; the last row is the quickest of them in each cluster."""
+    pairs = {}
+    tuned = sorted(directory.glob("hindsight-*.rules.csv"))
+    for path in tuned:
+        one = path.with_name(path.name.replace(".rules", ""))
+        expect_seeds_of(one, path)
+        rows, asp = read(one), read(path)["asp"]
+        for name, row in [*((f"`{p}`", rows[p]) for p in rows), ("the quickest of these", best_of(rows, rows))]:
+            pairs.setdefault(name, []).append((asp[2], row[2]))
+    if tuned:
+        head(["time of `asp` at its own rate over that of", f"mean of {len(tuned)}", "below 0.93"])
+    for name, found in pairs.items():
+        line([name, mean_ratio(found), f"{sum(mean_of([pair]) < 0.93 for pair in found)}"])
 
 
 def ablations(directory):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What rule_tables.py makes of directories in which measurements are missing."""
+import math
 import pathlib
 import subprocess
 import sys
@@ -126,6 +127,17 @@ class RuleTables(unittest.TestCase):
         self.assertIn("| time over that of three actions | 0 layers | 2 layers | 3 layers | mean |\n", made.stdout)
         self.assertIn(f"| `bsp:sum` | {same(4)} | {same(1)} | {same(0.5)} | {same(1.26)} |\n", made.stdout)
         self.assertIn(f"| best `ssp` | {same(2)} | {same(0.5)} | {same(0.25)} | {same(0.63)} |\n", made.stdout)
+
+    def test_learned_with_hindsight(self):
+        rules = lambda knee: [("asp", 6), ("knee", knee), ("learned", 5)]
+        made = tables_of("learned", {"hindsight-7": rules(2), "hindsight-7.rules": [("asp", 4)],
+                                     "hindsight-8": rules(8), "hindsight-8.rules": [("asp", 4)]})
+        self.assertEqual(made.returncode, 0, made)
+        self.assertEqual(made.stderr, "")
+        self.assertIn("of `asp` at its own rate over that of | mean of 2 | below 0.93 |", made.stdout)
+        self.assertIn(f"| `knee` | {same(1)} | 1 |", made.stdout)
+        self.assertIn(f"| `learned` | {same(0.8)} | 2 |", made.stdout)
+        self.assertIn(f"| the quickest of these | {same(math.sqrt(2 * 0.8))} | 1 |", made.stdout)
 
     def test_ablations_against_the_rule(self):
         made = tables_of("ablations", {

@@ -204,25 +204,13 @@ class explaining {
   std::array<double, dim> deviation_{}, least_{}, most_{};
 };
 
-template <class Policy>
-[[nodiscard]] std::optional<explanation> explained(result<Policy> policy, const explain_options& asked,
-                                                   const run_context& how) {
-  if (!policy) throw user_error{policy.error().message};
-  return explaining{subject_of(*policy), asked, how}.run();
-}
-
 }  // namespace
 
 std::optional<explanation> explain(const policy_file& file, const explain_options& asked, const run_context& how) {
-  const std::string& kind = file.card.kind;
-  const auto q = [&]<class Encoder>(std::type_identity<Encoder>) {
-    return explained(rubato::detail::read_q_policy<Encoder>(file.card, file.tensors, {}), asked, how);
-  };
-  if (kind == rlp_normalised_state::kind) return q(std::type_identity<rlp_normalised_state>{});
-  if (kind == cluster_state::kind) return q(std::type_identity<cluster_state>{});
-  if (kind == progress_state::kind)
-    return explained(rubato::detail::read_residual_policy<progress_state>(file.card, file.tensors), asked, how);
-  return q(std::type_identity<rlp_state>{});  // says what is wrong with others
+  return with_policy_of(file.card, file.tensors, {}, [&](const auto& policy) {
+    if (!policy) throw user_error{policy.error().message};
+    return explaining{subject_of(*policy), asked, how}.run();
+  });
 }
 
 }  // namespace rubato::lab

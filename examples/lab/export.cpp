@@ -62,9 +62,8 @@ using support::value_or_refuse;
 }  // namespace
 
 std::string as_header(const std::string& file) {
-  const auto tensors = value_or_refuse(safetensors::load(file));
-  const auto card = value_or_refuse(read_policy_card(tensors));
-  const auto policy = value_or_refuse(rubato::detail::read_residual_policy<progress_state>(card, tensors));
+  const policy_card card = value_or_refuse(read_policy_card(value_or_refuse(safetensors::load(file))));
+  const auto policy = value_or_refuse(load_residual_policy<progress_state>(file));
   if (!std::isfinite(policy.range().most.front()))
     throw user_error{file + ": found no obs_range/, expected a policy that knows what it was trained on"};
   std::string widths;

@@ -72,25 +72,35 @@ template <StateEncoder Encoder = rlp_state>
   });
 }
 
-/// The policy in a file that has been read, with the encoder that its card names.
-/// Errors  those of read_policy_card. wrong_kind as of load_q_policy, and if no encoder of this build has that kind.
+/// What `take` returns for the policy in a file whose card has been read: it is called once, with a result of the type
+/// that the card names, a q_policy or a residual_policy over nn::dynamic_mlp.
+/// Errors  what `take` is called with: wrong_kind as of load_q_policy, and if no encoder of this build has that kind;
 ///         invalid_option.
+/// Tests   tests/learned/loader_test.cpp: FindsTheEncoder, RefusesAnUnknownKind, RefusesARule
+template <class Take>
+[[nodiscard]] auto with_policy_of(const policy_card& card, const safetensors& file, const q_policy_options& options,
+                                  const Take& take) {
+  if (card.kind == rlp_normalised_state::kind)
+    return take(detail::read_q_policy<rlp_normalised_state>(card, file, options));
+  if (card.kind == cluster_state::kind) return take(detail::read_q_policy<cluster_state>(card, file, options));
+  if (card.kind == progress_state::kind) return take(detail::read_residual_policy<progress_state>(card, file));
+  if (card.kind == rlp_state::kind || card.layers.empty())  // the latter is a rule, which is then said
+    return take(detail::read_q_policy<rlp_state>(card, file, options));
+  return take(result<q_policy<rlp_state, nn::dynamic_mlp>>{
+      error{errc::wrong_kind, file.source() + ": policy card: found kind " + in_quotes(card.kind) +
+                                  ", expected rlp, rlp_normalised, cluster or progress"}});
+}
+
+/// The policy in a file that has been read, with the encoder that its card names.
+/// Errors  those of read_policy_card and with_policy_of
 /// Tests   tests/learned/loader_test.cpp: FindsTheEncoder, RefusesAnUnknownKind, RefusesARule, RefusesAnEmptyContainer
 [[nodiscard]] inline result<any_policy> policy_of(const safetensors& file, const q_policy_options& options = {}) {
   const result<policy_card> card = read_policy_card(file);
   if (!card) return card.error();
-  const auto any = [](auto policy) -> result<any_policy> {
+  return with_policy_of(*card, file, options, [](auto policy) -> result<any_policy> {
     if (!policy) return policy.error();
     return any_policy{*std::move(policy)};
-  };
-  if (card->kind == rlp_normalised_state::kind)
-    return any(detail::read_q_policy<rlp_normalised_state>(*card, file, options));
-  if (card->kind == cluster_state::kind) return any(detail::read_q_policy<cluster_state>(*card, file, options));
-  if (card->kind == progress_state::kind) return any(detail::read_residual_policy<progress_state>(*card, file));
-  if (card->kind == rlp_state::kind || card->layers.empty())  // the latter is a rule, which is then said
-    return any(detail::read_q_policy<rlp_state>(*card, file, options));
-  return error{errc::wrong_kind, file.source() + ": policy card: found kind " + in_quotes(card->kind) +
-                                     ", expected rlp, rlp_normalised, cluster or progress"};
+  });
 }
 
 /// Reads a file, too.

@@ -270,20 +270,28 @@ def room(directory, cells):
 
 def actions(directory):
     """The policy of three actions against rules at the same rate; means over hidden layers."""
-    measured = {layers: read_arriving(directory / f"actions-{layers}.csv") for layers in range(4)}
-    measured = {layers: rows for layers, rows in measured.items() if rows}
+    columns, measured = three_actions(directory)
     if not measured:
         return
-    columns = [f"{layers} layer{'' if layers == 1 else 's'}" for layers in measured]
     head(["time over that of three actions", *columns, "mean"])
-    ours = [best_of(rows, [p for p in rows if p.startswith("file:")]) for rows in measured.values()]
-    bounds = sorted({p for rows in measured.values() for p in rows if p.startswith("ssp")})
-    groups = {"`bsp:sum`": ["bsp:sum"], "`asp`": ["asp"], "best `ssp`": bounds, "`cap:2`": ["cap:2"]}
+    ours = [best_of(rows, [p for p in rows if p.startswith("file:")]) for rows in measured]
+    groups = {"`bsp:sum`": ["bsp:sum"], "`asp`": ["asp"], "best `ssp`": bounds_of(measured), "`cap:2`": ["cap:2"]}
     for label, policies in groups.items():
-        best = [best_of(rows, policies) for rows in measured.values()]
+        best = [best_of(rows, policies) for rows in measured]
         cells = [mean_over([top], [bottom], ratio) for top, bottom in zip(best, ours)]
         line([label, *cells, mean_over(best, ours, ratio)])
     print()
+
+
+def three_actions(directory):
+    """A column's name and what was measured, for each number of hidden layers."""
+    measured = {layers: read_arriving(directory / f"actions-{layers}.csv") for layers in range(4)}
+    measured = {layers: rows for layers, rows in measured.items() if rows}
+    return [f"{n} layer{'' if n == 1 else 's'}" for n in measured], list(measured.values())
+
+
+def bounds_of(measured):
+    return sorted({p for rows in measured for p in rows if p.startswith("ssp")})
 
 
 def hindsight(directory):
@@ -302,8 +310,13 @@ def hindsight(directory):
         line([name, mean_ratio(found), f"{sum(mean_of([pair]) < 0.93 for pair in found)}"])
 
 
+def name_of(policy):
+    return f"`{pathlib.Path(policy).stem if policy.startswith('file:') else policy}`"
+
+
 def ablations(directory):
-    """Each policy against knee+decay: a mean over cells, and one over those with that many layers."""
+    """Each policy against knee+decay: a mean over cells, and one over those with that many layers. Then each policy of
+    three actions against the best ssp."""
     names = [f"{scenario}-{layers}" for scenario in SCENARIOS[:-1] for layers in (0, 1)]
     policies = list(next(iter(read_all(directory, names).values())))
     measured = {name: rows for name in names if (rows := read_arriving(directory / f"{name}.csv"))}
@@ -315,8 +328,17 @@ def ablations(directory):
         for end in ("-0", "-1", ""):
             group = [rows for name, rows in measured.items() if name.endswith(end)]
             cells.append(mean_over([r.get("knee+decay") for r in group], [r.get(policy) for r in group], mean_ratio))
-        name = pathlib.Path(policy).stem if policy.startswith("file:") else policy
-        line([f"`{name}`", *cells])
+        line([name_of(policy), *cells])
+    columns, measured = three_actions(directory)
+    if not measured:
+        return
+    print()
+    head(["time of the best `ssp` over that of", *columns, "mean"])
+    best = [best_of(rows, bounds_of(measured)) for rows in measured]
+    for policy in dict.fromkeys(p for rows in measured for p in rows if p.startswith("file:")):
+        ours = [rows.get(policy) for rows in measured]
+        cells = [mean_over([top], [bottom], ratio) for top, bottom in zip(best, ours)]
+        line([name_of(policy), *cells, mean_over(best, ours, ratio)])
 
 
 def mean_of(pairs):

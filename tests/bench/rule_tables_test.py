@@ -146,6 +146,16 @@ class RuleTables(unittest.TestCase):
         self.assertIn(f"| `learned` | {same(2)} | {same(2)} | {same(2)} |\n", made.stdout)
         self.assertIn(f"| `es-1` | {same(4)} of 1 | {same(1)} | {same(2)} of 2 |\n", made.stdout)
         self.assertNotIn("| `knee+decay` |", made.stdout)
+        self.assertNotIn("best `ssp`", made.stdout)
+
+    def test_ablations_of_three_actions(self):
+        rules = [("ssp:1", 4), ("ssp:2", 3)]
+        made = tables_of("ablations", {
+            "link-0": [("knee+decay", 8)],
+            "actions-0": [*rules, ("file:there/actions-mc-1.safetensors", 2)],
+            "actions-3": [*rules, ("file:there/actions-mc-1.safetensors", 6, "0")]})
+        self.assertIn("| time of the best `ssp` over that of | 0 layers | 3 layers | mean |\n", made.stdout)
+        self.assertIn(f"| `actions-mc-1` | {same(1.5)} | - | {same(1.5)} of 1 |\n", made.stdout)
 
     def test_a_file_without_rows_is_missing(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -24,14 +24,23 @@ using support::user_error;
 constexpr std::size_t most_decisions = 20'000;  // that answers are compared on
 constexpr std::uint32_t columns = 24;
 
+constexpr std::uint32_t all_are_legal = (1U << group_actions) - 1;
+
+// What a decision is made of. Corrections do not depend on what was legal.
+template <StateEncoder Encoder>
+struct situation {
+  std::array<float, Encoder::dim> inputs{};
+  std::uint32_t legal = all_are_legal;  // of the actions of groups
+};
+
 // A file's policy without its state: to be asked, and to be run with another encoder.
 template <StateEncoder Encoder>
 struct subject {
-  using tap = std::function<void(std::span<float, Encoder::dim>)>;
+  using tap = typename tapped_encoder<Encoder>::tap_type;
   using answer = std::vector<double>;
 
   std::function<any_policy(tap)> make;
-  std::function<answer(std::span<const float, Encoder::dim>)> ask;
+  std::function<answer(const situation<Encoder>&)> ask;
   std::vector<feature> features;
   std::vector<std::string> actions;  // what the one answer stands for; empty: answers are outputs
   std::vector<std::string> outputs;
@@ -45,13 +54,11 @@ template <StateEncoder Encoder>
     return any_policy{
         q_policy{policy.network(), policy.options(), tapped_encoder<Encoder>{std::move(tap)}, policy.scale()}};
   };
-  of.ask = [policy](std::span<const float, Encoder::dim> inputs) {
-    std::array<float, Encoder::dim> scaled;
-    std::ranges::copy(inputs, scaled.begin());
-    policy.scale().apply(scaled);
+  of.ask = [policy](situation<Encoder> at) {
+    policy.scale().apply(at.inputs);
     std::array<float, group_actions> values{};
-    policy.network().evaluate(scaled, values);
-    return std::vector{static_cast<double>(std::ranges::max_element(values) - values.begin())};
+    policy.network().evaluate(at.inputs, values);
+    return std::vector{static_cast<double>(greedy(values, at.legal))};
   };
   of.features = policy.encoder().features();
   of.actions.assign(group_action_names.begin(), group_action_names.end());
@@ -66,10 +73,10 @@ template <StateEncoder Encoder>
     return any_policy{
         residual_policy{policy.network(), policy.range(), knee{}, tapped_encoder<Encoder>{std::move(tap)}}};
   };
-  of.ask = [policy](std::span<const float, Encoder::dim> inputs) {
+  of.ask = [policy](const situation<Encoder>& at) {
     std::vector<double> answers(corrections, 0.0);
     std::array<float, corrections> outputs{};
-    if (policy.range().contains(inputs)) policy.network().evaluate(inputs, outputs);
+    if (policy.range().contains(at.inputs)) policy.network().evaluate(at.inputs, outputs);
     for (std::size_t i = 0; i < corrections; ++i)
       answers[i] = static_cast<double>(std::clamp(outputs[i], -largest_corrections[i], largest_corrections[i]));
     return answers;
@@ -95,19 +102,23 @@ class explaining {
       : what_{std::move(what)}, asked_{asked}, how_{how} {}
 
   [[nodiscard]] std::optional<explanation> run() {
-    std::vector<std::vector<row>> seen(asked_.seeds);
+    std::vector<std::vector<situation<Encoder>>> seen(asked_.seeds);
     const std::vector<double> whole = times([&](std::size_t run) {
-      return
-          [&into = seen[run]](std::span<float, dim> inputs) { std::ranges::copy(inputs, into.emplace_back().begin()); };
+      return [&into = seen[run]](const cluster_view& view, std::span<float, dim> inputs) {
+        std::ranges::copy(inputs, into.emplace_back().inputs.begin());
+        into.back().legal = legal_actions(view);
+      };
     });
-    for (const auto& each : seen) inputs_.insert(inputs_.end(), each.begin(), each.end());
-    if (inputs_.empty() && !how_.stop)
+    if (how_.stop) return std::nullopt;
+    for (const auto& each : seen) seen_.insert(seen_.end(), each.begin(), each.end());
+    if (seen_.empty())
       throw user_error{"--scenario: found runs without a decision, expected some: is max_time too short?"};
     note_means();
-    explanation told{.decisions = inputs_.size(), .features = {}, .maps = {}};
+    explanation told{.decisions = seen_.size(), .features = {}, .maps = {}};
     for (std::size_t i = 0; i < dim && !how_.stop; ++i) {
-      const std::vector<double> without =
-          times([&](std::size_t) { return [&, i](std::span<float, dim> inputs) { inputs[i] = mean_[i]; }; });
+      const std::vector<double> without = times([&](std::size_t) {
+        return [&, i](const cluster_view&, std::span<float, dim> inputs) { inputs[i] = mean_[i]; };
+      });
       told.features.push_back({.name = what_.features[i].name,
                                .mean = static_cast<double>(mean_[i]),
                                .deviation = deviation_[i],
@@ -127,7 +138,6 @@ class explaining {
 
  private:
   static constexpr std::size_t dim = Encoder::dim;
-  using row = std::array<float, dim>;
 
   // Of each run; what is tapped is its own.
   template <class TapOf>
@@ -147,7 +157,7 @@ class explaining {
   void note_means() {
     for (std::size_t i = 0; i < dim; ++i) {
       std::vector<double> column;
-      for (const row& each : inputs_) column.push_back(static_cast<double>(each[i]));
+      for (const auto& each : seen_) column.push_back(static_cast<double>(each.inputs[i]));
       const auto n = static_cast<double>(column.size());
       const double mean = std::accumulate(column.begin(), column.end(), 0.0) / n;
       double squares = 0;
@@ -160,12 +170,12 @@ class explaining {
   }
 
   [[nodiscard]] double change_without(std::size_t feature) const {
-    const std::size_t step = inputs_.size() / most_decisions + 1;
+    const std::size_t step = seen_.size() / most_decisions + 1;
     double sum = 0, count = 0;
-    for (std::size_t n = 0; n < inputs_.size(); n += step) {
-      row changed = inputs_[n];
+    for (std::size_t n = 0; n < seen_.size(); n += step) {
+      situation<Encoder> changed = seen_[n];
       const auto before = what_.ask(changed);
-      changed[feature] = mean_[feature];
+      changed.inputs[feature] = mean_[feature];
       sum += difference(before, what_.ask(changed), !what_.actions.empty());
       ++count;
     }
@@ -188,10 +198,10 @@ class explaining {
     };
     for (std::uint32_t j = 0; j < columns; ++j)
       for (std::uint32_t i = 0; i < columns; ++i) {
-        row inputs = mean_;
-        inputs[x] = place(least_[x], most_[x], i);
-        inputs[y] = place(least_[y], most_[y], j);
-        map.answers.push_back(what_.ask(inputs)[output]);
+        situation<Encoder> at{.inputs = mean_};
+        at.inputs[x] = place(least_[x], most_[x], i);
+        at.inputs[y] = place(least_[y], most_[y], j);
+        map.answers.push_back(what_.ask(at)[output]);
       }
     return map;
   }
@@ -199,8 +209,8 @@ class explaining {
   subject<Encoder> what_;
   const explain_options& asked_;
   const run_context& how_;
-  std::vector<row> inputs_;
-  row mean_{};
+  std::vector<situation<Encoder>> seen_;
+  std::array<float, dim> mean_{};
   std::array<double, dim> deviation_{}, least_{}, most_{};
 };
 

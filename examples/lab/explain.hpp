@@ -49,7 +49,7 @@ struct explanation {
 /// Nothing if `stop` was raised. The same for any number of threads.
 /// Errors  user_error: the file holds a rule, or what this build does not run
 /// Tests   tests/examples/explain_test.cpp: FindsTheFeatureThatMatters, ACorrectionHasTwoMaps, SameForAnyThreads,
-///         RefusesARule, WhatTheTapChangesReachesTheNetwork
+///         ComparesWhatWasLegal, NothingIfItIsStopped, RefusesARule, WhatTheTapChangesReachesTheNetwork
 [[nodiscard]] std::optional<explanation> explain(const policy_file&, const explain_options&, const run_context&);
 
 /// The maps as an SVG picture, side by side.

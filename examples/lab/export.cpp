@@ -43,20 +43,21 @@ using support::value_or_refuse;
   return text + line;
 }
 
-// What follows a line of a comment begins one, too.
+// What follows a line of a comment begins one, too. A backslash at the end of a line would take in the next one.
 [[nodiscard]] std::string comment(const std::string& text) {
   std::string lines, line = "//";
+  const auto ended = [](const std::string& one) { return one + (one.ends_with('\\') ? "." : "") + "\n"; };
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find(' ', at), text.size());
     const std::string word = " " + text.substr(at, end - at);
     if (line.size() + word.size() > 120) {
-      lines += line + "\n";
+      lines += ended(line);
       line = "//  ";
     }
     line += word;
     at = end + 1;
   }
-  return lines + line + "\n";
+  return lines + ended(line);
 }
 
 }  // namespace

@@ -43,17 +43,18 @@ inline void at_most(policy_arguments given, std::size_t count) {
   return place < given.size() ? given[place] : std::string_view{};
 }
 
-/// The whole of a text as an integer of at least `least`; refused as not `expected` if it is not one.
+/// The whole of a text as an integer between two bounds, both allowed; refused as not `expected` if it is not one.
 [[nodiscard]] inline std::uint32_t whole_number(std::string_view text, std::string_view expected,
-                                                std::uint32_t least = 0) {
+                                                std::uint32_t least = 0,
+                                                std::uint32_t most = (std::numeric_limits<std::uint32_t>::max)()) {
   std::uint32_t number = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || rest != end || number < least) refuse_argument(text, expected);
+  if (error != std::errc{} || rest != end || number < least || number > most) refuse_argument(text, expected);
   return number;
 }
 
-/// The same for a number between two bounds, both allowed.
+/// The same for a number.
 [[nodiscard]] inline double real_number(std::string_view text, std::string_view expected, double least,
                                         double most = (std::numeric_limits<double>::max)()) {
   double number = 0.0;

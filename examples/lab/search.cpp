@@ -88,7 +88,9 @@ struct starting_point {
   if (file.empty()) return {distilled_network(), asked.initial};
   const auto loaded = load_residual_policy<progress_state>(file);
   if (!loaded) throw user_error{"--initial: " + loaded.error().message};
-  return {loaded->network(), fingerprint_of(loaded->network().parameters())};
+  const nn::dynamic_mlp& network = loaded->network();
+  const bool hidden = network.layers().size() > 1;
+  return {network, fingerprint_of(network.parameters()) + (hidden ? " " + nn::to_text(network.options().hidden) : "")};
 }
 
 [[nodiscard]] std::string task_text(const search_request& asked, const std::string& origin, const run_context& how) {

@@ -12,14 +12,16 @@ namespace rubato::lab {
 /// Tests   tests/examples/explain_test.cpp: WhatTheTapChangesReachesTheNetwork
 template <StateEncoder Encoder>
 struct tapped_encoder : Encoder {
-  std::function<void(std::span<float, Encoder::dim>)> tap{};
+  using tap_type = std::function<void(const cluster_view&, std::span<float, Encoder::dim>)>;
+
+  tap_type tap{};
 
   tapped_encoder() = default;
-  explicit tapped_encoder(std::function<void(std::span<float, Encoder::dim>)> by) : tap{std::move(by)} {}
+  explicit tapped_encoder(tap_type by) : tap{std::move(by)} {}
 
   void encode(const cluster_view& view, const event& what, std::span<float, Encoder::dim> out) noexcept {
     Encoder::encode(view, what, out);
-    tap(out);
+    tap(view, out);
   }
 };
 

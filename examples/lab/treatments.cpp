@@ -1,6 +1,7 @@
 #include "treatments.hpp"
 
 #include <algorithm>
+#include <rubato/sim/options.hpp>
 #include <rubato/sync/rivals/batched.hpp>
 #include <rubato/sync/rivals/concurrency_scaled.hpp>
 #include <rubato/sync/rivals/loss_decayed.hpp>
@@ -58,7 +59,8 @@ any_policy put_decay(any_policy policy, policy_arguments given) {
 
 any_policy put_batch(any_policy policy, policy_arguments given) {
   at_most(given, 1);
-  return batched<any_policy>{std::move(policy), whole_number(argument(given, 0), "a number of samples", 1)};
+  constexpr std::uint32_t most = sim::largest_batch;
+  return batched<any_policy>{std::move(policy), whole_number(argument(given, 0), "1 to 65535 samples", 1, most)};
 }
 
 const std::vector<treatment> all_treatments{

@@ -137,6 +137,19 @@ TEST(BatchCost, CountsWhoObeys) {
   EXPECT_EQ(cost.obeyed(), 1U);
 }
 
+TEST(BatchCost, WhoStopsObeyingIsSoonNoticed) {
+  batch_cost cost;
+  cost.resize(1);
+  obey(cost, 16, 1.0);
+  for (int n = 0; n < 1000; ++n) obey(cost, 11, 1.0);
+  EXPECT_EQ(cost.obeyed(), 50U);
+  for (int n = 0; n < 25; ++n) {
+    cost.granted(0, 11);
+    cost.observe(step_of_batch(0, n % 2 == 0 ? 16 : 7, 1.0));
+  }
+  EXPECT_EQ(cost.obeyed(), 0U);
+}
+
 TEST(BatchCost, SurvivesStragglers) {
   batch_bench b;
   b.first(16);
@@ -177,7 +190,7 @@ TEST(BatchCost, BadBytesAreRefused) {
   const double none = std::numeric_limits<double>::quiet_NaN();
   struct saved {
     std::uint32_t usual = 16;
-    std::uint64_t obeyed = 3;
+    std::uint64_t obeyed = 50;
     double squares = 2, products = 1, at = 0;
     float time = 0, batch = 4;
   };
@@ -196,8 +209,8 @@ TEST(BatchCost, BadBytesAreRefused) {
     return bytes.finished();
   };
   EXPECT_TRUE(loads({}));
-  for (const saved& bad : {saved{.usual = 0}, saved{.squares = 0}, saved{.squares = none}, saved{.products = none},
-                           saved{.at = 1e300}, saved{.at = none}, saved{.time = std::nanf("")},
+  for (const saved& bad : {saved{.usual = 0}, saved{.obeyed = 51}, saved{.squares = 0}, saved{.squares = none},
+                           saved{.products = none}, saved{.at = 1e300}, saved{.at = none}, saved{.time = std::nanf("")},
                            saved{.batch = std::nanf("")}, saved{.batch = -1}, saved{.batch = 99}})
     EXPECT_FALSE(loads(bad));
 }

@@ -68,6 +68,28 @@ TEST(Explain, FindsTheFeatureThatMatters) {
       << "the more run, the rather it holds";
 }
 
+// Values hold most, so it decides only where nobody else runs and holding is illegal: by the loss.
+TEST(Explain, ComparesWhatWasLegal) {
+  constexpr std::size_t loss = 1;  // of cluster_state
+  explain_bench b;
+  nn::dynamic_mlp network = *nn::dynamic_mlp::make({cluster_state::dim, group_actions});
+  network.bias(0)[static_cast<std::size_t>(group_action::hold)] = 100;
+  network.bias(0)[static_cast<std::size_t>(group_action::submitter)] = 0.3F;
+  network.weight(0)(loss, static_cast<std::size_t>(group_action::all)) = 1;
+  ASSERT_TRUE(save_q_policy(b.at("holds"), q_policy<cluster_state, nn::dynamic_mlp>{network}));
+  const explanation told = b.explain(b.at("holds"));
+  EXPECT_EQ(told.features[0].name, "loss");
+  EXPECT_GT(told.features[0].change, 0.0);
+}
+
+TEST(Explain, NothingIfItIsStopped) {
+  explain_bench b;
+  ASSERT_TRUE(save_q_policy(b.at("halves"), halves()));
+  b.stop = true;
+  const run_context how{.data = b.data, .stop = b.stop, .progress = b.shown};
+  EXPECT_FALSE(explain(*read_policy_file(b.at("halves")), {.scenario = test::quick("asp", 1).scenario}, how));
+}
+
 TEST(Explain, ACorrectionHasTwoMaps) {
   explain_bench b;
   nn::dynamic_mlp network = *nn::dynamic_mlp::make({progress_state::dim, corrections});
@@ -97,7 +119,7 @@ TEST(Explain, SameForAnyThreads) {
 
 TEST(Explain, WhatTheTapChangesReachesTheNetwork) {
   const auto actions_of = [](bool changed) {
-    tapped_encoder<cluster_state> encoder{[changed](std::span<float, cluster_state::dim> inputs) {
+    tapped_encoder<cluster_state> encoder{[changed](const cluster_view&, std::span<float, cluster_state::dim> inputs) {
       if (changed) inputs[running_share] = 0;
     }};
     const q_policy policy{halves().network(), {}, encoder};

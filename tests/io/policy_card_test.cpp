@@ -235,6 +235,7 @@ struct policy_file {
   policy_card card = learned();
   std::vector<float> weight0 = std::vector<float>(12, 0.5F), bias0 = std::vector<float>(4),
                      weight1 = std::vector<float>(8), bias1 = std::vector<float>(2), other = std::vector<float>(3);
+  std::vector<float> most{};  // of the range of inputs; empty: there is none
   std::vector<double> mean = std::vector<double>(3), var = std::vector<double>(3, 1.0);
   std::uint64_t count = 7;
   std::vector<std::uint64_t> shape0{4, 3};
@@ -249,6 +250,7 @@ struct policy_file {
     if (normalised) writer.add("obs_norm/mean", {mean.size()}, mean).add("obs_norm/count", {}, std::span{&count, 1});
     if (normalised) writer.add("obs_norm/var", {var.size()}, var);
     writer.add(other_name, {3}, other);
+    if (!most.empty()) writer.add("obs_range/most", {most.size()}, most);
     const auto file = parsed(rubato::test::written(writer));
     const auto read = file ? read_policy_card(*file) : file.error();
     if (read) return "accepted";
@@ -336,6 +338,17 @@ TEST(PolicyCard, RangesHaveTwoEnds) {
   EXPECT_EQ(refused([](auto& f) { f.other_name = "obs_range/width"; }),
             "file: tensor \"obs_range/width\": found F32 of shape [3], expected only tensors of the layers that the card "
             "declares");
+}
+
+TEST(PolicyCard, RangesBeginWithTheLeast) {
+  const auto ranged = [](std::vector<float> least, std::vector<float> most) {
+    return refused([&](auto& f) { f.other_name = "obs_range/least", f.other = least, f.most = most; });
+  };
+  EXPECT_EQ(ranged({0, 1, 2}, {0, 1, 3}), "accepted");
+  EXPECT_EQ(ranged({0, 1, 2}, {0, 0.5F, 3}),
+            "file: tensor \"obs_range/most\": found 0.5 at 1, expected at least what obs_range/least has there, 1");
+  EXPECT_EQ(ranged({0, 1, 2}, {0, std::nanf(""), 3}),
+            "file: tensor \"obs_range/most\": found nan at 1, expected a finite number");
 }
 
 TEST(PolicyCard, RuleBasedHasNoTensors) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "../io/container.hpp"
+#include "../support/add_tensors.hpp"
 #include "../support/some_network.hpp"
 
 namespace rubato {
@@ -222,6 +223,27 @@ TEST(Loader, SaysWhatDisagrees) {
   expect("18 widths", [](policy_card&) {},
          {40, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3});
   expect(R"(the rule "ssp:3")", [](policy_card& c) { c.rule = "ssp:3", c.layers.clear(), c.activation.clear(); });
+}
+
+// Nothing would keep the policy to it.
+TEST(Loader, ARangeIsRefused) {
+  const file f;
+  ASSERT_TRUE(save_q_policy(f.path, raw_policy{random_network(1)}, about()));
+  test::add_tensors(f.path, {"obs_range/least", "obs_range/most"}, std::vector<float>(40, 1.0F));
+  const auto policy = load_q_policy(f.path);
+  ASSERT_FALSE(policy);
+  EXPECT_EQ(policy.error().message,
+            f.path + ": tensor \"obs_range/least\": found one, expected none in a policy of kind \"rlp\"");
+}
+
+TEST(Loader, BadOptionsAreRefusedForEveryKind) {
+  const file f;
+  ASSERT_TRUE(save_q_policy(f.path, raw_policy{random_network(1)}, about()));
+  EXPECT_EQ(load_policy(f.path, {.max_idle = -1}).error().code, errc::invalid_option);
+  using correction = residual_policy<progress_state, nn::dynamic_mlp>;
+  ASSERT_TRUE(save_residual_policy(f.path, correction{*nn::dynamic_mlp::make({progress_state::dim, corrections})}));
+  EXPECT_TRUE(load_policy(f.path, {.max_idle = 1}));
+  EXPECT_EQ(load_policy(f.path, {.max_idle = -1}).error().code, errc::invalid_option);
 }
 
 TEST(Loader, TensorsOfAnotherSize) {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "../support/add_tensors.hpp"
 #include "../support/folder_test.hpp"
 
 namespace rubato {
@@ -95,6 +96,15 @@ TEST_F(ResidualFile, SaysWhatDisagrees) {
   ASSERT_FALSE(wrong);
   EXPECT_NE(wrong.error().message.find(R"(found kind "progress", expected "cluster")"), std::string::npos)
       << wrong.error().message;
+}
+
+// The network was trained on other inputs than a correction gives it.
+TEST_F(ResidualFile, StatisticsAreRefused) {
+  ASSERT_TRUE(save_residual_policy(file, correction_of_knee{some_correction()}));
+  test::add_tensors(file, {"obs_norm/mean", "obs_norm/var"}, std::vector<double>(progress_state::dim, 1.0));
+  EXPECT_EQ(error_of_loading(),
+            file + ": tensor \"obs_norm/mean\": found one, expected none in a policy of kind \"progress\"");
+  EXPECT_FALSE(load_policy(file));
 }
 
 TEST_F(ResidualFile, RefusesToSave) {

@@ -128,16 +128,31 @@ TEST(ResidualPolicy, AtAHostThatKeepsItsBatchTheRuleIsInCharge) {
   }
 }
 
-// Neither may be taken for one that gives the batches that it is asked for.
+// Nor may it be taken for one that obeys if the batch that is left is by chance the one that was asked for.
 TEST(ResidualPolicy, WhoseOwnBatchVariesToo) {
-  cluster<residual> c{residual{says(1, -2)}, 3};
-  c.obeys = false;
-  for (std::uint32_t n = 0; n < 1000; ++n) {
-    c.samples = n % 7 == 6 ? 5 : 16;  // the last one of an epoch is short
-    const auto running = c.running();
-    c.push(running[n % running.size()], 1.0F);
-    ASSERT_FALSE(c.control().policy().corrects());
+  for (const std::uint32_t left : {5U, 11U, 23U}) {
+    cluster<residual> c{residual{says(1, -2)}, 3};
+    c.obeys = false;
+    for (std::uint32_t n = 0; n < 3000; ++n) {
+      c.samples = n % 7 == 6 ? left : 16;  // the last one of an epoch
+      const auto running = c.running();
+      c.push(running[n % running.size()], 1.0F);
+      ASSERT_FALSE(c.control().policy().corrects()) << left << ", step " << n;
+    }
   }
+}
+
+TEST(ResidualPolicy, WhoStopsObeyingIsLeftToTheRule) {
+  cluster<residual> c{residual{says(1, -1)}, 1};
+  c.samples = 16;
+  for (int n = 0; n < 200; ++n) c.push(0, 1.0F);
+  EXPECT_TRUE(c.control().policy().corrects());
+  EXPECT_EQ(c.count(reason::degraded), 0U);
+  c.obeys = false;
+  for (int n = 0; n < 21; ++n) c.push(0, 1.0F);
+  EXPECT_FALSE(c.control().policy().corrects());
+  EXPECT_EQ(c.heard().releases.back().terms.lr_scale, 1.0F);
+  EXPECT_EQ(c.count(reason::degraded), 1U);
 }
 
 TEST(ResidualPolicy, TakesOverAJobThatRunsSmallBatches) {
@@ -288,6 +303,10 @@ TEST(ResidualPolicy, Describes) {
   EXPECT_NE(self.json.find(R"("kind":"residual")"), std::string::npos);
   range seen;
   seen.most[2] = 1.0F;
+  const auto hidden = [](nn::activation_kind kind) {
+    return residual{*nn::dynamic_mlp::make({progress_state::dim, 2, corrections}, {.hidden = {.kind = kind}})};
+  };
+  EXPECT_NE(hidden(nn::activation_kind::tanh).describe().json, hidden(nn::activation_kind::relu).describe().json);
   for (const residual& other :
        {residual{says(0.1F, 0)}, residual{says(0, 0), seen}, residual{says(0, 0), {}, knee{.threshold = 0.5F}}})
     EXPECT_NE(other.describe().json, self.json);

@@ -27,6 +27,7 @@ namespace rubato::inline RUBATO_ABI {
 /// Cost    observe: O(1), three logarithms. 16 bytes per worker, allocated by resize. Not thread-safe.
 /// Tests   tests/encode/batch_cost_test.cpp: TheUsualBatchIsTheHostsOwn, ElasticityByHand, ElasticityOfRandomSteps,
 ///         SmallChangesSayLittle, OverheadDoesNotDependOnTheBatch, FactorByHand, NothingKnown, CountsWhoObeys,
+///         WhoStopsObeyingIsSoonNoticed,
 ///         SurvivesStragglers, ForgetsAWorker, SavesItsState, BadBytesAreRefused
 class batch_cost {
  public:
@@ -47,7 +48,7 @@ class batch_cost {
       if (it.asked != 0) return;
       usual_ = samples;
     }
-    if (it.asked == samples && samples != usual_) ++obeyed_;
+    if (it.asked != 0) note_obedience(it.asked, samples);
     const double time = std::log2(step.step_time), batch = std::log2(static_cast<double>(samples));
     if (it.known) learn(batch - static_cast<double>(it.batch), time - static_cast<double>(it.time), batch);
     it.time = static_cast<float>(time);
@@ -58,7 +59,9 @@ class batch_cost {
   /// Samples of a step that nobody has asked for; 0: not known yet.
   [[nodiscard]] std::uint32_t usual() const noexcept { return usual_; }
 
-  /// Steps that had the batch that was asked for, other than the usual one. 0 for good at a host that keeps its batch.
+  /// Steps that had the batch that was asked for, other than the usual one, less twice those that had another; from 0
+  /// to 50 at any time, so that who stops is soon noticed. A host that keeps its batch stays at 0, or near it if
+  /// batches of its own happen to be what was asked for.
   [[nodiscard]] std::uint64_t obeyed() const noexcept { return obeyed_; }
 
   /// From 0.02 to 0.98.
@@ -67,7 +70,7 @@ class batch_cost {
   /// What a step takes whatever its batch is, in times of what computing the usual batch takes.
   [[nodiscard]] double overhead() const noexcept {
     const double e = elasticity();
-    return (1 - e) / e * std::exp2(at_);
+    return pinned::plus_product(0.0, (1 - e) / e, std::exp2(at_));
   }
 
   /// How many times as long as one of the usual batch such a step takes; 1 for no samples, and while nobody obeys.
@@ -90,6 +93,7 @@ class batch_cost {
   }
 
  private:
+  static constexpr std::uint64_t most_obeyed = 50;
   static constexpr double most = 2;          // octaves that a change of the time counts as
   static constexpr double forgotten = 0.02;  // of what was known, with a change of the batch by an octave
   static constexpr double largest = 32;      // log2 of a batch
@@ -101,6 +105,13 @@ class batch_cost {
     bool started = false;
     bool known = false;       // time and batch are
   };
+
+  void note_obedience(std::uint32_t asked, std::uint32_t samples) noexcept {
+    if (samples != asked)
+      obeyed_ -= (std::min)(obeyed_, std::uint64_t{2});
+    else if (samples != usual_)
+      obeyed_ = (std::min)(obeyed_ + 1, most_obeyed);
+  }
 
   // From changes of log2(batch) and log2(time), to this batch.
   void learn(double change, double longer, double batch) noexcept {
@@ -115,7 +126,8 @@ class batch_cost {
 
   [[nodiscard]] bool is_sound() const noexcept {
     const bool sums = squares_ > 0 && std::isfinite(squares_) && std::isfinite(products_) && std::abs(at_) <= largest;
-    return sums && (obeyed_ == 0 || usual_ > 0) && std::ranges::all_of(latest_, [](const note& each) {
+    const bool counts = obeyed_ <= most_obeyed && (obeyed_ == 0 || usual_ > 0);
+    return sums && counts && std::ranges::all_of(latest_, [](const note& each) {
       return std::isfinite(each.time) && each.batch >= 0 && static_cast<double>(each.batch) <= largest;
     });
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../core/archive.hpp"
+#include "../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -20,7 +21,7 @@ class loss_average {
  public:
   double operator()(double loss) noexcept {
     if (!std::isfinite(loss)) return loss;
-    average_ = measured_ ? average_ + newest * (loss - average_) : loss;
+    average_ = measured_ ? pinned::plus_product(average_, newest, loss - average_) : loss;
     measured_ = true;
     return average_;
   }

@@ -18,6 +18,7 @@
 
 #include "../core/feature.hpp"
 #include "../core/fnv1a.hpp"
+#include "../core/number_text.hpp"
 #include "../core/result.hpp"
 #include "json_reader.hpp"
 #include "json_writer.hpp"
@@ -230,8 +231,7 @@ class card_tensors {
         }
       }
       const bool bounded = file_.find("obs_range/least") != nullptr || file_.find("obs_range/most") != nullptr;
-      if (bounded)
-        for (const char* end : {"obs_range/least", "obs_range/most"}) require(end, dtype::f32, {card_.layers.front()});
+      if (bounded) check_range();
     }
     for (const tensor& t : file_.tensors()) {
       const std::string_view name = t.name;
@@ -249,6 +249,16 @@ class card_tensors {
   }
 
  private:
+  void check_range() {
+    for (const char* end : {"obs_range/least", "obs_range/most"}) require(end, dtype::f32, {card_.layers.front()});
+    if (problem_.code != errc::ok) return;
+    const tensor &least = *file_.find("obs_range/least"), &most = *file_.find("obs_range/most");
+    for (std::size_t i = 0; i < most.size(); ++i)
+      if (most.at<float>(i) < least.at<float>(i))
+        refuse(most.name, detail::text_of(most.at<float>(i)) + " at " + std::to_string(i),
+               "at least what obs_range/least has there, " + detail::text_of(least.at<float>(i)));
+  }
+
   void refuse(const std::string& name, const std::string& found, const std::string& expected) {
     if (problem_.code != errc::ok) return;
     problem_ = {errc::corrupt,
@@ -365,7 +375,7 @@ class card_tensors {
 /// looked at.
 /// A rule-based policy has none of these.
 /// Tests   tests/io/policy_card_test.cpp: TensorsAgree, TensorsDisagree, ValuesMustBeFinite, VariancesMustBePositive,
-///         SomethingMustHaveBeenObserved, RangesHaveTwoEnds, RuleBasedHasNoTensors
+///         SomethingMustHaveBeenObserved, RangesHaveTwoEnds, RangesBeginWithTheLeast, RuleBasedHasNoTensors
 [[nodiscard]] inline error check_tensors(const policy_card& card, const safetensors& file) {
   return detail::card_tensors{card, file}.check();
 }

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "../core/fnv1a.hpp"
+#include "../nn/activation_text.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -28,6 +29,26 @@ template <class Numbers>
   }
   return hexadecimal(hash);
 }
+
+namespace detail {
+
+/// What of a network decides, as members of a JSON object, each behind a comma: shape, activations and a fingerprint of
+/// the parameters, as far as the network tells them.
+template <class Network>
+[[nodiscard]] std::string json_of_network(const Network& network, std::size_t inputs) {
+  std::string json;
+  if constexpr (requires { network.layers(); network.options(); }) {
+    json.append(R"(,"layers":[)").append(std::to_string(inputs));
+    for (const auto& layer : network.layers()) json.append(",").append(std::to_string(layer.outputs));
+    json.append(R"(],"activation":")").append(nn::to_text(network.options().hidden));
+    json.append(R"(","output":")").append(nn::to_text(network.options().output)).append(R"(")");
+  }
+  if constexpr (requires { network.parameters(); })
+    json.append(R"(,"weights":")").append(fingerprint_of(network.parameters())).append(R"(")");
+  return json;
+}
+
+}  // namespace detail
 
 }  // namespace rubato::inline RUBATO_ABI
 

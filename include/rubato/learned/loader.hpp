@@ -29,13 +29,18 @@ namespace rubato::inline RUBATO_ABI {
 
 namespace detail {
 
+[[nodiscard]] inline error bad_options(const char* wrong) {
+  return {errc::invalid_option, std::string{"q_policy: "} + wrong};
+}
+
 /// The policy of a file whose card has been read, and so checked against the tensors.
 template <StateEncoder Encoder>
 [[nodiscard]] result<q_policy<Encoder, nn::dynamic_mlp>> read_q_policy(const policy_card& card, const safetensors& file,
                                                                        const q_policy_options& options) {
-  if (const char* wrong = problem(options)) return error{errc::invalid_option, std::string{"q_policy: "} + wrong};
+  if (const char* wrong = problem(options)) return bad_options(wrong);
   if (error e = check_kind(card, file, Encoder::kind, Encoder{}.features(), group_action_names); e.code != errc::ok)
     return e;
+  if (error e = check_without(card, file, "obs_range/least"); e.code != errc::ok) return e;
   auto network = read_network(card, file);
   if (!network) return network.error();
 
@@ -63,7 +68,7 @@ template <StateEncoder Encoder>
 ///         for options. Nothing is loaded then.
 /// Cost    reads the file whole. Allocates.
 /// Tests   tests/learned/loader_test.cpp: RoundTripIsBitExact, TransposesWeights, RestoresTheNormaliser,
-///         ReadsWhatPythonWrote, SaysWhatDisagrees, RefusesNaN, RefusesAMissingFile, SavesWhatItLoaded
+///         ReadsWhatPythonWrote, SaysWhatDisagrees, ARangeIsRefused, RefusesNaN, RefusesAMissingFile, SavesWhatItLoaded
 template <StateEncoder Encoder = rlp_state>
 [[nodiscard]] result<q_policy<Encoder, nn::dynamic_mlp>> load_q_policy(const std::string& path,
                                                                        const q_policy_options& options = {}) {
@@ -74,19 +79,23 @@ template <StateEncoder Encoder = rlp_state>
 
 /// What `take` returns for the policy in a file whose card has been read: it is called once, with a result of the type
 /// that the card names, a q_policy or a residual_policy over nn::dynamic_mlp.
+/// A residual_policy has no use for the options; they are checked all the same.
 /// Errors  what `take` is called with: wrong_kind as of load_q_policy, and if no encoder of this build has that kind;
 ///         invalid_option.
-/// Tests   tests/learned/loader_test.cpp: FindsTheEncoder, RefusesAnUnknownKind, RefusesARule
+/// Tests   tests/learned/loader_test.cpp: FindsTheEncoder, RefusesAnUnknownKind, RefusesARule,
+///         BadOptionsAreRefusedForEveryKind
 template <class Take>
 [[nodiscard]] auto with_policy_of(const policy_card& card, const safetensors& file, const q_policy_options& options,
                                   const Take& take) {
+  using refused = result<q_policy<rlp_state, nn::dynamic_mlp>>;
+  if (const char* wrong = problem(options)) return take(refused{detail::bad_options(wrong)});
   if (card.kind == rlp_normalised_state::kind)
     return take(detail::read_q_policy<rlp_normalised_state>(card, file, options));
   if (card.kind == cluster_state::kind) return take(detail::read_q_policy<cluster_state>(card, file, options));
   if (card.kind == progress_state::kind) return take(detail::read_residual_policy<progress_state>(card, file));
   if (card.kind == rlp_state::kind || card.layers.empty())  // the latter is a rule, which is then said
     return take(detail::read_q_policy<rlp_state>(card, file, options));
-  return take(result<q_policy<rlp_state, nn::dynamic_mlp>>{
+  return take(refused{
       error{errc::wrong_kind, file.source() + ": policy card: found kind " + in_quotes(card.kind) +
                                   ", expected rlp, rlp_normalised, cluster or progress"}});
 }

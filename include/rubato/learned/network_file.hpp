@@ -67,6 +67,13 @@ template <class Actions>
   return {};
 }
 
+/// Whether the file lacks this tensor, which policies of its kind do not use: with it the file says more than they do.
+[[nodiscard]] inline error check_without(const policy_card& card, const safetensors& file, const std::string& name) {
+  if (file.find(name) == nullptr) return {};
+  return {errc::wrong_kind, file.source() + ": tensor " + in_quotes(name) +
+                                ": found one, expected none in a policy of kind " + in_quotes(card.kind)};
+}
+
 /// What read(card, tensors) makes of a file; an error if there is none, or it is damaged.
 template <class Read>
 [[nodiscard]] auto load_with_card(const std::string& path, Read read)

@@ -15,7 +15,6 @@
 #include "../encode/action_set.hpp"
 #include "../encode/encoder.hpp"
 #include "../encode/normaliser.hpp"
-#include "../nn/activation_text.hpp"
 #include "../nn/concepts.hpp"
 #include "../sync/concepts.hpp"
 #include "fingerprint.hpp"
@@ -124,14 +123,7 @@ class q_policy {
     if (limited) line.append("; nobody waits longer than ").append(detail::text_of(options_.max_idle)).append(" steps");
     json.append(kind).append(R"(","inputs":)").append(std::to_string(Encoder::dim)).append(R"(,"max_idle":)");
     json.append(limited ? detail::text_of(options_.max_idle) : "null");
-    if constexpr (requires { network_.layers(); network_.options(); }) {
-      json.append(R"(,"layers":[)").append(std::to_string(Encoder::dim));
-      for (const auto& layer : network_.layers()) json.append(",").append(std::to_string(layer.outputs));
-      json.append(R"(],"activation":")").append(nn::to_text(network_.options().hidden));
-      json.append(R"(","output":")").append(nn::to_text(network_.options().output)).append(R"(")");
-    }
-    if constexpr (requires { network_.parameters(); })
-      json.append(R"(,"weights":")").append(fingerprint_of(network_.parameters())).append(R"(")");
+    json.append(detail::json_of_network(network_, Encoder::dim));
     json.append(R"(,"normaliser":)").append(scale_.count() == 0 ? "null" : scale_fingerprint());
     return {std::move(line), json.append("}")};
   }

@@ -28,6 +28,7 @@ template <StateEncoder Encoder>
                                                                                      const safetensors& file) {
   if (error e = check_kind(card, file, Encoder::kind, Encoder{}.features(), correction_names); e.code != errc::ok)
     return e;
+  if (error e = check_without(card, file, "obs_norm/mean"); e.code != errc::ok) return e;
   auto network = read_network(card, file);
   if (!network) return network.error();
 
@@ -46,7 +47,7 @@ template <StateEncoder Encoder>
 /// Errors  those of load_q_policy
 /// Cost    reads the file whole. Allocates.
 /// Tests   tests/learned/residual_file_test.cpp: RoundTripIsBitExact, SameBytesTwice, SaysWhatDisagrees,
-///         WithoutARangeItAlwaysCorrects
+///         WithoutARangeItAlwaysCorrects, StatisticsAreRefused
 template <StateEncoder Encoder = progress_state>
 [[nodiscard]] result<residual_policy<Encoder, nn::dynamic_mlp>> load_residual_policy(const std::string& path) {
   return detail::load_with_card(path, detail::read_residual_policy<Encoder>);

@@ -72,6 +72,7 @@ struct trained_range {
 /// Cost    knee's, one encode and one evaluate per push. No allocation after resize. Not thread-safe.
 /// Tests   tests/learned/residual_policy_test.cpp: ZeroIsTheRule, RateByHand, BatchByHand, BatchesTakeTurns,
 ///         BatchFollowsSlowly, AtAHostThatKeepsItsBatchTheRuleIsInCharge, WhoseOwnBatchVariesToo,
+///         WhoStopsObeyingIsLeftToTheRule,
 ///         TakesOverAJobThatRunsSmallBatches, WithoutSamplesTheRuleIsInCharge, ABatchIsNeverEmpty,
 ///         BatchesDoNotMoveTheKnee, ABarrierSurvivesBatches, ABarrierSurvivesGivingUp, CorrectionsAreCutOff,
 ///         OutsideTheTrainedRangeTheRuleIsInCharge, WithoutLossesTheRuleIsInCharge, SurvivesNaN, SavesItsState,
@@ -167,12 +168,12 @@ class residual_policy {
   [[nodiscard]] const trained_range<Encoder::dim>& range() const noexcept { return range_; }
   [[nodiscard]] const Encoder& encoder() const noexcept { return encoder_; }
 
+  /// The JSON differs for policies that decide differently, as that of q_policy.
   [[nodiscard]] description describe() const {
     const description of = describe_of(rule_);
     description self{of.line + "; rate and batch corrected by a network of " + std::to_string(Encoder::dim) + " inputs",
                      R"({"kind":"residual","state":")" + std::string{Encoder::kind} + R"(")"};
-    if constexpr (requires { network_.parameters(); })
-      self.json.append(R"(,"weights":")").append(fingerprint_of(network_.parameters())).append(R"(")");
+    self.json.append(detail::json_of_network(network_, Encoder::dim));
     self.json.append(R"(,"range":")").append(fingerprint_of(range_.least)).append(fingerprint_of(range_.most));
     self.json.append(R"(","of":)").append(of.json).append("}");
     return self;

@@ -49,7 +49,8 @@ struct ppo_counters {
 /// Probabilities are the softmax of the policy's outputs over the legal actions. A step has no notion of what was legal
 /// before it, so record() takes the mask of the latest act(), as it takes place before each step in a trainer. Where an
 /// environment executes another action than was asked for, that one is learned from, with its own probability; if it
-/// has none, being illegal, the value network alone learns from the step.
+/// has none, being illegal, its advantage teaches the policy nothing; the value network learns from the step as from
+/// any other, and so does what knows of no action, an entropy bonus and the scale of normalised advantages.
 ///
 /// Cost    act(): one evaluation. record(): a copy, and an evaluation where an episode or a rollout is cut. update():
 ///         nothing, except that each that finds the rollout full sends it forward through both networks once, and

@@ -122,7 +122,9 @@ class search_trainer {
   }
 
   /// Selects now, unless the search's best guess has been measured already: so that the last one competes, too. For
-  /// the end: no checkpoint has it, so a search that goes on is none the wiser. False if `measure` was stopped.
+  /// the end: no checkpoint is written with it, so a search that goes on from one is none the wiser, as this object
+  /// would be. False if `measure` was stopped.
+  /// Precondition: run() is not called afterwards.
   /// Errors  invalid_option
   result<bool> select(const run_trials& measure, const search_callbacks& callbacks = {}) {
     if (error wrong = problem(true); wrong.code != errc::ok) return wrong;

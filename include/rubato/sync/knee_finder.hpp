@@ -266,7 +266,7 @@ class knee_finder {
   float first_speeds_ = 0.0F;    // sum of the speeds in the first steps
   float home_speed_ = 0.0F;     // of all that ran at the best level
   float log_batch_factor_ = 0.0F;  // how much longer a step takes for its batch
-  float longest_batch_ = 0.0F;     // the largest such number of a step that has started since nobody ran
+  float longest_batch_ = 0.0F;     // the largest such number of what has pushed or started since nobody ran
   float shift_ = 0.0F;          // log of the time of steps at the best level, against the first one
   float sum_ = 0.0F;
   float squares_ = 0.0F;

@@ -13,7 +13,7 @@
 namespace rubato::inline RUBATO_ABI {
 
 /// How the learning rate follows the number of workers that compute at the same time, M: scale `reference` / M, kept
-/// within [least, most].
+/// within [least, most], and by the guard within guard_options::max_lr_scale.
 struct concurrency_scale {
   float reference = 1.0F;  ///< M at which the host's learning rate is right
   float least = 0.0F;

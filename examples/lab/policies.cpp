@@ -59,8 +59,12 @@ any_policy make_knee(arguments given) {
   knee policy;
   if (!given.empty()) policy.threshold = static_cast<float>(real_number(given[0], threshold, 0.0, 1.0));
   if (!policy.problem(1).empty()) refuse_argument(given[0], threshold);
-  if (given.size() == 2 && given[1] != "fixed") refuse_argument(given[1], "fixed or nothing");
-  policy.scales_rate = given.size() < 2;
+  const std::string_view how = argument(given, 1);
+  if (how == "steady")
+    policy.most_scatter = 0.25F;
+  else if (given.size() == 2 && how != "fixed")
+    refuse_argument(how, "fixed, steady or nothing");
+  policy.scales_rate = how != "fixed";
   return policy;
 }
 
@@ -125,10 +129,10 @@ const std::vector<rule> all_rules = with_rivals({
      {"ssp:0", "ssp:1", "ssp:2", "ssp:3", "ssp:5", "ssp:8"},
      make_ssp},
     {"knee",
-     "knee[:THRESHOLD[:fixed]]",
+     "knee[:THRESHOLD[:fixed|steady]]",
      "the fastest workers, as many as raise the throughput with an elasticity of THRESHOLD (0.3); with fixed at the "
-     "host's learning rate",
-     {"knee", "knee:0.5", "knee:0.3:fixed"},
+     "host's learning rate; with steady everybody while steps scatter",
+     {"knee", "knee:0.5", "knee:0.3:fixed", "knee:0.3:steady"},
      make_knee},
     {"learned",
      "learned",

@@ -40,6 +40,7 @@ TEST(Policies, NamesMeanWhatTheySay) {
   EXPECT_EQ(describe("knee"), R"({"kind":"knee","threshold":0.3,"scales_rate":true})");
   EXPECT_EQ(describe("knee:0.5"), R"({"kind":"knee","threshold":0.5,"scales_rate":true})");
   EXPECT_EQ(describe("knee:0.3:fixed"), R"({"kind":"knee","threshold":0.3,"scales_rate":false})");
+  EXPECT_EQ(describe("knee:0.3:steady"), R"({"kind":"knee","threshold":0.3,"scales_rate":true,"most_scatter":0.25})");
   EXPECT_EQ(nlohmann::json::parse(describe("knee:0.5+decay")).at("of"), nlohmann::json::parse(describe("knee:0.5")));
 }
 
@@ -61,8 +62,8 @@ TEST(Policies, BadNamesOfKneeAreRefused) {
   };
   for (const std::string each : {"", "0", "1", "-0.5", "1.5", "nan", "0.5x", "0.9999999999", "1e-60", "fixed", "loss"})
     bad("knee:" + each, "\"" + each + "\", expected a number above 0 and below 1");
-  bad("knee:0.5:scaled", "\"scaled\", expected fixed or nothing");
-  bad("knee:0.5:", "\"\", expected fixed or nothing");
+  bad("knee:0.5:scaled", "\"scaled\", expected fixed, steady or nothing");
+  bad("knee:0.5:", "\"\", expected fixed, steady or nothing");
   bad("knee:0.5:fixed:1", "\"1\", expected nothing more");
 }
 

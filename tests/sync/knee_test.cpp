@@ -72,6 +72,35 @@ TEST(Knee, FollowsADrift) {
   }
 }
 
+// One step in three is followed by a pause of eight, of whoever it is.
+void run_with_pauses(knee_machine& machine, std::uint32_t steps) {
+  random_sequence random{5};
+  while (steps-- > 0) {
+    for (double& sleep : machine.sleep) sleep = random.below(3) == 0 ? 8.0 : 0.0;
+    machine.run(1);
+  }
+  std::ranges::fill(machine.sleep, 0.0);
+}
+
+TEST(Knee, TriesNothingWhileStepsScatter) {
+  knee_machine steady{{.most_scatter = 0.25F}, 10, cores(2)}, usual{{}, 10, cores(2)};
+  for (knee_machine* each : {&steady, &usual}) run_with_pauses(*each, 400);
+  EXPECT_LT(usual.control().policy().parallelism(), 10u);
+  EXPECT_EQ(steady.control().policy().parallelism(), 10u);
+  EXPECT_EQ(steady.running(), 10u);
+  EXPECT_TRUE(steady.ok());
+}
+
+TEST(Knee, FollowsTheScatter) {
+  knee_machine machine{{.most_scatter = 0.25F}, 10, cores(4)};
+  machine.run(200);
+  EXPECT_EQ(machine.control().policy().parallelism(), 4u);
+  run_with_pauses(machine, 1000);
+  EXPECT_EQ(machine.control().policy().parallelism(), 10u);
+  machine.run(1000);
+  EXPECT_EQ(machine.control().policy().parallelism(), 4u);
+}
+
 TEST(Knee, RunsEverybodyWhereNothingIsShared) {
   knee_machine machine{{}, 10, free_cores};
   machine.run(40);
@@ -440,6 +469,8 @@ TEST(Knee, RefusesAThresholdOutOfRange) {
   for (const float threshold : {0.0F, 1.0F, -1.0F, std::nanf("")})
     EXPECT_NE((knee{.threshold = threshold}).problem(4), "");
   EXPECT_EQ((knee{.threshold = 1.5F}).problem(4), "threshold is 1.5, expected a number between 0 and 1");
+  EXPECT_EQ((knee{.most_scatter = 0.0F}).problem(4), "most_scatter is 0, expected a number above 0");
+  EXPECT_NE((knee{.most_scatter = std::nanf("")}).problem(4), "");
   EXPECT_EQ(knee{}.problem(1), "");
 }
 

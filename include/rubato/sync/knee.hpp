@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "../core/number_text.hpp"
@@ -36,6 +37,8 @@ namespace rubato::inline RUBATO_ABI {
 /// Options  threshold: of the elasticity, 0 to 1, from which on more workers are worth their staleness.
 ///          scales_rate: the host's learning rate, which is to suit a cluster in which everybody runs, is scaled by
 ///          sqrt(alive / parallelism), at most 2: what is less stale may move the parameters further.
+///          most_scatter: mean square of log(time of a step / usual time of its worker) above which everybody runs and
+///          nothing is tried; 0.25, say. Pauses at random tell little, and whoever pauses shares nothing.
 /// Cost     O(1) per push; O(capacity) when a search begins anew, and where everybody is to run every few steps of
 ///          everybody. Allocates in resize() only, 16 bytes per worker. Not thread-safe.
 /// Tests    tests/sync/knee_test.cpp: FindsTheKnee, FindsTheKneeInSpiteOfJitter, TheSearchIsShort, FollowsADrift,
@@ -44,13 +47,14 @@ namespace rubato::inline RUBATO_ABI {
 ///          DroppedGradientsStopNobody, SurvivesJoinsAndDeaths, FindsTheKneeWhileWorkersComeAndGo,
 ///          FollowsADriftWhileWorkersComeAndGo, ForgetsNothing, IsLoadedWhereTheClockHasStartedAnew,
 ///          TakesOverAJobThatRuns, AUsedOneStartsAfresh, RunsWhoeverGuardAndCallsLetRun,
-///          AllowsForBatches
+///          AllowsForBatches, TriesNothingWhileStepsScatter, FollowsTheScatter
 struct knee {
   float threshold = 0.3F;
   bool scales_rate = true;
+  float most_scatter = std::numeric_limits<float>::infinity();
 
   [[nodiscard]] decision release(const cluster_view& view, const event& what) noexcept {
-    return finder.release(view, what, threshold);
+    return finder.release(view, what, threshold, most_scatter);
   }
   void shape(const cluster_view& view, std::uint32_t worker, grant& terms) noexcept {
     finder.start(view, worker);
@@ -73,13 +77,17 @@ struct knee {
   void reset(std::uint32_t worker) noexcept { finder.reset(worker); }
   void state(archive& bytes) { finder.state(bytes); }
   [[nodiscard]] std::string problem(std::uint32_t) const {
-    if (threshold > 0.0F && threshold < 1.0F) return {};
-    return "threshold is " + detail::text_of(threshold) + ", expected a number between 0 and 1";
+    const bool is_bad = !(threshold > 0.0F && threshold < 1.0F);
+    if (is_bad) return "threshold is " + detail::text_of(threshold) + ", expected a number between 0 and 1";
+    if (most_scatter > 0.0F) return {};
+    return "most_scatter is " + detail::text_of(most_scatter) + ", expected a number above 0";
   }
   [[nodiscard]] description describe() const {
     description self{"knee: the fastest workers, as many as raise the throughput", R"({"kind":"knee","threshold":)"};
     if (scales_rate) self.line.append("; learning rate by parallelism");
-    self.json.append(detail::text_of(threshold)).append(R"(,"scales_rate":)").append(scales_rate ? "true}" : "false}");
+    self.json.append(detail::text_of(threshold)).append(R"(,"scales_rate":)").append(scales_rate ? "true" : "false");
+    if (std::isfinite(most_scatter)) self.json.append(R"(,"most_scatter":)").append(detail::text_of(most_scatter));
+    self.json.append("}");
     return self;
   }
 

@@ -15,7 +15,7 @@ namespace rubato::inline RUBATO_ABI::detail {
 
 /// What knee knows and does: it measures steps, moves the level of parallelism, and holds the barrier.
 ///
-/// `threshold` is knee's, the elasticity from which on more workers are worth their staleness.
+/// `threshold` and `most_scatter` are knee's.
 class knee_finder {
  public:
   void resize(std::uint32_t capacity) {
@@ -27,7 +27,9 @@ class knee_finder {
     each_[worker] = {};
   }
 
-  [[nodiscard]] decision release(const cluster_view& view, const event& what, float threshold) noexcept {
+  [[nodiscard]] decision release(const cluster_view& view, const event& what, float threshold,
+                                 float most_scatter) noexcept {
+    most_scatter_ = most_scatter;
     if (view.alive() != alive_)
       count_members(view.alive());
     else if (what.why == cause::push && what.why_dropped != reason::cancelled)
@@ -73,10 +75,10 @@ class knee_finder {
   void state(archive& bytes) {
     search_.state(bytes);
     bytes(alive_, fewest_, members_, level_, period_, count_, strangers_, sum_, squares_, shift_, settled_, owes_turn_);
-    bytes(speeds_, known_, home_speed_, first_speeds_, firsts_);
+    bytes(scatter_, seen_, speeds_, known_, home_speed_, first_speeds_, firsts_);
     bytes(limit_, deadline_, log_batch_factor_, longest_batch_, windows_, patience_, has_barrier_);
     for (note& e : each_) bytes(e.usual, e.speed, e.period, e.known);
-    if (level_ == 0 || !std::isfinite(log_batch_factor_) || !std::isfinite(longest_batch_)) bytes.fail();
+    if (level_ == 0 || !std::isfinite(scatter_ + log_batch_factor_ + longest_batch_)) bytes.fail();
   }
 
  private:
@@ -150,10 +152,18 @@ class knee_finder {
     const float time = std::log(view.step_time_of_submitter()) - log_batch_factor_ - shift_;
     const std::uint32_t window = (std::max)(least_window, at);
     if (first || at == home) {
+      const float off = time - e.usual;
+      if (e.known) seen_ = (std::min)(seen_ + 1, 8 * window);
+      if (e.known) scatter_ += (off * off - scatter_) / static_cast<float>(seen_);
       e.usual += (e.known ? 0.3F : 1.0F) * (time - e.usual);
       e.known = true;
       if (first) first_speeds_ += std::exp(-time), ++firsts_;
       if (at != home || (!first && ++count_ < std::uint64_t{search_.patience} * window)) return;
+      if (std::isfinite(most_scatter_) && (seen_ < window || scatter_ > most_scatter_)) {
+        count_ = 0;
+        if (seen_ >= window && home < alive_) search_anew();
+        return;
+      }
       home_speed_ = speed(at);
       windows_ += search_.patience;
       try_next(view, threshold);
@@ -182,14 +192,16 @@ class knee_finder {
     const float gain = more - cost;
     const float margin = gain - threshold * more;
     const float variance = (std::max)(squares_ / samples - change * change, 1e-4F);
-    const bool sure = margin * margin * samples > variance;
+    const float usual = scatter_ * static_cast<float>(seen_), here = squares_ - samples * change * change;
+    const bool scatters = usual + here > most_scatter_ * (static_cast<float>(seen_) + samples);
+    const bool sure = scatters || margin * margin * samples > variance;
     if (!sure && !must_end) return;
     const bool tracks = !search_.narrows;
-    const bool worth = tracks && !sure ? at < home : margin >= 0.0F;
+    const bool worth = scatters || (tracks && !sure ? at < home : margin >= 0.0F);
     // Step times and throughput never fall with the level, so a small change bounds that of every level between.
     const float each = more / std::log(high / low);
-    const bool all_between = worth ? cost <= (1.0F - threshold) * each * std::log(high / (high - 1.0F))
-                                   : gain <= threshold * each * std::log((low + 1.0F) / low);
+    const bool all_between = scatters || (worth ? cost <= (1.0F - threshold) * each * std::log(high / (high - 1.0F))
+                                                : gain <= threshold * each * std::log((low + 1.0F) / low));
     const bool moves = search_.judge(at, alive_, worth, all_between);
     if (moves) shift_ += change, home_speed_ = now_speed, has_barrier_ = false;
     owes_turn_ = tracks && !moves;
@@ -270,6 +282,9 @@ class knee_finder {
   float shift_ = 0.0F;          // log of the time of steps at the best level, against the first one
   float sum_ = 0.0F;
   float squares_ = 0.0F;
+  float scatter_ = 0.0F;     // mean square of log(time / usual time), of the last steps at the best level
+  std::uint32_t seen_ = 0;   // so many of them
+  float most_scatter_ = 0.0F;
   bool has_barrier_ = false;
   bool settled_ = false;
   bool owes_turn_ = false;

@@ -192,7 +192,7 @@ TEST(Policies, OneCapOfThoseThatHoldNobody) {
 
 TEST(Policies, BadNamesAreRefusedWithWhatIsKnown) {
   const std::string known =
-      "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, knee[:THRESHOLD[:fixed]], learned, distilled, ksync:K, kbatch:K, "
+      "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, knee[:THRESHOLD[:fixed|steady]], learned, distilled, ksync:K, kbatch:K, "
       "kasync:K, "
       "kbatchasync:K, "
       "buffer:K-B-O, "

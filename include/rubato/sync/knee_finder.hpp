@@ -159,9 +159,8 @@ class knee_finder {
       e.known = true;
       if (first) first_speeds_ += std::exp(-time), ++firsts_;
       if (at != home || (!first && ++count_ < std::uint64_t{search_.patience} * window)) return;
-      if (std::isfinite(most_scatter_) && (seen_ < window || scatter_ > most_scatter_)) {
-        count_ = 0;
-        if (seen_ >= window && home < alive_) search_anew();
+      if (seen_ >= window && scatter_ > most_scatter_) {
+        if (home < alive_) search_anew();
         return;
       }
       home_speed_ = speed(at);
@@ -192,8 +191,9 @@ class knee_finder {
     const float gain = more - cost;
     const float margin = gain - threshold * more;
     const float variance = (std::max)(squares_ / samples - change * change, 1e-4F);
-    const float usual = scatter_ * static_cast<float>(seen_), here = squares_ - samples * change * change;
-    const bool scatters = usual + here > most_scatter_ * (static_cast<float>(seen_) + samples);
+    const float doubt = search_.opens() ? 2.0F : 1.0F;  // what is usual is one step then, which scatters as well
+    const float here = (squares_ - samples * change * change) / doubt, seen = static_cast<float>(seen_);
+    const bool scatters = (scatter_ * seen + here) / (seen + samples) > most_scatter_;
     const bool sure = scatters || margin * margin * samples > variance;
     if (!sure && !must_end) return;
     const bool tracks = !search_.narrows;

@@ -17,8 +17,7 @@ for part in $parts; do
   case $part in
     lab | held-out | transfer | room | actions | hindsight) ;;
     *)
-      echo "learned_cells.sh: found part $part, expected lab, held-out, transfer, room, actions or" \
-        "hindsight" >&2
+      echo "learned_cells.sh: found part $part, expected lab, held-out, transfer, room, actions or hindsight" >&2
       exit 2 ;;
   esac
 done

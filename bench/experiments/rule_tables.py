@@ -247,6 +247,12 @@ def rivals_of(ours, directory, measured, lab, held_out, transfer):
     print()
 
 
+def line_over(label, tops, bottoms):
+    """A cell for each pair of entries, and one for their mean."""
+    cells = [mean_over([top], [bottom], ratio) for top, bottom in zip(tops, bottoms)]
+    line([label, *cells, mean_over(tops, bottoms, ratio)])
+
+
 def mean_over(tops, bottoms, mean):
     """A cell: mean ratio of the times of these entries over those, "-" if there are none, and of how many if some."""
     pairs = [(top[2], bottom[2]) for top, bottom in zip(tops, bottoms) if top and bottom]
@@ -277,9 +283,7 @@ def actions(directory):
     ours = [best_of(rows, [p for p in rows if p.startswith("file:")]) for rows in measured]
     groups = {"`bsp:sum`": ["bsp:sum"], "`asp`": ["asp"], "best `ssp`": bounds_of(measured), "`cap:2`": ["cap:2"]}
     for label, policies in groups.items():
-        best = [best_of(rows, policies) for rows in measured]
-        cells = [mean_over([top], [bottom], ratio) for top, bottom in zip(best, ours)]
-        line([label, *cells, mean_over(best, ours, ratio)])
+        line_over(label, [best_of(rows, policies) for rows in measured], ours)
     print()
 
 
@@ -336,9 +340,7 @@ def ablations(directory):
     head(["time of the best `ssp` over that of", *columns, "mean"])
     best = [best_of(rows, bounds_of(measured)) for rows in measured]
     for policy in dict.fromkeys(p for rows in measured for p in rows if p.startswith("file:")):
-        ours = [rows.get(policy) for rows in measured]
-        cells = [mean_over([top], [bottom], ratio) for top, bottom in zip(best, ours)]
-        line([name_of(policy), *cells, mean_over(best, ours, ratio)])
+        line_over(name_of(policy), best, [rows.get(policy) for rows in measured])
 
 
 def mean_of(pairs):

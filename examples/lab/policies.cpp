@@ -60,11 +60,9 @@ any_policy make_knee(arguments given) {
   if (!given.empty()) policy.threshold = static_cast<float>(real_number(given[0], threshold, 0.0, 1.0));
   if (!policy.problem(1).empty()) refuse_argument(given[0], threshold);
   const std::string_view how = argument(given, 1);
-  if (how == "steady")
-    policy.most_scatter = 0.25F;
-  else if (given.size() == 2 && how != "fixed")
-    refuse_argument(how, "fixed, steady or nothing");
+  if (given.size() == 2 && how != "fixed" && how != "steady") refuse_argument(how, "fixed, steady or nothing");
   policy.scales_rate = how != "fixed";
+  if (how == "steady") policy.most_scatter = 0.25F;
   return policy;
 }
 

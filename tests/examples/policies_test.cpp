@@ -192,8 +192,8 @@ TEST(Policies, OneCapOfThoseThatHoldNobody) {
 
 TEST(Policies, BadNamesAreRefusedWithWhatIsKnown) {
   const std::string known =
-      "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, knee[:THRESHOLD[:fixed|steady]], learned, distilled, ksync:K, kbatch:K, "
-      "kasync:K, "
+      "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, knee[:THRESHOLD[:fixed|steady]], learned, distilled, "
+      "ksync:K, kbatch:K, kasync:K, "
       "kbatchasync:K, "
       "buffer:K-B-O, "
       "backup:B, rennala:K, ringmaster:R[:stop], mfastest:M[:PROBE], cap:M[:fifo|:fastest|:random], aimd, "

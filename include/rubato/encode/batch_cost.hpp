@@ -27,8 +27,7 @@ namespace rubato::inline RUBATO_ABI {
 /// Cost    observe: O(1), three logarithms. 16 bytes per worker, allocated by resize. Not thread-safe.
 /// Tests   tests/encode/batch_cost_test.cpp: TheUsualBatchIsTheHostsOwn, ElasticityByHand, ElasticityOfRandomSteps,
 ///         SmallChangesSayLittle, OverheadDoesNotDependOnTheBatch, FactorByHand, NothingKnown, CountsWhoObeys,
-///         WhoStopsObeyingIsSoonNoticed,
-///         SurvivesStragglers, ForgetsAWorker, SavesItsState, BadBytesAreRefused
+///         WhoStopsObeyingIsSoonNoticed, SurvivesStragglers, ForgetsAWorker, SavesItsState, BadBytesAreRefused
 class batch_cost {
  public:
   /// The worker starts a step and is asked for so many samples; 0: as many as the host likes. Precondition, as of

@@ -2,8 +2,6 @@
 #define RUBATO_IO_POLICY_CARD_HPP
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -284,9 +282,7 @@ class card_tensors {
     for (std::size_t i = 0; i < t.size(); ++i) {
       const T value = t.at<T>(i);
       if (std::isfinite(value) && (value > 0 || !variances)) continue;
-      std::array<char, 32> digits;
-      const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-      return refuse(t.name, std::string{digits.data(), end} + " at " + std::to_string(i),
+      return refuse(t.name, detail::text_of(value) + " at " + std::to_string(i),
                     variances ? "a finite variance above 0" : "a finite number");
     }
   }

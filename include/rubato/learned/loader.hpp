@@ -29,15 +29,16 @@ namespace rubato::inline RUBATO_ABI {
 
 namespace detail {
 
-[[nodiscard]] inline error bad_options(const char* wrong) {
-  return {errc::invalid_option, std::string{"q_policy: "} + wrong};
+[[nodiscard]] inline error check_options(const q_policy_options& options) {
+  const char* const wrong = problem(options);
+  return wrong == nullptr ? error{} : error{errc::invalid_option, std::string{"q_policy: "} + wrong};
 }
 
 /// The policy of a file whose card has been read, and so checked against the tensors.
 template <StateEncoder Encoder>
 [[nodiscard]] result<q_policy<Encoder, nn::dynamic_mlp>> read_q_policy(const policy_card& card, const safetensors& file,
                                                                        const q_policy_options& options) {
-  if (const char* wrong = problem(options)) return bad_options(wrong);
+  if (error e = check_options(options); e.code != errc::ok) return e;
   if (error e = check_kind(card, file, Encoder::kind, Encoder{}.features(), group_action_names); e.code != errc::ok)
     return e;
   if (error e = check_without(card, file, "obs_range/least"); e.code != errc::ok) return e;
@@ -88,7 +89,7 @@ template <class Take>
 [[nodiscard]] auto with_policy_of(const policy_card& card, const safetensors& file, const q_policy_options& options,
                                   const Take& take) {
   using refused = result<q_policy<rlp_state, nn::dynamic_mlp>>;
-  if (const char* wrong = problem(options)) return take(refused{detail::bad_options(wrong)});
+  if (error e = detail::check_options(options); e.code != errc::ok) return take(refused{std::move(e)});
   if (card.kind == rlp_normalised_state::kind)
     return take(detail::read_q_policy<rlp_normalised_state>(card, file, options));
   if (card.kind == cluster_state::kind) return take(detail::read_q_policy<cluster_state>(card, file, options));

@@ -72,11 +72,10 @@ struct trained_range {
 /// Cost    knee's, one encode and one evaluate per push. No allocation after resize. Not thread-safe.
 /// Tests   tests/learned/residual_policy_test.cpp: ZeroIsTheRule, RateByHand, BatchByHand, BatchesTakeTurns,
 ///         BatchFollowsSlowly, AtAHostThatKeepsItsBatchTheRuleIsInCharge, WhoseOwnBatchVariesToo,
-///         WhoStopsObeyingIsLeftToTheRule,
-///         TakesOverAJobThatRunsSmallBatches, WithoutSamplesTheRuleIsInCharge, ABatchIsNeverEmpty,
-///         BatchesDoNotMoveTheKnee, ABarrierSurvivesBatches, ABarrierSurvivesGivingUp, CorrectionsAreCutOff,
-///         OutsideTheTrainedRangeTheRuleIsInCharge, WithoutLossesTheRuleIsInCharge, SurvivesNaN, SavesItsState,
-///         BadBytesAreRefused, Describes; tests/properties/schedule_test.cpp: Liveness, NeedsNoGuard
+///         WhoStopsObeyingIsLeftToTheRule, TakesOverAJobThatRunsSmallBatches, WithoutSamplesTheRuleIsInCharge,
+///         ABatchIsNeverEmpty, BatchesDoNotMoveTheKnee, ABarrierSurvivesBatches, ABarrierSurvivesGivingUp,
+///         CorrectionsAreCutOff, OutsideTheTrainedRangeTheRuleIsInCharge, WithoutLossesTheRuleIsInCharge, SurvivesNaN,
+///         SavesItsState, BadBytesAreRefused, Describes; tests/properties/schedule_test.cpp: Liveness, NeedsNoGuard
 template <StateEncoder Encoder, nn::ActionValueFunction Network>
 requires requires(Encoder& encoder, const Encoder& fixed, std::uint32_t number) {
   { fixed.has_losses() } -> std::same_as<bool>;

@@ -29,11 +29,10 @@ class knee_finder {
 
   [[nodiscard]] decision release(const cluster_view& view, const event& what, float threshold,
                                  float most_scatter) noexcept {
-    most_scatter_ = most_scatter;
     if (view.alive() != alive_)
       count_members(view.alive());
     else if (what.why == cause::push && what.why_dropped != reason::cancelled)
-      measure(view, what.worker, threshold);
+      measure(view, what.worker, threshold, most_scatter);
     if (what.worker != no_worker) take_speed(what.worker);
     if (what.dropped) owes_turn_ = true;  // it learns nothing from those whose gradients are of no use
     const bool waits = meet(view);
@@ -141,7 +140,7 @@ class knee_finder {
     sum_ = squares_ = 0.0F;
   }
 
-  void measure(const cluster_view& view, std::uint32_t worker, float threshold) noexcept {
+  void measure(const cluster_view& view, std::uint32_t worker, float threshold, float most_scatter) noexcept {
     note& e = each_[worker];
     const std::uint32_t home = parallelism();
     const std::uint32_t at = (std::min)(level_, alive_);
@@ -153,13 +152,15 @@ class knee_finder {
     const std::uint32_t window = (std::max)(least_window, at);
     if (first || at == home) {
       const float off = time - e.usual;
-      if (e.known) seen_ = (std::min)(seen_ + 1, 8 * window);
-      if (e.known) scatter_ += (off * off - scatter_) / static_cast<float>(seen_);
-      e.usual += (e.known ? 0.3F : 1.0F) * (time - e.usual);
+      if (e.known) {
+        seen_ = (std::min)(seen_ + 1, 8 * window);
+        scatter_ += (off * off - scatter_) / static_cast<float>(seen_);
+      }
+      e.usual += (e.known ? 0.3F : 1.0F) * off;
       e.known = true;
       if (first) first_speeds_ += std::exp(-time), ++firsts_;
       if (at != home || (!first && ++count_ < std::uint64_t{search_.patience} * window)) return;
-      if (seen_ >= window && scatter_ > most_scatter_) {
+      if (seen_ >= window && scatter_ > most_scatter) {
         if (home < alive_) search_anew();
         return;
       }
@@ -169,14 +170,14 @@ class knee_finder {
     } else if (e.known) {
       sum_ += time - e.usual;
       squares_ += (time - e.usual) * (time - e.usual);
-      if (++count_ >= window) compare(view, threshold, count_ >= 3 * window);
+      if (++count_ >= window) compare(view, threshold, most_scatter, count_ >= 3 * window);
     } else if (++strangers_ >= window) {
       go_to(home);  // to know who runs
     }
   }
 
   // Ends a trial if its samples suffice, or if they have to.
-  void compare(const cluster_view& view, float threshold, bool must_end) noexcept {
+  void compare(const cluster_view& view, float threshold, float most_scatter, bool must_end) noexcept {
     const std::uint32_t home = parallelism();
     const std::uint32_t at = (std::min)(level_, alive_);
     const auto low = static_cast<float>((std::min)(at, home));
@@ -193,7 +194,7 @@ class knee_finder {
     const float variance = (std::max)(squares_ / samples - change * change, 1e-4F);
     const float doubt = search_.opens() ? 2.0F : 1.0F;  // what is usual is one step then, which scatters as well
     const float here = (squares_ - samples * change * change) / doubt, seen = static_cast<float>(seen_);
-    const bool scatters = (scatter_ * seen + here) / (seen + samples) > most_scatter_;
+    const bool scatters = (scatter_ * seen + here) / (seen + samples) > most_scatter;
     const bool sure = scatters || margin * margin * samples > variance;
     if (!sure && !must_end) return;
     const bool tracks = !search_.narrows;
@@ -284,7 +285,6 @@ class knee_finder {
   float squares_ = 0.0F;
   float scatter_ = 0.0F;     // mean square of log(time / usual time), of the last steps at the best level
   std::uint32_t seen_ = 0;   // so many of them
-  float most_scatter_ = 0.0F;
   bool has_barrier_ = false;
   bool settled_ = false;
   bool owes_turn_ = false;

@@ -57,7 +57,7 @@ for part in $parts; do
         done
       done ;;
     held-out)
-      for number in {1..20}; do cell "random-$number" 100 --scenario "random:$number"; done ;;
+      for number in {1..40}; do cell "random-$number" 100 --scenario "random:$number"; done ;;
     transfer)
       one=(--scenario shared4 --set objective.hidden_layers=1)
       for workers in 2 5 8 32 64; do
@@ -86,8 +86,8 @@ for part in $parts; do
     hindsight)
       for number in {900000..900099}; do
         with=(--quiet --seeds 36 --cache "$dir/cache" --scenario "random:$number")
-        "$lab" compare --policies asp,asp+decay,knee,knee+decay,distilled,learned "${with[@]}" \
-          --csv "$dir/hindsight-$number.csv"
+        "$lab" compare --policies "asp,asp+decay,knee,knee:0.3:eager+decay,knee+decay,distilled,learned" \
+          "${with[@]}" --csv "$dir/hindsight-$number.csv"
         "$lab" compare --policies asp --tune --tuning-seeds 12 "${with[@]}" --csv "$dir/hindsight-$number.rules.csv"
       done ;;
   esac

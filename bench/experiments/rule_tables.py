@@ -182,19 +182,23 @@ def best_of(rows, policies):
 def learned(directory):
     """`learned` against its rivals, beside the clairvoyant plan, and as a policy of three actions; of what is there."""
     lab = [f"{scenario}-{layers}" for scenario in SCENARIOS[:-1] for layers in (0, 1, 3)]
-    held_out = [f"random-{number}" for number in range(1, 21)]
-    transfer = [*(f"workers-{k}" for k in (2, 5, 8, 32, 64)), "layers-6", "cifar10", "digits"]
+    further = {
+        "held out, 1 to 20": [f"random-{number}" for number in range(1, 21)],
+        "held out, 21 to 40": [f"random-{number}" for number in range(21, 41)],
+        "transfer": [*(f"workers-{k}" for k in (2, 5, 8, 32, 64)), "layers-6", "cifar10", "digits"],
+    }
+    cells = sum(further.values(), lab)
     others = [path for of in ("*.room", "actions-*", "hindsight-*") for path in directory.glob(f"{of}.csv")]
-    if not others or any((directory / f"{cell}.csv").is_file() for cell in lab + held_out + transfer):
-        measured = list(read_all(directory, lab + held_out + transfer))
+    if not others or any((directory / f"{cell}.csv").is_file() for cell in cells):
+        measured = list(read_all(directory, cells))
         for ours in ("learned", "distilled"):
-            rivals_of(ours, directory, measured, lab, held_out, transfer)
+            rivals_of(ours, directory, measured, lab, further)
     room(directory, lab)
     actions(directory)
     hindsight(directory)
 
 
-def rivals_of(ours, directory, measured, lab, held_out, transfer):
+def rivals_of(ours, directory, measured, lab, further):
     """Ours against rules at the same rate, the tuned rules, and those that are given rates and batches as well; for
     `learned` cell by cell as well."""
     other = "distilled" if ours == "learned" else "learned"
@@ -237,7 +241,7 @@ def rivals_of(ours, directory, measured, lab, held_out, transfer):
         print()
 
     table("scenario", [(f"`{s}`", [f"{s}-{h}" for h in (0, 1, 3)]) for s in SCENARIOS[:-1]] + [("all", lab)])
-    table("cells", [("held out", held_out), ("transfer", transfer)], least=True)
+    table("cells", further.items(), least=True)
     if ours != "learned":
         return
     table("cell", [(f"`{cell}`", [cell]) for cell in measured])

@@ -1,6 +1,7 @@
 #include "policies.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <rubato/io/utf8.hpp>
 #include <rubato/learned/builtin.hpp>
 #include <rubato/learned/distilled.hpp>
@@ -60,9 +61,9 @@ any_policy make_knee(arguments given) {
   if (!given.empty()) policy.threshold = static_cast<float>(real_number(given[0], threshold, 0.0, 1.0));
   if (!policy.problem(1).empty()) refuse_argument(given[0], threshold);
   const std::string_view how = argument(given, 1);
-  if (given.size() == 2 && how != "fixed" && how != "steady") refuse_argument(how, "fixed, steady or nothing");
+  if (given.size() == 2 && how != "fixed" && how != "eager") refuse_argument(how, "fixed, eager or nothing");
   policy.scales_rate = how != "fixed";
-  if (how == "steady") policy.most_scatter = 0.25F;
+  if (how == "eager") policy.most_scatter = std::numeric_limits<float>::infinity();
   return policy;
 }
 
@@ -127,10 +128,10 @@ const std::vector<rule> all_rules = with_rivals({
      {"ssp:0", "ssp:1", "ssp:2", "ssp:3", "ssp:5", "ssp:8"},
      make_ssp},
     {"knee",
-     "knee[:THRESHOLD[:fixed|steady]]",
+     "knee[:THRESHOLD[:fixed|eager]]",
      "the fastest workers, as many as raise the throughput with an elasticity of THRESHOLD (0.3); with fixed at the "
-     "host's learning rate; with steady everybody while steps scatter",
-     {"knee", "knee:0.5", "knee:0.3:fixed", "knee:0.3:steady"},
+     "host's learning rate; with eager it tries levels even while steps scatter",
+     {"knee", "knee:0.5", "knee:0.3:fixed", "knee:0.3:eager"},
      make_knee},
     {"learned",
      "learned",

@@ -10,7 +10,7 @@ import unittest
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "bench/experiments/rule_tables.py"
 SCENARIOS = ["shared4", "table1", "paper", "link", "ideal", "table1-ideal", "paper-literal"]
 CELLS = [f"{scenario}-{layers}" for scenario in SCENARIOS for layers in (0, 1, 3)]
-LEARNED = [c for c in CELLS if not c.startswith("paper-literal")] + [f"random-{n}" for n in range(1, 21)]
+LEARNED = [c for c in CELLS if not c.startswith("paper-literal")] + [f"random-{n}" for n in range(1, 41)]
 LEARNED += [*(f"workers-{k}" for k in (2, 5, 8, 32, 64)), "layers-6", "cifar10", "digits"]
 POLICIES = ("bsp", "bsp:sum", "asp", "ssp", "cap", "aimd", "knee", "asp+decay", "knee+decay", "distilled",
             "learned")
@@ -78,7 +78,7 @@ class RuleTables(unittest.TestCase):
         made = tables("learned", LEARNED)
         self.assertEqual((made.returncode, made.stderr), (0, ""))
         half, one = "0.50 [0.50, 0.50]", "1.00 [1.00, 1.00]"
-        for cells in ("all", "held out", "least of held out", "transfer", "`link`", "`random-7`"):
+        for cells in ("all", "held out, 1 to 20", "least of held out, 21 to 40", "transfer", "`link`", "`random-7`"):
             self.assertIn(f"| {cells} | - | - | {half} | {one} | {one} | - |\n", made.stdout)
         self.assertIn("missing: digits", tables("learned", LEARNED[:-1]).stderr)
 

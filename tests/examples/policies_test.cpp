@@ -37,10 +37,10 @@ TEST(Policies, NamesMeanWhatTheySay) {
   EXPECT_EQ(describe("asp"), R"({"kind":"asp"})");
   EXPECT_EQ(describe("ssp:0"), R"({"kind":"ssp","staleness":0})");
   EXPECT_EQ(describe("ssp:inf"), R"({"kind":"ssp","staleness":null})");
-  EXPECT_EQ(describe("knee"), R"({"kind":"knee","threshold":0.3,"scales_rate":true})");
-  EXPECT_EQ(describe("knee:0.5"), R"({"kind":"knee","threshold":0.5,"scales_rate":true})");
-  EXPECT_EQ(describe("knee:0.3:fixed"), R"({"kind":"knee","threshold":0.3,"scales_rate":false})");
-  EXPECT_EQ(describe("knee:0.3:steady"), R"({"kind":"knee","threshold":0.3,"scales_rate":true,"most_scatter":0.25})");
+  EXPECT_EQ(describe("knee"), R"({"kind":"knee","threshold":0.3,"scales_rate":true,"most_scatter":0.25})");
+  EXPECT_EQ(describe("knee:0.5"), R"({"kind":"knee","threshold":0.5,"scales_rate":true,"most_scatter":0.25})");
+  EXPECT_EQ(describe("knee:0.3:fixed"), R"({"kind":"knee","threshold":0.3,"scales_rate":false,"most_scatter":0.25})");
+  EXPECT_EQ(describe("knee:0.3:eager"), R"({"kind":"knee","threshold":0.3,"scales_rate":true})");
   EXPECT_EQ(nlohmann::json::parse(describe("knee:0.5+decay")).at("of"), nlohmann::json::parse(describe("knee:0.5")));
 }
 
@@ -62,8 +62,8 @@ TEST(Policies, BadNamesOfKneeAreRefused) {
   };
   for (const std::string each : {"", "0", "1", "-0.5", "1.5", "nan", "0.5x", "0.9999999999", "1e-60", "fixed", "loss"})
     bad("knee:" + each, "\"" + each + "\", expected a number above 0 and below 1");
-  bad("knee:0.5:scaled", "\"scaled\", expected fixed, steady or nothing");
-  bad("knee:0.5:", "\"\", expected fixed, steady or nothing");
+  bad("knee:0.5:scaled", "\"scaled\", expected fixed, eager or nothing");
+  bad("knee:0.5:", "\"\", expected fixed, eager or nothing");
   bad("knee:0.5:fixed:1", "\"1\", expected nothing more");
 }
 
@@ -192,7 +192,7 @@ TEST(Policies, OneCapOfThoseThatHoldNobody) {
 
 TEST(Policies, BadNamesAreRefusedWithWhatIsKnown) {
   const std::string known =
-      "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, knee[:THRESHOLD[:fixed|steady]], learned, distilled, "
+      "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, knee[:THRESHOLD[:fixed|eager]], learned, distilled, "
       "ksync:K, kbatch:K, kasync:K, "
       "kbatchasync:K, "
       "buffer:K-B-O, "

@@ -3,6 +3,7 @@
 #include "../support/shared_machine.hpp"
 #include "recorder.hpp"
 
+#include <limits>
 #include <map>
 
 namespace {
@@ -83,16 +84,17 @@ void run_with_pauses(knee_machine& machine, std::uint32_t steps) {
 }
 
 TEST(Knee, TriesNothingWhileStepsScatter) {
-  knee_machine steady{{.most_scatter = 0.25F}, 10, cores(2)}, usual{{}, 10, cores(2)};
-  for (knee_machine* each : {&steady, &usual}) run_with_pauses(*each, 400);
-  EXPECT_LT(usual.control().policy().parallelism(), 10u);
-  EXPECT_EQ(steady.control().policy().parallelism(), 10u);
-  EXPECT_EQ(steady.running(), 10u);
-  EXPECT_TRUE(steady.ok());
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  knee_machine machine{{}, 10, cores(2)}, eager{{.most_scatter = infinity}, 10, cores(2)};
+  for (knee_machine* each : {&machine, &eager}) run_with_pauses(*each, 400);
+  EXPECT_LT(eager.control().policy().parallelism(), 10u);
+  EXPECT_EQ(machine.control().policy().parallelism(), 10u);
+  EXPECT_EQ(machine.running(), 10u);
+  EXPECT_TRUE(machine.ok());
 }
 
 TEST(Knee, FollowsTheScatter) {
-  knee_machine machine{{.most_scatter = 0.25F}, 10, cores(4)};
+  knee_machine machine{{}, 10, cores(4)};
   machine.run(200);
   EXPECT_EQ(machine.control().policy().parallelism(), 4u);
   run_with_pauses(machine, 1000);
@@ -475,7 +477,7 @@ TEST(Knee, RefusesAThresholdOutOfRange) {
 }
 
 TEST(Knee, DescribesItself) {
-  EXPECT_EQ(knee{}.describe().json, R"({"kind":"knee","threshold":0.3,"scales_rate":true})");
+  EXPECT_EQ(knee{}.describe().json, R"({"kind":"knee","threshold":0.3,"scales_rate":true,"most_scatter":0.25})");
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string>
 
 #include "../core/number_text.hpp"
@@ -38,7 +37,7 @@ namespace rubato::inline RUBATO_ABI {
 ///          scales_rate: the host's learning rate, which is to suit a cluster in which everybody runs, is scaled by
 ///          sqrt(alive / parallelism), at most 2: what is less stale may move the parameters further.
 ///          most_scatter: mean square of log(time of a step / usual time of its worker) above which everybody runs and
-///          nothing is tried; 0.25, say. Pauses at random tell little, and whoever pauses shares nothing.
+///          nothing is tried, infinity for none. Pauses at random tell little, and whoever pauses shares nothing.
 /// Cost     O(1) per push; O(capacity) when a search begins anew, and where everybody is to run every few steps of
 ///          everybody. Allocates in resize() only, 16 bytes per worker. Not thread-safe.
 /// Tests    tests/sync/knee_test.cpp: FindsTheKnee, FindsTheKneeInSpiteOfJitter, TheSearchIsShort, FollowsADrift,
@@ -51,7 +50,7 @@ namespace rubato::inline RUBATO_ABI {
 struct knee {
   float threshold = 0.3F;
   bool scales_rate = true;
-  float most_scatter = std::numeric_limits<float>::infinity();
+  float most_scatter = 0.25F;
 
   [[nodiscard]] decision release(const cluster_view& view, const event& what) noexcept {
     return finder.release(view, what, threshold, most_scatter);

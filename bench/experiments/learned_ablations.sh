@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the search for the learned policy owes to its parts: searches of the same budget, two fifths of that for the
+# What the search for the learned policy owes to its parts: searches of the same budget, a fifth of that for the
 # policy that ships, three training seeds each, with another algorithm, another start, one correction alone, or a hidden
 # layer. And what is not corrected: how many workers run, and in which order they are released. All are run in the lab's
 # scenarios, on seeds of no test. Then how well each learner does with the three actions of Zhu et al., three training
@@ -10,7 +10,7 @@ set -euo pipefail
 lab=$1 dir=$2
 mkdir -p "$dir"
 
-budget=(--scenario random --clusters 16 --rounds 1 --selection-clusters 100 --licence Apache-2.0)
+budget=(--scenario random --clusters 8 --rounds 1 --selection-clusters 100 --licence Apache-2.0)
 es=(--agent es --generations 12 --select-every 4)
 
 policies=knee+decay,distilled,learned

@@ -103,6 +103,34 @@ TEST(Knee, FollowsTheScatter) {
   EXPECT_EQ(machine.control().policy().parallelism(), 4u);
 }
 
+// What steps take at one level is known of all workers together. That each differs from it is no scatter.
+TEST(Knee, EqualStepsDoNotScatter) {
+  knee_machine machine{{}, 10, cores(2)};
+  for (std::uint32_t w = 0; w < 3; ++w) machine.sleep[w] = 5.0;
+  machine.run(200);
+  for (int push = 0; push < 4000; ++push) ASSERT_LE(machine.run(1).control().policy().parallelism(), 3u) << push;
+}
+
+TEST(Knee, TheSearchMayBeginAnewForEver) {
+  knee_machine machine{{}, 10, cores(4)};
+  machine.jitter = 20;
+  for (int drift = 0; drift < 400; ++drift) {
+    const std::uint32_t c = drift % 2 == 0 ? 4 : 10;
+    machine.curve = cores(c);
+    machine.run(3000);
+    ASSERT_NEAR(machine.control().policy().parallelism(), c, 2.0) << drift;
+  }
+}
+
+TEST(Knee, PausesMayComeAndGoForEver) {
+  knee_machine machine{{}, 10, cores(4)};
+  for (int round = 0; round < 150; ++round) {
+    run_with_pauses(machine, 1000);
+    machine.run(1000);
+    ASSERT_NEAR(machine.control().policy().parallelism(), 4.0, 2.0) << round;
+  }
+}
+
 TEST(Knee, RunsEverybodyWhereNothingIsShared) {
   knee_machine machine{{}, 10, free_cores};
   machine.run(40);

@@ -38,7 +38,7 @@ namespace rubato::inline RUBATO_ABI {
 ///          sqrt(alive / parallelism), at most 2: what is less stale may move the parameters further.
 ///          most_scatter: mean square of log(time of a step / usual time of its worker) above which everybody runs and
 ///          nothing is tried, infinity for none. Pauses at random tell little, and whoever pauses shares nothing.
-/// Cost     O(1) per push; O(capacity) when a search begins anew, and where everybody is to run every few steps of
+/// Cost     O(1) per push; O(capacity) when the level changes or a search begins anew, and where everybody is to run every few steps of
 ///          everybody. Allocates in resize() only, 16 bytes per worker. Not thread-safe.
 /// Tests    tests/sync/knee_test.cpp: FindsTheKnee, FindsTheKneeInSpiteOfJitter, TheSearchIsShort, FollowsADrift,
 ///          FollowsADriftFromABarrier, ABarrierWhereItIsCheap, NoBarrierWhereItIsDear, NobodyWaitsLongForTheLate,
@@ -46,7 +46,8 @@ namespace rubato::inline RUBATO_ABI {
 ///          DroppedGradientsStopNobody, SurvivesJoinsAndDeaths, FindsTheKneeWhileWorkersComeAndGo,
 ///          FollowsADriftWhileWorkersComeAndGo, ForgetsNothing, IsLoadedWhereTheClockHasStartedAnew,
 ///          TakesOverAJobThatRuns, AUsedOneStartsAfresh, RunsWhoeverGuardAndCallsLetRun,
-///          AllowsForBatches, TriesNothingWhileStepsScatter, FollowsTheScatter
+///          AllowsForBatches, TriesNothingWhileStepsScatter, FollowsTheScatter, EqualStepsDoNotScatter,
+///          TheSearchMayBeginAnewForEver, PausesMayComeAndGoForEver
 struct knee {
   float threshold = 0.3F;
   bool scales_rate = true;

@@ -73,10 +73,10 @@ class knee_finder {
 
   void state(archive& bytes) {
     search_.state(bytes);
-    bytes(alive_, fewest_, members_, level_, period_, count_, strangers_, sum_, squares_, shift_, settled_, owes_turn_);
+    bytes(alive_, fewest_, members_, level_, period_, count_, strangers_, sum_, squares_, settled_, owes_turn_);
     bytes(scatter_, seen_, speeds_, known_, home_speed_, first_speeds_, firsts_);
     bytes(limit_, deadline_, log_batch_factor_, longest_batch_, windows_, patience_, has_barrier_);
-    for (note& e : each_) bytes(e.usual, e.speed, e.period, e.known);
+    for (note& e : each_) bytes(e.usual, e.speed, e.period, e.known, e.settling);
     if (level_ == 0 || !std::isfinite(scatter_ + log_batch_factor_ + longest_batch_)) bytes.fail();
   }
 
@@ -85,10 +85,11 @@ class knee_finder {
   static constexpr std::uint32_t least_window = 4;
 
   struct note {
-    float usual = 0.0F;        // log of the time of its steps at the best level, less the shift of all workers
+    float usual = 0.0F;        // log of the time of its steps at the best level
     float speed = 0.0F;        // that it brings into the machine: exp(-usual) while it runs, else 0
     std::uint32_t period = 0;  // in which its step started; 0: another policy let it start
     bool known = false;        // `usual` is
+    std::uint8_t settling = 0; // steps that `usual` still needs, since the best level is another one
   };
 
   // What is being compared bears an eighth more or fewer members, or clusters with much coming and going would never be
@@ -115,7 +116,7 @@ class knee_finder {
     has_barrier_ = false;
     first_speeds_ = 0.0F;
     firsts_ = 0;
-    for (note& e : each_) e.known = false;
+    for (note& e : each_) e.known = false, e.settling = 0;
     go_to(parallelism());
   }
 
@@ -148,11 +149,13 @@ class knee_finder {
     // Counts as a step beside everybody.
     const bool first = !e.known && e.period != 0 && search_.opens() && (at == home || !at_one_level);
     if (!first && !at_one_level) return;
-    const float time = std::log(view.step_time_of_submitter()) - log_batch_factor_ - shift_;
+    const float time = std::log(view.step_time_of_submitter()) - log_batch_factor_;
     const std::uint32_t window = (std::max)(least_window, at);
     if (first || at == home) {
       const float off = time - e.usual;
-      if (e.known) {
+      if (e.settling > 0) {
+        --e.settling;
+      } else if (e.known) {
         seen_ = (std::min)(seen_ + 1, 8 * window);
         scatter_ += (off * off - scatter_) / static_cast<float>(seen_);
       }
@@ -204,12 +207,26 @@ class knee_finder {
     const bool all_between = scatters || (worth ? cost <= (1.0F - threshold) * each * std::log(high / (high - 1.0F))
                                                 : gain <= threshold * each * std::log((low + 1.0F) / low));
     const bool moves = search_.judge(at, alive_, worth, all_between);
-    if (moves) shift_ += change, home_speed_ = now_speed, has_barrier_ = false;
+    if (moves) move_home(change, now_speed);
     owes_turn_ = tracks && !moves;
     if (tracks)
       go_to(parallelism());
     else
       try_next(view, threshold);
+  }
+
+  // The level that was tried is the best one. What steps take there is known of all workers together; each of them differs.
+  void move_home(float change, float speed_there) noexcept {
+    const float slower = std::exp(-change);
+    speeds_ = 0.0;  // of all anew: a factor would make rounding errors grow
+    for (note& e : each_) {
+      e.usual += change;
+      e.speed *= slower;
+      e.settling = 2;
+      speeds_ += static_cast<double>(e.speed);
+    }
+    home_speed_ = speed_there * slower;
+    has_barrier_ = false;
   }
 
   // Stays at the best level where nothing is left to be tried.
@@ -225,7 +242,7 @@ class knee_finder {
     double sum = 0.0, longest = 0.0, known = 0.0;
     for (std::uint32_t w = 0; w < each_.size(); ++w) {
       if (!each_[w].known || !view.counts(w)) continue;
-      const double time = std::exp(static_cast<double>(each_[w].usual + shift_));
+      const double time = std::exp(static_cast<double>(each_[w].usual));
       sum += time, known += 1.0;
       longest = (std::max)(longest, time);
     }
@@ -280,7 +297,6 @@ class knee_finder {
   float home_speed_ = 0.0F;     // of all that ran at the best level
   float log_batch_factor_ = 0.0F;  // how much longer a step takes for its batch
   float longest_batch_ = 0.0F;     // the largest such number of what has pushed or started since nobody ran
-  float shift_ = 0.0F;          // log of the time of steps at the best level, against the first one
   float sum_ = 0.0F;
   float squares_ = 0.0F;
   float scatter_ = 0.0F;     // mean square of log(time / usual time), of the last steps at the best level

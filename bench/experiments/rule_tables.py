@@ -3,8 +3,9 @@ Standard library only.
 
 usage: rule_tables.py rules|knee|learned|ablations DIR
 
-Times are interquartile means over seeds. A ratio is the time of the best of bsp, asp and ssp, each with the parameter
-and the learning rate that tuning gave it, over the time of the rule: above 1 the rule is quicker. Intervals: 95 %,
+Times are interquartile means over seeds. In `rules` and `knee` a ratio is the time of the best of bsp, asp and ssp, each
+with the parameter and the learning rate that tuning gave it, over the time of the rule: above 1 the rule is quicker. The
+heads of the other tables say whose time is over whose. Intervals: 95 %,
 seeds drawn with replacement, the same for both. What is missing in DIR is named on standard error; means are of the
 rest, and say of how many. Tested in tests/bench/rule_tables_test.py.
 """
@@ -180,7 +181,8 @@ def best_of(rows, policies):
 
 
 def learned(directory):
-    """`learned` against its rivals, beside the clairvoyant plan, and as a policy of three actions; of what is there."""
+    """`learned` against its rivals, beside the clairvoyant plan, as a policy of three actions, and against `asp` in many
+    clusters; of what is there."""
     lab = [f"{scenario}-{layers}" for scenario in SCENARIOS[:-1] for layers in (0, 1, 3)]
     further = {
         "held out, 1 to 20": [f"random-{number}" for number in range(1, 21)],

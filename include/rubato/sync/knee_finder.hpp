@@ -150,8 +150,8 @@ class knee_finder {
     if (!first && !at_one_level) return;
     const float time = std::log(view.step_time_of_submitter()) - log_batch_factor_ - shift_;
     const std::uint32_t window = (std::max)(least_window, at);
+    const float off = time - e.usual;
     if (first || at == home) {
-      const float off = time - e.usual;
       if (e.known) {
         seen_ = (std::min)(seen_ + 1, 8 * window);
         scatter_ += (off * off - scatter_) / static_cast<float>(seen_);
@@ -168,8 +168,8 @@ class knee_finder {
       windows_ += search_.patience;
       try_next(view, threshold);
     } else if (e.known) {
-      sum_ += time - e.usual;
-      squares_ += (time - e.usual) * (time - e.usual);
+      sum_ += off;
+      squares_ += off * off;
       if (++count_ >= window) compare(view, threshold, most_scatter, count_ >= 3 * window);
     } else if (++strangers_ >= window) {
       go_to(home);  // to know who runs

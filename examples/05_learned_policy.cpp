@@ -8,11 +8,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <map>
-#include <memory>
 #include <random>
 #include <rubato/rubato.hpp>
 #include <type_traits>
-#include <utility>
 
 using weights = std::array<float, 32>;
 
@@ -78,27 +76,29 @@ struct host {
   void abandon(int, rubato::worker_id, rubato::reason) {}
 };
 
+// Until the loss is there; false if the controller refused a call.
 template <class Policy>
-void train(const char* name) {
-  auto data = std::make_unique<problem>();
+bool train(const char* name) {
+  problem data;
   host here;
   rubato::controller<Policy, int> sync{{.capacity = workers}, Policy{}};
   rubato::loss_average average;
   std::array<std::uint64_t, workers> steps{};
   std::uint64_t pushes = 0, samples = 0;
 
-  for (std::uint32_t w = 0; w < workers; ++w) static_cast<void>(sync.join({w}, here.now, 0, here));
-  while (average.value() == 0.0 || average.value() > goal) {
+  for (std::uint32_t w = 0; w < workers; ++w)  // the last one that joins starts all of them
+    if (sync.join({w}, here.now, 0, here) != rubato::errc::ok) return false;
+  while (pushes == 0 || average.value() > goal) {
     const double next = here.running.begin()->first;
     if (sync.next_deadline() <= next) {  // a policy may want to be asked when nobody pushes
       here.now = std::max(here.now, sync.next_deadline());
-      static_cast<void>(sync.poll(here.now, here));
+      sync.poll(here.now, here);
       continue;
     }
     const host::step done = here.running.extract(here.running.begin()).mapped();
     here.now = next;
     weights gradient;
-    const double loss = data->draw(done.read, done.batch, gradient);
+    const double loss = data.draw(done.read, done.batch, gradient);
 
     const rubato::admitted answer = sync.admit({.worker = {done.worker},
                                                 .now = here.now,
@@ -109,7 +109,7 @@ void train(const char* name) {
       const float weight = rubato::applied_weight(done.granted, answer.what.weight, done.batch, own_batch);
       for (std::size_t i = 0; i < gradient.size(); ++i) here.parameters[i] -= learning_rate * weight * gradient[i];
     }
-    static_cast<void>(sync.commit(answer.work, here.now, rubato::outcome::done, 0, here));
+    if (sync.commit(answer.work, here.now, rubato::outcome::done, 0, here) != rubato::errc::ok) return false;
     ++pushes, samples += done.batch;
   }
 
@@ -121,10 +121,11 @@ void train(const char* name) {
                 static_cast<unsigned long long>(degraded));
   }
   std::printf("\n");
+  return true;
 }
 
 int main() {
-  train<rubato::asp>("asp");
-  train<rubato::knee>("knee");
-  train<rubato::learned_policy>("learned");
+  const bool done =
+      train<rubato::asp>("asp") && train<rubato::knee>("knee") && train<rubato::learned_policy>("learned");
+  return done ? 0 : 1;
 }

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <optional>
 #include <rubato/io/atomic_file.hpp>
+#include <utility>
 
 #include "commands.hpp"
 #include "explain.hpp"
@@ -21,11 +23,11 @@ using support::user_error;
   return text;
 }
 
-void write(const std::string& file, const std::string& text) {
-  auto made = atomic_file::create(file);
+// What `made` answers, if it is no error.
+template <class Result>
+[[nodiscard]] auto map_of(Result made) {
   if (!made) throw user_error{"--map: " + made.error().message};
-  (*made)(text);
-  if (const auto done = made->commit(); !done) throw user_error{"--map: " + done.error().message};
+  return std::move(*made);
 }
 
 }  // namespace
@@ -33,10 +35,11 @@ void write(const std::string& file, const std::string& text) {
 int run_explain(const explain_arguments& given) {
   const auto file = read_policy_file(given.file);
   if (!file) throw user_error{file.error().message};
-  explain_options asked{.scenario = given_scenario(given.scenario, given.settings),
-                        .seed = given.seed,
-                        .seeds = given.seeds};
+  explain_options asked{
+      .scenario = given_scenario(given.scenario, given.settings), .seed = given.seed, .seeds = given.seeds};
   const training_data data = given_data(asked.scenario, given.data);
+  std::optional<atomic_file> map;  // made now, so that a wrong path is known before the runs
+  if (!given.map.empty()) map = map_of(atomic_file::create(given.map));
   const run_context how = given_context(data, given.threads, false);
   const std::optional<explanation> told = explain(*file, asked, how);
   if (!told) return interrupted_status();
@@ -63,8 +66,9 @@ int run_explain(const explain_arguments& given) {
     }
     std::cout << '\n';
   }
-  if (!given.map.empty()) {
-    write(given.map, as_svg(told->maps));
+  if (map) {
+    (*map)(as_svg(told->maps));
+    static_cast<void>(map_of(map->commit()));
     std::cout << "written: " << given.map << '\n';
   }
   return 0;

@@ -183,7 +183,11 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    throw rubato::support::user_error{error.what()};
+    if (argc < 2 || argv[1][0] == '-' || !app.get_subcommands().empty())
+      throw rubato::support::user_error{error.what()};
+    std::string known;
+    for (const CLI::App* each : app.get_subcommands({})) known += (known.empty() ? "" : ", ") + each->get_name();
+    throw rubato::support::user_error{"found \"" + std::string{argv[1]} + "\", expected one of " + known};
   }
   if (policies->parsed()) return run_policies(json);
   if (inspect->parsed()) return run_inspect(file, json);

@@ -20,10 +20,11 @@ using support::shell_word;
 using support::user_error;
 
 [[nodiscard]] training_request request_of(const train_arguments& given) {
+  const training_agent& agent = find_training_agent(given.agent);
   training_request asked{.scenario = given_scenario(given.scenario, given.settings),
                          .scenario_argument = given.scenario,
                          .settings = given.settings,
-                         .agent = find_training_agent(given.agent),
+                         .agent = agent,
                          .state = given.state,
                          .seed = given.seed,
                          .evaluation_episodes = given.evaluation_episodes.value_or(20),

@@ -73,7 +73,7 @@ TEST(LearnedPolicy, ItsSearchRepeatsBitForBit) {
              {.data = data, .threads = 2, .stop = stop, .progress = nowhere, .display = {.quiet = true}}));
   const auto found = load_residual_policy(file);
   ASSERT_TRUE(found) << found.error().message;
-  EXPECT_EQ(fingerprint_of(found->network().parameters()), "d4ec5b542e2644c5");
+  EXPECT_EQ(fingerprint_of(found->network().parameters()), "c0e6173110ad8737");
 }
 
 // Time of knee+decay over that of the others, with one hidden layer, on seeds of no table.
@@ -104,7 +104,7 @@ TEST(LearnedPolicy, IsAsGoodAsRecorded) {
   struct {
     const char* scenario;
     double learned, distilled;
-  } const records[] = {{"shared4", 1.35, 1.40}, {"link", 1.04, 1.09}, {"ideal", 1.52, 1.49}};
+  } const records[] = {{"shared4", 1.42, 1.42}, {"link", 1.04, 1.04}, {"ideal", 1.53, 1.49}};
   for (const auto& [scenario, learned, distilled] : records) {  // in link small batches would be several times slower
     const std::vector<double> now = ratios_in(scenario, "learned,distilled");
     EXPECT_GE(now[1], 0.9 * learned) << scenario;

@@ -282,6 +282,7 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
   lab.folder.write("train-labels-idx1-ubyte", "short");
   for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
            {"", "A subcommand is required"},
+           {"compute --seeds 3", "found \"compute\", expected one of compare, room, train"},
            {"compare --bogus", "The following argument was not expected: --bogus"},
            {"compare --scenario nope", "--scenario: found \"nope\", expected a .json file, random:NUMBER or one of"},
            {"compare --scenario bad.json", "bad.json: workers: found \"ten\", expected a whole number from 1 to 10000"},
@@ -306,6 +307,7 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
            {"train --out a", "--agent is required"},
            {"train --agent sarsa --out a",
             "--agent: found \"sarsa\", expected one of dqn-paper, dqn-paper-scaled, dqn"},
+           {"train --agent sarsa --scenario random --out a", "--agent: found \"sarsa\", expected one of"},
            {"train --agent dqn --state cpu --out b --scenario quick.json", "--state: found \"cpu\", expected rlp"},
            {"train --agent dqn --episodes -1 --out b", "--episodes: found \"-1\", expected a whole number from 0"},
            {"train --agent mc --episodes 5 --out b --scenario quick.json",

@@ -297,6 +297,19 @@ TEST(Ppo, NonFiniteGradientsAreCounted) {
   }
 }
 
+TEST(Ppo, TheNormTellsOfAGradientThatIsNotFinite) {
+  constexpr float huge = 3e38F;
+  ppo_options options = plain(2);
+  options.batch = 1;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {  // whichever of the two comes first
+    auto agent = *ppo<>::make(linear(1, 2, {}), linear(1, 1, {0, -huge}), options);
+    agent.record(row{{0}, {0}, 0, huge, 1, true});
+    agent.record(row{{1}, {1}, 1, -huge, 1, true});
+    random_sequence random{seed};
+    EXPECT_TRUE(std::isnan(agent.update(random).gradient_norm));
+  }
+}
+
 TEST(Ppo, UndecidedActionIsTakenWhereNoPreferenceIsANumber) {
   const float nan = std::nanf("");
   const std::array<float, 1> here{1};

@@ -262,6 +262,23 @@ TEST_F(SearchTraining, NanCostsAreSurvived) {
   EXPECT_LT(from_ones(training.best()), 0.5);
 }
 
+// A run that diverges may cost minus infinity as well as NaN: neither is the best.
+TEST_F(SearchTraining, ASelectionThatIsNotFiniteIsTheWorst) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (const double bad : {-infinity, infinity, std::numeric_limits<double>::quiet_NaN()}) {
+    search_trainer training{start(), options()};
+    const auto once = [&](std::span<const trial> trials, std::span<double> costs) {
+      measure(trials, costs);
+      if (training.selections().empty()) costs[0] = bad;  // before the first generation
+      return true;
+    };
+    ASSERT_TRUE(training.run(4, once));
+    ASSERT_EQ(training.selections().size(), 2u);
+    EXPECT_EQ(training.selections()[0].mean, infinity);
+    EXPECT_TRUE(training.selections()[1].best);
+  }
+}
+
 TEST_F(SearchTraining, RefusesBadOptions) {
   const auto refused = [](const search_training_options& o, const char* what) {
     search_trainer training{start(), o};

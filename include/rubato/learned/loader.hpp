@@ -34,11 +34,11 @@ namespace detail {
   return wrong == nullptr ? error{} : error{errc::invalid_option, std::string{"q_policy: "} + wrong};
 }
 
-/// The policy of a file whose card has been read, and so checked against the tensors.
+/// The policy of a file whose card has been read, and so checked against the tensors. Precondition: options that are
+/// checked as well.
 template <StateEncoder Encoder>
 [[nodiscard]] result<q_policy<Encoder, nn::dynamic_mlp>> read_q_policy(const policy_card& card, const safetensors& file,
                                                                        const q_policy_options& options) {
-  if (error e = check_options(options); e.code != errc::ok) return e;
   if (error e = check_kind(card, file, Encoder::kind, Encoder{}.features(), group_action_names); e.code != errc::ok)
     return e;
   if (error e = check_without(card, file, "obs_range/least"); e.code != errc::ok) return e;
@@ -73,7 +73,9 @@ template <StateEncoder Encoder>
 template <StateEncoder Encoder = rlp_state>
 [[nodiscard]] result<q_policy<Encoder, nn::dynamic_mlp>> load_q_policy(const std::string& path,
                                                                        const q_policy_options& options = {}) {
-  return detail::load_with_card(path, [&options](const policy_card& card, const safetensors& file) {
+  using loaded = result<q_policy<Encoder, nn::dynamic_mlp>>;
+  return detail::load_with_card(path, [&options](const policy_card& card, const safetensors& file) -> loaded {
+    if (error e = detail::check_options(options); e.code != errc::ok) return e;
     return detail::read_q_policy<Encoder>(card, file, options);
   });
 }

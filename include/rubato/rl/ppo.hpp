@@ -132,7 +132,8 @@ class ppo {
   }
 
   /// Learns from the rollout if it is full, and begins the next one. Of what it answers, `loss` is the mean over the
-  /// batches of the policy's loss plus that of the value network's, and `gradient_norm` the policy's largest.
+  /// batches of the policy's loss plus that of the value network's, and `gradient_norm` the policy's largest,
+  /// NaN if one was.
   update_stats update(random_sequence& random) noexcept {
     if (!rollout_.full()) return {};
     const update_stats stats = learn(random);
@@ -304,7 +305,7 @@ class ppo {
     std::fill(policy_gradient_.begin(), policy_gradient_.end(), 0.0F);
     policy_.backward(slopes, policy_work_, policy_gradient_);
     const double norm = follow(policy_gradient_, policy_, policy_optimiser_, counters_.updates);
-    if (!(norm <= sums.gradient_norm)) sums.gradient_norm = norm;
+    if (!std::isnan(sums.gradient_norm) && !(norm <= sums.gradient_norm)) sums.gradient_norm = norm;
     return true;
   }
 

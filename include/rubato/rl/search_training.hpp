@@ -201,6 +201,12 @@ class search_trainer {
     return selections_.empty() || selections_.back().generation != search_.generation();
   }
 
+  // Infinite where a cost is not finite.
+  [[nodiscard]] static double mean_of(const std::vector<double>& costs) noexcept {
+    const double mean = std::accumulate(costs.begin(), costs.end(), 0.0) / static_cast<double>(costs.size());
+    return std::isfinite(mean) ? mean : std::numeric_limits<double>::infinity();
+  }
+
   // Nothing, and nothing has changed, if it was stopped.
   [[nodiscard]] std::optional<selection_report> measured(const run_trials& measure) {
     std::vector<float> guess(search_.dimension());
@@ -210,10 +216,9 @@ class search_trainer {
     std::vector<double> costs(trials.size());
     if (!measure(trials, costs)) return std::nullopt;
     const double count = static_cast<double>(costs.size());
-    double sum = 0, squares = 0;
-    for (const double cost : costs) sum += cost;
-    for (const double cost : costs) squares += (cost - sum / count) * (cost - sum / count);
-    selection_report report{.generation = search_.generation(), .mean = sum / count};
+    selection_report report{.generation = search_.generation(), .mean = mean_of(costs)};
+    double squares = 0;
+    for (const double cost : costs) squares += (cost - report.mean) * (cost - report.mean);
     report.standard_error = std::sqrt(squares / (count - 1) / count);
     report.best = selections_.empty() || report.mean < least_;
     if (report.best) best_ = std::move(guess);
@@ -226,11 +231,7 @@ class search_trainer {
   struct entrant {
     std::vector<float> parameters;
     std::vector<double> costs;  // of its runs so far
-    // Infinite where a cost is not finite.
-    [[nodiscard]] double mean() const noexcept {
-      const double mean = std::accumulate(costs.begin(), costs.end(), 0.0) / static_cast<double>(costs.size());
-      return std::isfinite(mean) ? mean : std::numeric_limits<double>::infinity();
-    }
+    [[nodiscard]] double mean() const noexcept { return mean_of(costs); }
   };
 
   // Nothing, and nothing has changed, if it was stopped.

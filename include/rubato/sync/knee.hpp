@@ -38,16 +38,10 @@ namespace rubato::inline RUBATO_ABI {
 ///          sqrt(alive / parallelism), at most 2: what is less stale may move the parameters further.
 ///          most_scatter: mean square of log(time of a step / usual time of its worker) above which everybody runs and
 ///          nothing is tried, infinity for none. Pauses at random tell little, and whoever pauses shares nothing.
-/// Cost     O(1) per push; O(capacity) when the level changes or a search begins anew, and where everybody is to run every few steps of
-///          everybody. Allocates in resize() only, 16 bytes per worker. Not thread-safe.
-/// Tests    tests/sync/knee_test.cpp: FindsTheKnee, FindsTheKneeInSpiteOfJitter, TheSearchIsShort, FollowsADrift,
-///          FollowsADriftFromABarrier, ABarrierWhereItIsCheap, NoBarrierWhereItIsDear, NobodyWaitsLongForTheLate,
-///          BarrierSurvivesJoinsAndDeaths, BarrierWhereWorkersPull, PrefersTheFast, NoticesWhoHasBecomeFast,
-///          DroppedGradientsStopNobody, SurvivesJoinsAndDeaths, FindsTheKneeWhileWorkersComeAndGo,
-///          FollowsADriftWhileWorkersComeAndGo, ForgetsNothing, IsLoadedWhereTheClockHasStartedAnew,
-///          TakesOverAJobThatRuns, AUsedOneStartsAfresh, RunsWhoeverGuardAndCallsLetRun,
-///          AllowsForBatches, TriesNothingWhileStepsScatter, FollowsTheScatter, EqualStepsDoNotScatter,
-///          TheSearchMayBeginAnewForEver, PausesMayComeAndGoForEver
+/// Cost     O(1) per push; O(capacity) when the level changes or a search begins anew, and where everybody is to run
+///          every few steps of everybody. Allocates in resize() only, 16 bytes per worker. Not thread-safe.
+/// Tests    tests/sync/knee_test.cpp, among them FindsTheKnee, FollowsADrift, ABarrierWhereItIsCheap,
+///          NobodyWaitsLongForTheLate, TriesNothingWhileStepsScatter, SurvivesJoinsAndDeaths, ForgetsNothing
 struct knee {
   float threshold = 0.3F;
   bool scales_rate = true;
@@ -77,8 +71,8 @@ struct knee {
   void reset(std::uint32_t worker) noexcept { finder.reset(worker); }
   void state(archive& bytes) { finder.state(bytes); }
   [[nodiscard]] std::string problem(std::uint32_t) const {
-    const bool is_bad = !(threshold > 0.0F && threshold < 1.0F);
-    if (is_bad) return "threshold is " + detail::text_of(threshold) + ", expected a number between 0 and 1";
+    if (!(threshold > 0.0F && threshold < 1.0F))
+      return "threshold is " + detail::text_of(threshold) + ", expected a number between 0 and 1";
     if (most_scatter > 0.0F) return {};
     return "most_scatter is " + detail::text_of(most_scatter) + ", expected a number above 0";
   }
@@ -86,7 +80,10 @@ struct knee {
     description self{"knee: the fastest workers, as many as raise the throughput", R"({"kind":"knee","threshold":)"};
     if (scales_rate) self.line.append("; learning rate by parallelism");
     self.json.append(detail::text_of(threshold)).append(R"(,"scales_rate":)").append(scales_rate ? "true" : "false");
-    if (std::isfinite(most_scatter)) self.json.append(R"(,"most_scatter":)").append(detail::text_of(most_scatter));
+    if (std::isfinite(most_scatter))
+      self.json.append(R"(,"most_scatter":)").append(detail::text_of(most_scatter));
+    else
+      self.line.append("; however much steps scatter");
     self.json.append("}");
     return self;
   }

@@ -2,6 +2,7 @@
 #define RUBATO_SYNC_KNEE_FINDER_HPP
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -51,10 +52,9 @@ class knee_finder {
     note& e = each_[worker];
     take_speed(worker);
     e.period = period_;
-    if (!e.known) return;
+    if (e.doubt == unknown) return;
     e.speed = std::exp(-e.usual);
-    speeds_ += static_cast<double>(e.speed);
-    ++known_;
+    speeds_ += static_cast<double>(e.speed), ++known_;
   }
 
   void allow_for_batch(float factor) noexcept {
@@ -76,20 +76,22 @@ class knee_finder {
     bytes(alive_, fewest_, members_, level_, period_, count_, strangers_, sum_, squares_, settled_, owes_turn_);
     bytes(scatter_, seen_, speeds_, known_, home_speed_, first_speeds_, firsts_);
     bytes(limit_, deadline_, log_batch_factor_, longest_batch_, windows_, patience_, has_barrier_);
-    for (note& e : each_) bytes(e.usual, e.speed, e.period, e.known, e.settling);
-    if (level_ == 0 || !std::isfinite(scatter_ + log_batch_factor_ + longest_batch_)) bytes.fail();
+    for (note& e : each_) bytes(e.usual, e.speed, e.period, e.doubt);
+    const bool is_bad = std::ranges::any_of(each_, [](const note& e) { return e.doubt > unknown; });
+    if (is_bad || level_ == 0 || !std::isfinite(scatter_ + log_batch_factor_ + longest_batch_)) bytes.fail();
   }
 
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
   static constexpr std::uint32_t least_window = 4;
+  static constexpr std::uint8_t unknown = 3;
+  static constexpr std::array newest{0.3F, 0.6F, 0.6F, 1.0F};  // how far a step moves what is usual, by the doubt of it
 
   struct note {
     float usual = 0.0F;        // log of the time of its steps at the best level
     float speed = 0.0F;        // that it brings into the machine: exp(-usual) while it runs, else 0
     std::uint32_t period = 0;  // in which its step started; 0: another policy let it start
-    bool known = false;        // `usual` is
-    std::uint8_t settling = 0; // steps that `usual` still needs, since the best level is another one
+    std::uint8_t doubt = unknown;  // steps that `usual` still needs, as the best level has moved
   };
 
   // What is being compared bears an eighth more or fewer members, or clusters with much coming and going would never be
@@ -105,18 +107,16 @@ class knee_finder {
     fewest_ = (std::min)(fewest_, alive);
     const std::uint32_t changed = (std::max)(alive_, members_) - (std::min)(alive_, members_);
     if (changed > (members_ + 7) / 8 || (tries && (std::min)(level_, alive_) == parallelism()))
-      go_to(parallelism());
-    else if (!tries)
-      level_ = parallelism();
+      return go_to(parallelism());
+    if (!tries) level_ = parallelism();
   }
 
   // From everybody down.
   void search_anew() noexcept {
     search_ = {};
     has_barrier_ = false;
-    first_speeds_ = 0.0F;
-    firsts_ = 0;
-    for (note& e : each_) e.known = false, e.settling = 0;
+    first_speeds_ = 0.0F, firsts_ = 0;
+    for (note& e : each_) e.doubt = unknown;
     go_to(parallelism());
   }
 
@@ -134,9 +134,7 @@ class knee_finder {
   }
 
   void go_to(std::uint32_t level) noexcept {
-    level_ = level;
-    members_ = alive_;
-    settled_ = false;
+    level_ = level, members_ = alive_, settled_ = false;
     count_ = strangers_ = 0;
     sum_ = squares_ = 0.0F;
   }
@@ -147,20 +145,18 @@ class knee_finder {
     const std::uint32_t at = (std::min)(level_, alive_);
     const bool at_one_level = settled_ && e.period == period_;  // from start to end
     // Counts as a step beside everybody.
-    const bool first = !e.known && e.period != 0 && search_.opens() && (at == home || !at_one_level);
+    const bool first = e.doubt == unknown && e.period != 0 && search_.opens() && (at == home || !at_one_level);
     if (!first && !at_one_level) return;
     const float time = std::log(view.step_time_of_submitter()) - log_batch_factor_;
     const std::uint32_t window = (std::max)(least_window, at);
+    const float off = time - e.usual;
     if (first || at == home) {
-      const float off = time - e.usual;
-      if (e.settling > 0) {
-        --e.settling;
-      } else if (e.known) {
+      if (e.doubt == 0) {
         seen_ = (std::min)(seen_ + 1, 8 * window);
         scatter_ += (off * off - scatter_) / static_cast<float>(seen_);
       }
-      e.usual += (e.known ? 0.3F : 1.0F) * off;
-      e.known = true;
+      e.usual += newest[e.doubt] * off;
+      e.doubt = e.doubt == unknown || e.doubt == 0 ? 0 : e.doubt - 1;
       if (first) first_speeds_ += std::exp(-time), ++firsts_;
       if (at != home || (!first && ++count_ < std::uint64_t{search_.patience} * window)) return;
       if (seen_ >= window && scatter_ > most_scatter) {
@@ -170,9 +166,8 @@ class knee_finder {
       home_speed_ = speed(at);
       windows_ += search_.patience;
       try_next(view, threshold);
-    } else if (e.known) {
-      sum_ += time - e.usual;
-      squares_ += (time - e.usual) * (time - e.usual);
+    } else if (e.doubt != unknown) {
+      sum_ += off, squares_ += off * off;
       if (++count_ >= window) compare(view, threshold, most_scatter, count_ >= 3 * window);
     } else if (++strangers_ >= window) {
       go_to(home);  // to know who runs
@@ -195,8 +190,8 @@ class knee_finder {
     const float gain = more - cost;
     const float margin = gain - threshold * more;
     const float variance = (std::max)(squares_ / samples - change * change, 1e-4F);
-    const float doubt = search_.opens() ? 2.0F : 1.0F;  // what is usual is one step then, which scatters as well
-    const float here = (squares_ - samples * change * change) / doubt, seen = static_cast<float>(seen_);
+    const float sources = search_.opens() ? 2.0F : 1.0F;  // of scatter: what is usual is one step then
+    const float here = (squares_ - samples * change * change) / sources, seen = static_cast<float>(seen_);
     const bool scatters = (scatter_ * seen + here) / (seen + samples) > most_scatter;
     const bool sure = scatters || margin * margin * samples > variance;
     if (!sure && !must_end) return;
@@ -209,23 +204,21 @@ class knee_finder {
     const bool moves = search_.judge(at, alive_, worth, all_between);
     if (moves) move_home(change, now_speed);
     owes_turn_ = tracks && !moves;
-    if (tracks)
-      go_to(parallelism());
-    else
-      try_next(view, threshold);
+    if (tracks) return go_to(parallelism());
+    try_next(view, threshold);
   }
 
-  // The level that was tried is the best one. What steps take there is known of all workers together; each of them differs.
+  // The level that was tried is the best one. By how much longer steps take there is known of all together only.
   void move_home(float change, float speed_there) noexcept {
-    const float slower = std::exp(-change);
+    const float quicker = std::exp(-change);
     speeds_ = 0.0;  // of all anew: a factor would make rounding errors grow
     for (note& e : each_) {
       e.usual += change;
-      e.speed *= slower;
-      e.settling = 2;
+      e.speed *= quicker;
+      if (e.doubt != unknown) e.doubt = 2;
       speeds_ += static_cast<double>(e.speed);
     }
-    home_speed_ = speed_there * slower;
+    home_speed_ = speed_there * quicker;
     has_barrier_ = false;
   }
 
@@ -241,17 +234,14 @@ class knee_finder {
   void weigh_barrier(const cluster_view& view, float threshold) noexcept {
     double sum = 0.0, longest = 0.0, known = 0.0;
     for (std::uint32_t w = 0; w < each_.size(); ++w) {
-      if (!each_[w].known || !view.counts(w)) continue;
+      if (each_[w].doubt == unknown || !view.counts(w)) continue;
       const double time = std::exp(static_cast<double>(each_[w].usual));
-      sum += time, known += 1.0;
-      longest = (std::max)(longest, time);
+      sum += time, known += 1.0, longest = (std::max)(longest, time);
     }
     limit_ = std::exp2(static_cast<double>(threshold)) * sum / known;
     has_barrier_ = longest <= limit_;
-    if (has_barrier_)
-      search_.be_patient(2 * level_search::first_patience);
-    else
-      be_patient();
+    if (has_barrier_) return search_.be_patient(2 * level_search::first_patience);
+    be_patient();
   }
 
   void be_patient() noexcept {
@@ -297,13 +287,10 @@ class knee_finder {
   float home_speed_ = 0.0F;     // of all that ran at the best level
   float log_batch_factor_ = 0.0F;  // how much longer a step takes for its batch
   float longest_batch_ = 0.0F;     // the largest such number of what has pushed or started since nobody ran
-  float sum_ = 0.0F;
-  float squares_ = 0.0F;
-  float scatter_ = 0.0F;     // mean square of log(time / usual time), of the last steps at the best level
-  std::uint32_t seen_ = 0;   // so many of them
-  bool has_barrier_ = false;
-  bool settled_ = false;
-  bool owes_turn_ = false;
+  float sum_ = 0.0F, squares_ = 0.0F;  // of log(time / usual time) in this trial
+  float scatter_ = 0.0F;               // mean square of it, of the last steps at the best level
+  std::uint32_t seen_ = 0;             // so many of them
+  bool has_barrier_ = false, settled_ = false, owes_turn_ = false;
 };
 
 }  // namespace rubato::inline RUBATO_ABI::detail

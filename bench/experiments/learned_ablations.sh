@@ -34,7 +34,7 @@ search hidden-8 "${es[@]}" --hidden 8
 
 for scenario in shared4 table1 paper link ideal table1-ideal; do
   for layers in 0 1; do
-    "$lab" compare --policies "$policies" --quiet --seed 400001 --seeds 100 --cache "$dir/cache" \
+    "$lab" compare --policies "$policies" --quiet --seed 400001 --seeds 60 --cache "$dir/cache" \
       --scenario "$scenario" --set "objective.hidden_layers=$layers" --csv "$dir/$scenario-$layers.csv"
   done
 done
@@ -57,7 +57,7 @@ few=(--clusters 8 --rounds 2 --select-every 4 --selection-clusters 24)
 learner es "${few[@]}" --generations 8
 learner cma-es "${few[@]}" --generations 8 --population 16
 for layers in 0 1 2 3; do
-  "$lab" compare --policies "$learners" --quiet --seed 400001 --seeds 100 --cache "$dir/cache" --scenario paper \
+  "$lab" compare --policies "$learners" --quiet --seed 400001 --seeds 60 --cache "$dir/cache" --scenario paper \
     --set "objective.hidden_layers=$layers" --csv "$dir/actions-$layers.csv"
 done
 python3 "$(dirname "${BASH_SOURCE[0]}")/rule_tables.py" ablations "$dir"

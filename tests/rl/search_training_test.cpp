@@ -275,6 +275,7 @@ TEST_F(SearchTraining, ASelectionThatIsNotFiniteIsTheWorst) {
     ASSERT_TRUE(training.run(4, once));
     ASSERT_EQ(training.selections().size(), 2u);
     EXPECT_EQ(training.selections()[0].mean, infinity);
+    EXPECT_EQ(training.selections()[0].standard_error, infinity);
     EXPECT_TRUE(training.selections()[1].best);
   }
 }

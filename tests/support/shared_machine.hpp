@@ -73,6 +73,12 @@ class shared_machine {
   [[nodiscard]] const controller<Policy, std::uint32_t>& control() const { return controller_; }
   [[nodiscard]] controller<Policy, std::uint32_t>& control() { return controller_; }
 
+  /// The host's clock is set back by this much.
+  void set_back(double by) {
+    now_ -= by;
+    for (double& at : wakes_)
+      if (at != none) at -= by;
+  }
   /// The host's clock starts at 0 again.
   void restart_clock() {
     for (double& at : wakes_)

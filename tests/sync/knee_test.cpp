@@ -3,9 +3,11 @@
 #include "../support/shared_machine.hpp"
 #include "recorder.hpp"
 
+#include <cstddef>
+#include <cstring>
 #include <limits>
 #include <map>
-#include <tuple>
+#include <vector>
 
 namespace {
 
@@ -135,15 +137,24 @@ TEST(Knee, FirstStepsScatterTwice) {
   EXPECT_NEAR(machine.control().policy().parallelism(), 5.0, 2.0);
 }
 
-// By how much longer steps take at another level is known of all workers together. That each differs is no scatter.
+// By how much longer steps take at another level is known of all workers together. That each differs, as those do that
+// sleep between steps, is no scatter of the steps at the level that was found.
 TEST(Knee, EqualStepsDoNotScatter) {
-  for (const auto& [workers, late, sleep] : {std::tuple{10u, 3u, 5.0}, {48u, 16u, 16.0}}) {
-    knee_machine machine{{}, workers, cores(2)};
-    for (std::uint32_t w = 0; w < late; ++w) machine.sleep[w] = sleep;
-    machine.run(20 * workers);
-    for (int push = 0; push < 4000; ++push)
-      ASSERT_LE(machine.run(1).control().policy().parallelism(), workers / 3) << push;
+  knee_machine machine{{}, 10, cores(2)};
+  for (std::uint32_t w = 0; w < 3; ++w) machine.sleep[w] = 5.0;
+  machine.run(200);
+  for (int push = 0; push < 4000; ++push) ASSERT_LE(machine.run(1).control().policy().parallelism(), 3u) << push;
+}
+
+TEST(Knee, WorkersThatDifferDoNotScatter) {
+  knee_machine machine{{}, 48, cores(3)};
+  machine.jitter = 10;
+  for (std::uint32_t w = 0; w < 48; ++w) {
+    machine.speed[w] = 0.5 + 0.25 * (w % 7);
+    machine.sleep[w] = w % 4 == 0 ? 32.0 : 0.0;
   }
+  machine.run(480);
+  for (int push = 0; push < 4000; ++push) ASSERT_LE(machine.run(1).control().policy().parallelism(), 6u) << push;
 }
 
 TEST(Knee, TheSearchMayBeginAnewForEver) {
@@ -518,6 +529,45 @@ TEST(Knee, ForgetsNoScatter) {
       ASSERT_EQ(machine.now(), copy.now()) << steps << ", " << n;
     }
   }
+}
+
+// Numbers that no run has left there are refused, or soon of no matter.
+TEST(Knee, SavedStateFromOutsideFreezesNothing) {
+  knee_machine machine{{}, 10, cores(4)};
+  machine.jitter = 10;
+  machine.run(300);
+  archive out;
+  knee{machine.control().policy()}.state(out);
+  for (const std::uint32_t bits : {0x7FC00000U, 0x7F7FFFFFU, 0xFFFFFFFFU, 0U})  // NaN, the largest float, all, none
+    for (std::size_t at = 0; at + sizeof bits <= out.bytes().size(); ++at) {
+      std::vector<std::byte> bytes(out.bytes().begin(), out.bytes().end());
+      std::memcpy(&bytes[at], &bits, sizeof bits);
+      knee_machine copy = machine;
+      archive in{bytes};
+      const_cast<knee&>(copy.control().policy()).state(in);
+      if (!in.ok()) continue;
+      for (const double c : {10.0, 2.0, 6.0}) {
+        copy.curve = cores(c);
+        copy.run(3000);
+      }
+      EXPECT_NEAR(copy.control().policy().parallelism(), 6.0, 2.0) << bits << " at " << at;
+      EXPECT_TRUE(copy.ok());
+    }
+}
+
+TEST(Knee, FollowsADriftAfterTheClockWasSetBack) {
+  for (const double step : {1.0, 1e9, 1e12})
+    for (const std::uint32_t pushes : {15u, 40u, 100u}) {
+      const auto slow_cores = [step](double c) { return [=](double n) { return (std::min)(n, c) / step; }; };
+      knee_machine machine{{}, 10, slow_cores(6)};
+      machine.jitter = 10;
+      machine.run(pushes);
+      machine.set_back(3 * step);
+      machine.run(300);
+      machine.curve = slow_cores(1);
+      machine.run(6000);
+      EXPECT_NEAR(machine.control().policy().parallelism(), 1.0, 1.0) << step << ", " << pushes;
+    }
 }
 
 // Saved while the search is on, and while some wait for the others.

@@ -57,7 +57,7 @@ struct generation_report {
 /// What a guess cost in the runs of the selection.
 struct selection_report {
   std::uint64_t generation = 0;  ///< before which it was made
-  double mean = 0;
+  double mean = 0;  ///< infinite where a cost was not finite
   double standard_error = 0;
   bool best = false;  ///< so far
 
@@ -89,7 +89,7 @@ struct search_callbacks {
 ///         SeedsAreNewEachGeneration, RacingSavesTrials, WhoIsOutRanksBehind, WhatIsNotFiniteRanksLast,
 ///         KeepsTheBestGuess, TheLastGuessCompetes, WhoGoesOnDoesNotKnowOfTheLastSelection, KilledAndResumedBitForBit,
 ///         AnotherConfigurationIsRefused, ACallbackEndsTheRun, StoppedTrialsLeaveNoTrace, NanCostsAreSurvived,
-///         RefusesBadOptions
+///         ASelectionThatIsNotFiniteIsTheWorst, RefusesBadOptions
 template <ParameterSearch Search>
 class search_trainer {
  public:
@@ -219,7 +219,7 @@ class search_trainer {
     selection_report report{.generation = search_.generation(), .mean = mean_of(costs)};
     double squares = 0;
     for (const double cost : costs) squares += (cost - report.mean) * (cost - report.mean);
-    report.standard_error = std::sqrt(squares / (count - 1) / count);
+    report.standard_error = std::isfinite(report.mean) ? std::sqrt(squares / (count - 1) / count) : report.mean;
     report.best = selections_.empty() || report.mean < least_;
     if (report.best) best_ = std::move(guess);
     if (report.mean < least_) least_ = report.mean;

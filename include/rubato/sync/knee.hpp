@@ -36,8 +36,8 @@ namespace rubato::inline RUBATO_ABI {
 /// Options  threshold: of the elasticity, 0 to 1, from which on more workers are worth their staleness.
 ///          scales_rate: the host's learning rate, which is to suit a cluster in which everybody runs, is scaled by
 ///          sqrt(alive / parallelism), at most 2: what is less stale may move the parameters further.
-///          most_scatter: mean square of log(time of a step / usual time of its worker) above which everybody runs and
-///          nothing is tried, infinity for none. Pauses at random tell little, and whoever pauses shares nothing.
+///          most_scatter: mean square of log(time of a step / usual time of its worker, once that is settled) above
+///          which everybody runs and nothing is tried, infinity for none. Whoever pauses at random shares nothing.
 /// Cost     O(1) per push; O(capacity) when the level changes or a search begins anew, and where everybody is to run
 ///          every few steps of everybody. Allocates in resize() only, 16 bytes per worker. Not thread-safe.
 /// Tests    tests/sync/knee_test.cpp, among them FindsTheKnee, FollowsADrift, ABarrierWhereItIsCheap,
@@ -80,10 +80,8 @@ struct knee {
     description self{"knee: the fastest workers, as many as raise the throughput", R"({"kind":"knee","threshold":)"};
     if (scales_rate) self.line.append("; learning rate by parallelism");
     self.json.append(detail::text_of(threshold)).append(R"(,"scales_rate":)").append(scales_rate ? "true" : "false");
-    if (std::isfinite(most_scatter))
-      self.json.append(R"(,"most_scatter":)").append(detail::text_of(most_scatter));
-    else
-      self.line.append("; however much steps scatter");
+    self.line.append(std::isfinite(most_scatter) ? "" : "; however much steps scatter");
+    if (std::isfinite(most_scatter)) self.json.append(R"(,"most_scatter":)").append(detail::text_of(most_scatter));
     self.json.append("}");
     return self;
   }

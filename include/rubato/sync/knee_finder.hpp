@@ -14,9 +14,8 @@
 
 namespace rubato::inline RUBATO_ABI::detail {
 
-/// What knee knows and does: it measures steps, moves the level of parallelism, and holds the barrier.
-///
-/// `threshold` and `most_scatter` are knee's.
+/// What knee knows and does: it measures steps, moves the level of parallelism, and holds the barrier. `threshold` and
+/// `most_scatter` are knee's.
 class knee_finder {
  public:
   void resize(std::uint32_t capacity) {
@@ -54,7 +53,7 @@ class knee_finder {
     e.period = period_;
     if (e.doubt == unknown) return;
     e.speed = std::exp(-e.usual);
-    speeds_ += static_cast<double>(e.speed), ++known_;
+    speeds_ += static_cast<double>(e.speed), known_ += e.speed > 0.0F ? 1U : 0U;
   }
 
   void allow_for_batch(float factor) noexcept {
@@ -65,33 +64,37 @@ class knee_finder {
   /// The best level so far.
   [[nodiscard]] std::uint32_t parallelism() const noexcept { return search_.level(alive_); }
   /// alive / parallelism.
-  [[nodiscard]] float room() const noexcept {
-    return static_cast<float>(alive_) / static_cast<float>(parallelism());
-  }
+  [[nodiscard]] float room() const noexcept { return static_cast<float>(alive_) / static_cast<float>(parallelism()); }
   [[nodiscard]] bool searches() const noexcept { return search_.narrows; }
   [[nodiscard]] bool has_barrier() const noexcept { return has_barrier_; }
 
   void state(archive& bytes) {
     search_.state(bytes);
     bytes(alive_, fewest_, members_, level_, period_, count_, strangers_, sum_, squares_, settled_, owes_turn_);
-    bytes(scatter_, seen_, speeds_, known_, home_speed_, first_speeds_, firsts_);
+    bytes(scatter_, seen_, home_speed_, first_speeds_, firsts_);
     bytes(limit_, deadline_, log_batch_factor_, longest_batch_, windows_, patience_, has_barrier_);
     for (note& e : each_) bytes(e.usual, e.speed, e.period, e.doubt);
-    const bool is_bad = std::ranges::any_of(each_, [](const note& e) { return e.doubt > unknown; });
-    if (is_bad || level_ == 0 || !std::isfinite(scatter_ + log_batch_factor_ + longest_batch_)) bytes.fail();
+    sum_speeds();
+    const auto is_bad = [](const note& e) {
+      return e.doubt > unknown || !(std::abs(e.usual) <= most_log) || !(e.speed >= 0.0F && e.speed <= most_speed);
+    };
+    if (level_ == 0 || (std::max)(patience_, search_.patience) > level_search::longest_patience ||
+        !std::isfinite(scatter_ + log_batch_factor_ + longest_batch_ + limit_) || std::ranges::any_of(each_, is_bad))
+      bytes.fail();
   }
 
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
   static constexpr std::uint32_t least_window = 4;
-  static constexpr std::uint8_t unknown = 3;
+  static constexpr std::uint8_t moved = 2, unknown = 3;
   static constexpr std::array newest{0.3F, 0.6F, 0.6F, 1.0F};  // how far a step moves what is usual, by the doubt of it
+  static constexpr float most_log = 80.0F, most_speed = 1e38F;
 
   struct note {
-    float usual = 0.0F;        // log of the time of its steps at the best level
-    float speed = 0.0F;        // that it brings into the machine: exp(-usual) while it runs, else 0
-    std::uint32_t period = 0;  // in which its step started; 0: another policy let it start
-    std::uint8_t doubt = unknown;  // steps that `usual` still needs, as the best level has moved
+    float usual = 0.0F;            // log of the time of its steps at the best level, from -most_log to most_log
+    float speed = 0.0F;            // that it brings into the machine: exp(-usual) while it runs, else 0
+    std::uint32_t period = 0;      // in which its step started; 0: another policy let it start
+    std::uint8_t doubt = unknown;  // of `usual`: unknown, moved and a step less since the best level moved, 0
   };
 
   // What is being compared bears an eighth more or fewer members, or clusters with much coming and going would never be
@@ -99,10 +102,7 @@ class knee_finder {
   void count_members(std::uint32_t alive) noexcept {
     const bool tries = level_ != parallelism();
     alive_ = alive;
-    if (search_.home == no_worker && alive / 2 >= fewest_) {
-      search_anew();
-      fewest_ = alive;
-    }
+    if (search_.home == no_worker && alive / 2 >= fewest_) search_anew(), fewest_ = alive;
     has_barrier_ = has_barrier_ && parallelism() == alive_;
     fewest_ = (std::min)(fewest_, alive);
     const std::uint32_t changed = (std::max)(alive_, members_) - (std::min)(alive_, members_);
@@ -128,6 +128,12 @@ class knee_finder {
     if (known_ == 0) speeds_ = 0.0;  // no rounding error lasts
   }
 
+  // All anew: where speeds change, differences would make rounding errors grow.
+  void sum_speeds() noexcept {
+    speeds_ = 0.0, known_ = 0;
+    for (const note& e : each_) speeds_ += static_cast<double>(e.speed), known_ += e.speed > 0.0F ? 1U : 0U;
+  }
+
   // Of all that run now, if nothing were shared; who is not known is taken for an average one.
   [[nodiscard]] float speed(std::uint32_t running) const noexcept {
     return static_cast<float>(speeds_ * running / (std::max)(known_, 1U));
@@ -148,6 +154,7 @@ class knee_finder {
     const bool first = e.doubt == unknown && e.period != 0 && search_.opens() && (at == home || !at_one_level);
     if (!first && !at_one_level) return;
     const float time = std::log(view.step_time_of_submitter()) - log_batch_factor_;
+    if (std::abs(time) > most_log - 15.0F) return;  // none: the host's clock has stepped back
     const std::uint32_t window = (std::max)(least_window, at);
     const float off = time - e.usual;
     if (first || at == home) {
@@ -210,14 +217,13 @@ class knee_finder {
 
   // The level that was tried is the best one. By how much longer steps take there is known of all together only.
   void move_home(float change, float speed_there) noexcept {
-    const float quicker = std::exp(-change);
-    speeds_ = 0.0;  // of all anew: a factor would make rounding errors grow
+    const float quicker = std::exp(std::clamp(-change, -most_log, most_log));
     for (note& e : each_) {
-      e.usual += change;
-      e.speed *= quicker;
-      if (e.doubt != unknown) e.doubt = 2;
-      speeds_ += static_cast<double>(e.speed);
+      e.usual = std::clamp(e.usual + change, -most_log, most_log);
+      e.speed = (std::min)(e.speed * quicker, most_speed);
+      if (e.doubt != unknown) e.doubt = moved;
     }
+    sum_speeds();
     home_speed_ = speed_there * quicker;
     has_barrier_ = false;
   }
@@ -246,7 +252,7 @@ class knee_finder {
 
   void be_patient() noexcept {
     windows_ = 0;
-    patience_ = (std::min)((std::max)(2 * patience_, 4 * level_search::first_patience), level_search::longest_patience);
+    patience_ = std::clamp(2 * patience_, 4 * level_search::first_patience, level_search::longest_patience);
   }
 
   // That a step of everybody may take.
@@ -254,10 +260,7 @@ class knee_finder {
 
   // Whether those who have come wait for the rest. Steps that take too long say that the cluster is another one now.
   [[nodiscard]] bool meet(const cluster_view& view) noexcept {
-    if (has_barrier_ && view.now() >= deadline_) {
-      be_patient();
-      search_anew();
-    }
+    if (has_barrier_ && view.now() >= deadline_) be_patient(), search_anew();
     const bool met = view.busy() == 0;
     if (met) longest_batch_ = log_batch_factor_;
     if (!has_barrier_ || level_ < alive_)

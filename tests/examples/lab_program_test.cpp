@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../../examples/lab/library_version.hpp"
+#include "../../examples/lab/shipped.hpp"
 #include "lab_program.hpp"
 
 namespace {
@@ -341,6 +342,9 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
            {"train --agent es --scenario quick.json --out b --state cpu", "--state: found \"cpu\", expected rlp"},
            {"train --agent es --scenario quick.json --out b --episodes 3",
             "--episodes: found it with --agent es, which searches"},
+           {"explain '" + rubato::lab::shipped("examples/lab/policies/learned.safetensors").string() +
+                "' --map no/where.svg",
+            "--map: cannot create no/where.svg"},
            {"scenarios nope", "found \"nope\""}}) {
     const outcome got = lab.run(arguments + " 2>&1 >/dev/null");
     EXPECT_EQ(got.status, 2) << arguments;

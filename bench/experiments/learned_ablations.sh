@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the search for the learned policy owes to its parts: searches of the same budget, a fifth of that for the
+# What the search for the learned policy owes to its parts: searches of the same budget, an eighth of that for the
 # policy that ships, three training seeds each, with another algorithm, another start, one correction alone, or a hidden
 # layer. And what is not corrected: how many workers run, and in which order they are released. All are run in the lab's
 # scenarios, on seeds of no test. Then how well each learner does with the three actions of Zhu et al., three training
@@ -10,8 +10,8 @@ set -euo pipefail
 lab=$1 dir=$2
 mkdir -p "$dir"
 
-budget=(--scenario random --clusters 8 --rounds 1 --selection-clusters 100 --licence Apache-2.0)
-es=(--agent es --generations 12 --select-every 4)
+budget=(--scenario random --clusters 8 --rounds 1 --selection-clusters 50 --licence Apache-2.0)
+es=(--agent es --generations 8 --select-every 4)
 
 policies=knee+decay,distilled,learned
 policies+=,knee:0.15+decay,knee:0.2+decay,knee:0.45+decay,cap:4:fifo+decay,cap:4:random+decay,cap:4:fastest+decay
@@ -26,7 +26,7 @@ search() {  # NAME OPTION...
 }
 
 search es "${es[@]}" --initial distilled
-search cma-es --agent cma-es --generations 24 --select-every 8 --initial distilled
+search cma-es --agent cma-es --generations 16 --select-every 8 --initial distilled
 search from-knee "${es[@]}"
 search rate-alone "${es[@]}" --corrections rate
 search batch-alone "${es[@]}" --corrections batch

@@ -5,9 +5,9 @@ usage: rule_tables.py rules|knee|learned|ablations DIR
 
 Times are interquartile means over seeds. In `rules` and `knee` a ratio is the time of the best of bsp, asp and ssp, each
 with the parameter and the learning rate that tuning gave it, over the time of the rule: above 1 the rule is quicker. The
-heads of the other tables say whose time is over whose. Intervals: 95 %,
-seeds drawn with replacement, the same for both. What is missing in DIR is named on standard error; means are of the
-rest, and say of how many. Tested in tests/bench/rule_tables_test.py.
+heads of the other tables say whose time is over whose. Intervals: 95 %, seeds drawn with replacement, the same for both.
+What is missing in DIR is named on standard error; means are of the rest, and say of how many. Tested in
+tests/bench/rule_tables_test.py.
 """
 
 import csv

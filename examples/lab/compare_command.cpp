@@ -5,8 +5,6 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <rubato/io/atomic_file.hpp>
 #include <system_error>
 #include <utility>
 
@@ -14,6 +12,7 @@
 #include "compare.hpp"
 #include "given.hpp"
 #include "interrupt.hpp"
+#include "output_file.hpp"
 #include "record_run.hpp"
 #include "report.hpp"
 #include "shipped.hpp"
@@ -24,48 +23,6 @@ namespace rubato::lab {
 namespace {
 
 using support::user_error;
-
-/// A result file; opened before anything is computed, so that nobody waits an hour to learn that it cannot be written.
-class output {
- public:
-  output(const std::string& file, std::string option) : name_{file}, option_{std::move(option)} {
-    if (file.empty()) return;
-    if (file == "-") throw user_error{option_ + ": found \"-\", expected the name of a file"};
-    auto opened = atomic_file::create(file);
-    if (!opened) throw user_error{option_ + ": " + opened.error().message};
-    file_ = std::move(*opened);
-  }
-
-  [[nodiscard]] atomic_file* get() { return file_ ? &*file_ : nullptr; }
-
-  void commit() {
-    if (!file_) return;
-    if (const auto done = file_->commit(); !done) throw user_error{option_ + ": " + done.error().message};
-    std::error_code ignored;
-    std::filesystem::remove(partial(), ignored);  // of an earlier call, which was interrupted
-  }
-
-  void write(const std::string& text) {
-    if (file_) (*file_)(text);
-    commit();
-  }
-
-  /// In place of write() after an interruption: FILE keeps what it had, FILE.partial gets the text. Its name, or
-  /// nothing where no file was asked for.
-  [[nodiscard]] std::string write_partial(const std::string& text) {
-    if (!file_) return {};
-    file_.reset();
-    if (const auto done = write_file(partial(), text); !done) throw user_error{option_ + ": " + done.error().message};
-    return partial();
-  }
-
- private:
-  [[nodiscard]] std::string partial() const { return name_ + ".partial"; }
-
-  std::string name_;
-  std::string option_;
-  std::optional<atomic_file> file_;
-};
 
 // Of two outputs with one name, the second would replace the first.
 void check_outputs(const compare_arguments& given) {
@@ -114,10 +71,10 @@ int run_compare(const compare_arguments& given) {
   const training_data data = given_data(asked.scenario, given.data);
   const bool json_to_screen = given.json == "-";
   check_outputs(given);
-  output json{json_to_screen ? "" : given.json, "--json"};
-  output every_run{given.csv, "--csv"};
-  output log{given.log, "--log"};
-  output trace{given.trace, "--trace"};
+  output_file json{json_to_screen ? "" : given.json, "--json"};
+  output_file every_run{given.csv, "--csv"};
+  output_file log{given.log, "--log"};
+  output_file trace{given.trace, "--trace"};
   const auto cache =
       given.no_cache ? std::make_unique<result_cache>() : std::make_unique<result_cache>(given.cache, code_version());
 

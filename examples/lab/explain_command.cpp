@@ -3,13 +3,12 @@
 #include <cstdio>
 #include <iostream>
 #include <optional>
-#include <rubato/io/atomic_file.hpp>
-#include <utility>
 
 #include "commands.hpp"
 #include "explain.hpp"
 #include "given.hpp"
 #include "interrupt.hpp"
+#include "output_file.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
@@ -23,13 +22,6 @@ using support::user_error;
   return text;
 }
 
-// What `made` answers, if it is no error.
-template <class Result>
-[[nodiscard]] auto map_of(Result made) {
-  if (!made) throw user_error{"--map: " + made.error().message};
-  return std::move(*made);
-}
-
 }  // namespace
 
 int run_explain(const explain_arguments& given) {
@@ -38,8 +30,7 @@ int run_explain(const explain_arguments& given) {
   explain_options asked{
       .scenario = given_scenario(given.scenario, given.settings), .seed = given.seed, .seeds = given.seeds};
   const training_data data = given_data(asked.scenario, given.data);
-  std::optional<atomic_file> map;  // made now, so that a wrong path is known before the runs
-  if (!given.map.empty()) map = map_of(atomic_file::create(given.map));
+  output_file map{given.map, "--map"};
   const run_context how = given_context(data, given.threads, false);
   const std::optional<explanation> told = explain(*file, asked, how);
   if (!told) return interrupted_status();
@@ -66,9 +57,8 @@ int run_explain(const explain_arguments& given) {
     }
     std::cout << '\n';
   }
-  if (map) {
-    (*map)(as_svg(told->maps));
-    static_cast<void>(map_of(map->commit()));
+  if (!given.map.empty()) {
+    map.write(as_svg(told->maps));
     std::cout << "written: " << given.map << '\n';
   }
   return 0;

@@ -1,6 +1,8 @@
 #ifndef RUBATO_TESTS_SUPPORT_SHARED_MACHINE_HPP
 #define RUBATO_TESTS_SUPPORT_SHARED_MACHINE_HPP
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -158,6 +160,19 @@ class shared_machine {
   float lr_scale_ = 1.0F;
   bool ok_ = true;
 };
+
+/// A machine that is the same, but its controller was loaded from what the other's has saved.
+template <SyncPolicy Policy>
+[[nodiscard]] shared_machine<Policy> restored(const shared_machine<Policy>& machine) {
+  archive saved;
+  EXPECT_EQ(machine.control().save(saved), errc::ok);
+  shared_machine<Policy> copy = machine;
+  controller<Policy, std::uint32_t> loaded{{.capacity = machine.control().workers().capacity()}, Policy{}};
+  archive in{saved.bytes()};
+  EXPECT_EQ(loaded.load(in, [](worker_id who) { return std::optional{who.index}; }), errc::ok);
+  copy.control() = std::move(loaded);
+  return copy;
+}
 
 }  // namespace rubato::test
 

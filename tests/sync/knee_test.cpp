@@ -1,24 +1,19 @@
 #include <rubato/sync/knee.hpp>
 
-#include "../support/shared_machine.hpp"
+#include "knee_machine.hpp"
 #include "recorder.hpp"
 
 #include <cstddef>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <vector>
 
 namespace {
 
 using namespace rubato;
-using knee_machine = test::shared_machine<knee>;
-
-std::function<double(double)> cores(double c) {
-  return [c](double n) { return (std::min)(n, c); };
-}
-
-const std::function<double(double)> free_cores = [](double n) { return n; };
+using test::cores;
+using test::free_cores;
+using test::knee_machine;
 
 TEST(Knee, FindsTheKnee) {
   for (const std::uint32_t c : {1u, 2u, 3u, 4u, 5u, 7u, 9u, 12u}) {
@@ -76,87 +71,6 @@ TEST(Knee, FollowsADrift) {
   }
 }
 
-// One step in three is followed by a pause of eight, of whoever it is.
-struct pauses {
-  random_sequence random{5};
-
-  void run(knee_machine& machine, std::uint32_t steps) {
-    while (steps-- > 0) {
-      for (double& sleep : machine.sleep) sleep = random.below(3) == 0 ? 8.0 : 0.0;
-      machine.run(1);
-    }
-    std::ranges::fill(machine.sleep, 0.0);
-  }
-  // In how many of so many steps fewer than all ran.
-  [[nodiscard]] std::uint32_t tries(knee_machine& machine, std::uint32_t steps) {
-    std::uint32_t tries = 0;
-    while (steps-- > 0) {
-      run(machine, 1);
-      tries += machine.running() < machine.sleep.size() ? 1U : 0U;
-    }
-    return tries;
-  }
-};
-
-TEST(Knee, TriesNothingWhileStepsScatter) {
-  constexpr float infinity = std::numeric_limits<float>::infinity();
-  knee_machine machine{{}, 10, cores(2)}, eager{{.most_scatter = infinity}, 10, cores(2)};
-  pauses{}.run(eager, 400);
-  EXPECT_LT(eager.control().policy().parallelism(), 10u);
-  pauses chance;
-  chance.run(machine, 100);  // of which it sees how much they scatter
-  EXPECT_EQ(chance.tries(machine, 2000), 0u);
-  EXPECT_EQ(machine.control().policy().parallelism(), 10u);
-  EXPECT_TRUE(machine.ok());
-}
-
-// It settles the levels in between as well.
-TEST(Knee, OneTrialShowsTheScatter) {
-  for (const std::uint64_t seed : {5u, 6u, 7u}) {
-    knee_machine machine{{}, 16, cores(2)};
-    EXPECT_LE(pauses{random_sequence{seed}}.tries(machine, 160), 90u);
-  }
-}
-
-TEST(Knee, FollowsTheScatter) {
-  knee_machine machine{{}, 10, cores(4)};
-  machine.run(200);
-  EXPECT_EQ(machine.control().policy().parallelism(), 4u);
-  pauses{}.run(machine, 1000);
-  EXPECT_EQ(machine.control().policy().parallelism(), 10u);
-  machine.run(400);
-  EXPECT_EQ(machine.control().policy().parallelism(), 4u) << "what counts are the last eight windows";
-}
-
-// Steps of one to five times the time, whose logarithms have a variance of 0.19. In the first trial a worker's usual
-// time is that of one such step, so what is seen there has twice that.
-TEST(Knee, FirstStepsScatterTwice) {
-  knee_machine machine{{}, 20, cores(4)};
-  machine.jitter = 400;
-  machine.run(160);
-  EXPECT_NEAR(machine.control().policy().parallelism(), 5.0, 2.0);
-}
-
-// By how much longer steps take at another level is known of all workers together. That each differs, as those do that
-// sleep between steps, is no scatter of the steps at the level that was found.
-TEST(Knee, EqualStepsDoNotScatter) {
-  knee_machine machine{{}, 10, cores(2)};
-  for (std::uint32_t w = 0; w < 3; ++w) machine.sleep[w] = 5.0;
-  machine.run(200);
-  for (int push = 0; push < 4000; ++push) ASSERT_LE(machine.run(1).control().policy().parallelism(), 3u) << push;
-}
-
-TEST(Knee, WorkersThatDifferDoNotScatter) {
-  knee_machine machine{{}, 48, cores(3)};
-  machine.jitter = 10;
-  for (std::uint32_t w = 0; w < 48; ++w) {
-    machine.speed[w] = 0.5 + 0.25 * (w % 7);
-    machine.sleep[w] = w % 4 == 0 ? 32.0 : 0.0;
-  }
-  machine.run(480);
-  for (int push = 0; push < 4000; ++push) ASSERT_LE(machine.run(1).control().policy().parallelism(), 6u) << push;
-}
-
 TEST(Knee, TheSearchMayBeginAnewForEver) {
   knee_machine machine{{}, 10, cores(4)};
   machine.jitter = 20;
@@ -165,15 +79,6 @@ TEST(Knee, TheSearchMayBeginAnewForEver) {
     machine.curve = cores(c);
     machine.run(3000);
     ASSERT_NEAR(machine.control().policy().parallelism(), c, 2.0) << drift;
-  }
-}
-
-TEST(Knee, PausesMayComeAndGoForEver) {
-  knee_machine machine{{}, 10, cores(4)};
-  for (int round = 0; round < 150; ++round) {
-    pauses{}.run(machine, 1000);
-    machine.run(1000);
-    ASSERT_NEAR(machine.control().policy().parallelism(), 4.0, 2.0) << round;
   }
 }
 
@@ -488,25 +393,13 @@ TEST(Knee, ScalesTheLearningRateWithParallelism) {
   EXPECT_FLOAT_EQ(untied.run(500).lr_scale(), 1.0F);
 }
 
-// Another machine that is the same, but its controller was loaded from what this one's has saved.
-knee_machine restored(knee_machine& machine) {
-  archive out;
-  EXPECT_EQ(machine.control().save(out), errc::ok);
-  knee_machine copy = machine;
-  controller<knee, std::uint32_t> other{{.capacity = 10}, knee{}};
-  archive in{out.bytes()};
-  EXPECT_EQ(other.load(in, [](worker_id who) { return std::optional{who.index}; }), errc::ok);
-  copy.control() = std::move(other);
-  return copy;
-}
-
 TEST(Knee, ForgetsNothing) {
   for (const double c : {4.0, 10.0})
     for (const std::uint32_t steps : {7u, 30u, 61u, 404u}) {
       knee_machine machine{{}, 10, cores(c)};
       machine.jitter = 10;
       machine.run(steps);
-      knee_machine copy = restored(machine);
+      knee_machine copy = test::restored(machine);
       machine.sleep[3] = copy.sleep[3] = 0.5;  // the latest at the barrier
       for (int n = 0; n < 300; ++n) {
         machine.run(1), copy.run(1);
@@ -514,21 +407,6 @@ TEST(Knee, ForgetsNothing) {
         ASSERT_EQ(machine.lr_scale(), copy.lr_scale());
       }
     }
-}
-
-TEST(Knee, ForgetsNoScatter) {
-  for (const std::uint32_t steps : {10u, 40u, 100u}) {
-    knee_machine machine{{}, 10, cores(4)};
-    machine.run(200);
-    pauses chance;
-    chance.run(machine, steps);
-    knee_machine copy = restored(machine);
-    pauses same = chance;
-    for (int n = 0; n < 400; ++n) {
-      chance.run(machine, 1), same.run(copy, 1);
-      ASSERT_EQ(machine.now(), copy.now()) << steps << ", " << n;
-    }
-  }
 }
 
 // Numbers that no run has left there are refused, or soon of no matter.
@@ -575,12 +453,7 @@ TEST(Knee, IsLoadedWhereTheClockHasStartedAnew) {
   for (const auto& [c, steps] : {std::pair{1.0, 12u}, {4.0, 12u}, {10.0, 12u}, {10.0, 74u}}) {
     knee_machine machine{{}, 10, cores(c)};
     machine.run(steps);
-    archive out;
-    ASSERT_EQ(machine.control().save(out), errc::ok);
-    controller<knee, std::uint32_t> other{{.capacity = 10}, knee{}};
-    archive in{out.bytes()};
-    ASSERT_EQ(other.load(in, [](worker_id who) { return std::optional{who.index}; }), errc::ok);
-    machine.control() = std::move(other);
+    machine = test::restored(machine);
     machine.restart_clock();
     machine.run(60);
     EXPECT_EQ(machine.control().policy().parallelism(), c);

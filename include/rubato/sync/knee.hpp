@@ -41,7 +41,7 @@ namespace rubato::inline RUBATO_ABI {
 /// Cost     O(1) per push; O(capacity) when the level changes or a search begins anew, and where everybody is to run
 ///          every few steps of everybody. Allocates in resize() only, 16 bytes per worker. Not thread-safe.
 /// Tests    tests/sync/knee_test.cpp, among them FindsTheKnee, FollowsADrift, ABarrierWhereItIsCheap,
-///          NobodyWaitsLongForTheLate, TriesNothingWhileStepsScatter, SurvivesJoinsAndDeaths, ForgetsNothing
+///          NobodyWaitsLongForTheLate, SurvivesJoinsAndDeaths, ForgetsNothing; tests/sync/knee_scatter_test.cpp
 struct knee {
   float threshold = 0.3F;
   bool scales_rate = true;

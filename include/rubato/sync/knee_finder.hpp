@@ -88,7 +88,7 @@ class knee_finder {
   static constexpr std::uint32_t least_window = 4;
   static constexpr std::uint8_t moved = 2, unknown = 3;
   static constexpr std::array newest{0.3F, 0.6F, 0.6F, 1.0F};  // how far a step moves what is usual, by the doubt of it
-  static constexpr float most_log = 80.0F, most_speed = 1e38F;
+  static constexpr float longest_log = 65.0F, most_log = 80.0F, most_speed = 1e38F;
 
   struct note {
     float usual = 0.0F;            // log of the time of its steps at the best level, from -most_log to most_log
@@ -154,7 +154,7 @@ class knee_finder {
     const bool first = e.doubt == unknown && e.period != 0 && search_.opens() && (at == home || !at_one_level);
     if (!first && !at_one_level) return;
     const float time = std::log(view.step_time_of_submitter()) - log_batch_factor_;
-    if (std::abs(time) > most_log - 15.0F) return;  // none: the host's clock has stepped back
+    if (std::abs(time) > longest_log) return;  // none: the host's clock has stepped back
     const std::uint32_t window = (std::max)(least_window, at);
     const float off = time - e.usual;
     if (first || at == home) {

@@ -90,13 +90,7 @@ TEST(Aimd, CancelledStepsAreNotMeasured) {
 TEST(Aimd, ForgetsNothing) {
   aimd_machine machine{{}, 10, saturating_at(4)};
   machine.run(77);
-  archive out;
-  ASSERT_EQ(machine.control().save(out), errc::ok);
-  aimd_machine copy = machine;
-  controller<aimd, std::uint32_t> other{{.capacity = 10}, aimd{}};
-  archive in{out.bytes()};
-  ASSERT_EQ(other.load(in, [](worker_id who) { return std::optional{who.index}; }), errc::ok);
-  copy.control() = std::move(other);
+  aimd_machine copy = test::restored(machine);
   for (int n = 0; n < 300; ++n) ASSERT_EQ(machine.run(1).now(), copy.run(1).now()) << n;
 }
 

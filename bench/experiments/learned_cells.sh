@@ -3,9 +3,9 @@
 # against rules that are tuned for each cell, and against rules that are tuned and have its freedom, a rate that falls
 # and a batch of their own. The tables of docs/learned.md. Resumes from DIR/cache. Needs rubato-lab (any build with the
 # examples) and python3.
-# usage: learned_cells.sh LAB DIR DATA [PART...]
-# LAB: the program; DIR: for results; DATA: for transfer, a folder with CIFAR-10's binary files in cifar10/ and what
-# digits_as_idx.py writes in digits/;
+# usage: [SEEDS=N] learned_cells.sh LAB DIR DATA [PART...]
+# SEEDS: so many a cell, in place of 300, 100, 40 or 36; LAB: the program; DIR: for results; DATA: for transfer alone, a
+# folder with CIFAR-10's binary files in cifar10/ and what digits_as_idx.py writes in digits/;
 # PART: lab held-out transfer room (a clairvoyant plan beside them) actions (the three actions of Zhu et al., trained in
 # six minutes) hindsight (how often rules at the host's rate lose to asp at its own, in clusters for development)
 set -euo pipefail
@@ -30,7 +30,7 @@ for rule in asp cap knee; do
 done
 
 cell() {  # NAME SEEDS OPTION...
-  local name=$1 seeds=$2
+  local name=$1 seeds=${SEEDS:-$2}
   shift 2
   local with=(--quiet --seeds "$seeds" --cache "$dir/cache" "$@")
   "$lab" compare --policies knee,knee+decay,distilled,learned "${with[@]}" --csv "$dir/$name.csv"
@@ -38,7 +38,7 @@ cell() {  # NAME SEEDS OPTION...
 }
 
 free_cell() {  # NAME SEEDS OPTION...: where the host's batch is 16
-  local name=$1 seeds=$2
+  local name=$1 seeds=${SEEDS:-$2}
   shift 2
   cell "$name" "$seeds" "$@"
   "$lab" compare --policies "$freedom" --tune --tuning-seeds 24 --quiet --seeds "$seeds" --cache "$dir/cache" "$@" \
@@ -70,7 +70,7 @@ for part in $parts; do
     room)
       for layers in 0 1; do  # with three a plan takes ten minutes
         for scenario in shared4 table1 paper link ideal table1-ideal; do
-          "$lab" compare --policies knee,knee+decay,distilled,learned --clairvoyant --quiet --seeds 40 \
+          "$lab" compare --policies knee,knee+decay,distilled,learned --clairvoyant --quiet --seeds "${SEEDS:-40}" \
             --cache "$dir/cache" --scenario "$scenario" --set "objective.hidden_layers=$layers" \
             --csv "$dir/$scenario-$layers.room.csv"
         done
@@ -80,12 +80,12 @@ for part in $parts; do
         --clusters 12 --rounds 2 --select-every 2 --selection-clusters 32 --out "$dir/actions.safetensors"
       for layers in 0 1 2 3; do
         "$lab" compare --policies "bsp:sum,asp,ssp:1,ssp:2,ssp:3,ssp:5,ssp:8,cap:2,file:$dir/actions.safetensors" \
-          --quiet --seeds 100 --cache "$dir/cache" --scenario paper --set "objective.hidden_layers=$layers" \
-          --csv "$dir/actions-$layers.csv"
+          --quiet --seeds "${SEEDS:-100}" --cache "$dir/cache" --scenario paper \
+          --set "objective.hidden_layers=$layers" --csv "$dir/actions-$layers.csv"
       done ;;
     hindsight)
       for number in {900000..900099}; do
-        with=(--quiet --seeds 36 --cache "$dir/cache" --scenario "random:$number")
+        with=(--quiet --seeds "${SEEDS:-36}" --cache "$dir/cache" --scenario "random:$number")
         "$lab" compare --policies "asp,asp+decay,knee,knee:0.3:eager+decay,knee+decay,distilled,learned" \
           "${with[@]}" --csv "$dir/hindsight-$number.csv"
         "$lab" compare --policies asp --tune --tuning-seeds 12 "${with[@]}" --csv "$dir/hindsight-$number.rules.csv"

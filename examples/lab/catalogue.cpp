@@ -93,6 +93,9 @@ int run_scenarios(const std::string& name, bool keys) {
   } else {
     for (const auto& each : support::scenario_names(directory))
       std::cout << each << "\n    " << support::find_scenario(each, directory).description << '\n';
+    std::cout
+        << "random:NUMBER\n    Drawn at random, the same each time: cores, links, stragglers, rates and models of "
+           "many kinds.\n";
   }
   return 0;
 }

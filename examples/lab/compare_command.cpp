@@ -1,12 +1,9 @@
 // `compare`: reads what was asked for, compares, writes what was found.
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <system_error>
-#include <utility>
+#include <vector>
 
 #include "commands.hpp"
 #include "compare.hpp"
@@ -24,22 +21,10 @@ namespace {
 
 using support::user_error;
 
-// Of two outputs with one name, the second would replace the first.
-void check_outputs(const compare_arguments& given) {
-  std::map<std::filesystem::path, std::string> options;
-  for (const auto& [option, file] : {std::pair<std::string, std::string>{"--json", given.json},
-                                     {"--csv", given.csv},
-                                     {"--log", given.log},
-                                     {"--trace", given.trace}}) {
-    if (file.empty() || file == "-") continue;
-    std::error_code error;
-    std::filesystem::path place = std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
-    if (error) continue;  // opening it says what is wrong
-    const auto [other, added] = options.emplace(std::move(place), option);
-    if (!added)
-      throw user_error{option + ": found \"" + file + "\", which " + other->second +
-                       " names too, expected a file of its own"};
-  }
+void check_files(const compare_arguments& given) {
+  std::vector<named_file> inputs{{"--scenario", support::scenario_file(given.scenario)}};
+  for (const std::string& file : files_in(given.policies)) inputs.push_back({"--policies", file});
+  check_outputs(inputs, {{"--json", given.json}, {"--csv", given.csv}, {"--log", given.log}, {"--trace", given.trace}});
 }
 
 // Says on standard error what an interruption left. Nothing that was complete before is replaced.
@@ -70,7 +55,7 @@ int run_compare(const compare_arguments& given) {
   const compare_options asked = options_of(given);
   const training_data data = given_data(asked.scenario, given.data);
   const bool json_to_screen = given.json == "-";
-  check_outputs(given);
+  check_files(given);
   output_file json{json_to_screen ? "" : given.json, "--json"};
   output_file every_run{given.csv, "--csv"};
   output_file log{given.log, "--log"};
@@ -97,6 +82,8 @@ int run_compare(const compare_arguments& given) {
   }
   json.write(document);  // files first: whoever reads the table may close the pipe
   every_run.write(csv(made));
+  json.remove_partial();
+  every_run.remove_partial();
   std::cout << (json_to_screen ? document : table(made, given.by_hidden_layers)) << std::flush;
 
   if (records) {

@@ -46,7 +46,8 @@ class correction_trials {
   /// The policy of these parameters, which corrects everywhere.
   [[nodiscard]] correction_policy policy_of(std::span<const float> parameters) const;
 
-  /// What the policy's inputs have been in the first run of each of these clusters. Nothing if `stop` was raised.
+  /// What the policy's inputs have been in the first run of each of these clusters, as long as runs of the rule may
+  /// take. Nothing if `stop` was raised.
   [[nodiscard]] std::optional<trained_range<progress_state::dim>> range_of(std::span<const float> parameters,
                                                                            std::span<const std::uint64_t> seeds) const;
 

@@ -24,7 +24,7 @@ struct feature_effect {
   std::string name;
   double mean = 0;       ///< in these runs
   double deviation = 0;
-  double change = 0;     ///< share of other actions; of a correction, log2_rate and log2_batch together: mean difference
+  double change = 0;     ///< share of other actions; of a correction, log2_rate and log2_batch: mean difference
   support::estimate slowdown;  ///< time without it ÷ time with it, interquartile means
 };
 

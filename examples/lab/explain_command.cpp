@@ -9,6 +9,7 @@
 #include "given.hpp"
 #include "interrupt.hpp"
 #include "output_file.hpp"
+#include "support/scenario_files.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
@@ -30,10 +31,14 @@ int run_explain(const explain_arguments& given) {
   explain_options asked{
       .scenario = given_scenario(given.scenario, given.settings), .seed = given.seed, .seeds = given.seeds};
   const training_data data = given_data(asked.scenario, given.data);
+  check_outputs({{"FILE", given.file}, {"--scenario", support::scenario_file(given.scenario)}}, {{"--map", given.map}});
   output_file map{given.map, "--map"};
   const run_context how = given_context(data, given.threads, false);
   const std::optional<explanation> told = explain(*file, asked, how);
-  if (!told) return interrupted_status();
+  if (!told) {
+    std::cerr << "rubato-lab: interrupted; nothing is kept\n";
+    return interrupted_status();
+  }
 
   const bool acts = !told->maps.front().actions.empty();
   std::vector<std::vector<std::string>> rows{

@@ -77,6 +77,7 @@ std::string as_header(const std::string& file) {
                                            "};\n";
   return comment("Trained by: " + card.command) + R"(#pragma once
 
+#include <algorithm>
 #include <array>
 #include <rubato/nn/mlp.hpp>
 
@@ -85,6 +86,13 @@ namespace exported {
 using network = rubato::nn::mlp<)" +
          widths + ">;\n" + activation + array_of("parameters", policy.network().parameters()) +
          array_of("least", policy.range().least) + array_of("most", policy.range().most) + R"(
+inline network trained() {
+  network made)" +
+         (activation.empty() ? "" : "{{.hidden = hidden}}") + R"(;
+  std::ranges::copy(parameters, made.parameters().begin());
+  return made;
+}
+
 }  // namespace exported
 )";
 }

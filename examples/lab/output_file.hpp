@@ -1,64 +1,48 @@
 #ifndef RUBATO_EXAMPLES_LAB_OUTPUT_FILE_HPP
 #define RUBATO_EXAMPLES_LAB_OUTPUT_FILE_HPP
 
-#include <filesystem>
 #include <optional>
 #include <rubato/io/atomic_file.hpp>
 #include <string>
-#include <system_error>
-#include <utility>
-
-#include "support/user_error.hpp"
+#include <vector>
 
 namespace rubato::lab {
 
 /// A result file; opened before anything is computed, so that nobody waits an hour to learn that it cannot be written.
-/// Where no file is asked for, nothing is written. Throws user_error, which names the option.
+/// Where no file is asked for, nothing is written. Errors: user_error, which names the option.
 class output_file {
  public:
-  output_file(const std::string& file, std::string option) : name_{file}, option_{std::move(option)} {
-    if (file.empty()) return;
-    if (file == "-") throw support::user_error{option_ + ": found \"-\", expected the name of a file"};
-    auto opened = atomic_file::create(file);
-    if (!opened) throw support::user_error{option_ + ": " + opened.error().message};
-    file_ = std::move(*opened);
-  }
+  output_file(const std::string& file, std::string option);
 
   [[nodiscard]] atomic_file* get() { return file_ ? &*file_ : nullptr; }
 
-  void commit() {
-    if (file_) check(file_->commit());
-  }
-
-  void write(const std::string& text) {
-    if (!file_) return;
-    (*file_)(text);
-    commit();
-    std::error_code ignored;
-    std::filesystem::remove(partial(), ignored);  // of an earlier call, which was interrupted
-  }
+  void commit();
+  void write(const std::string& text);
 
   /// In place of write() after an interruption: FILE keeps what it had, FILE.partial gets the text. Its name, or
   /// nothing where no file was asked for.
-  [[nodiscard]] std::string write_partial(const std::string& text) {
-    if (!file_) return {};
-    file_.reset();
-    check(rubato::write_file(partial(), text));
-    return partial();
-  }
+  [[nodiscard]] std::string write_partial(const std::string& text);
+  /// What an interrupted call has left.
+  void remove_partial() const;
 
  private:
   [[nodiscard]] std::string partial() const { return name_ + ".partial"; }
-
-  template <class Result>
-  void check(const Result& done) const {
-    if (!done) throw support::user_error{option_ + ": " + done.error().message};
-  }
 
   std::string name_;
   std::string option_;
   std::optional<atomic_file> file_;
 };
+
+/// A file, empty for none, and the option that names it.
+struct named_file {
+  std::string option;
+  std::string name;
+};
+
+/// Refuses to write a file in the place of another one that the same command reads or writes.
+/// Errors  user_error, which names the options of both
+/// Tests   tests/examples/lab_program_test.cpp: NothingIsWrittenOverWhatItNeeds, BadInputIsOneLineAndStatus2
+void check_outputs(const std::vector<named_file>& inputs, const std::vector<named_file>& outputs);
 
 }  // namespace rubato::lab
 

@@ -286,6 +286,17 @@ std::vector<policy_request> parse_policies(std::string_view list, bool tunable) 
   return requests;
 }
 
+std::vector<std::string> files_in(std::string_view list) {
+  std::vector<std::string> files;
+  for (const std::string_view item : split(list, ',')) {
+    const std::string_view bare = without_treatments(trimmed(item));
+    if (bare == "all") continue;
+    const rule& which = find_rule(bare);
+    if (which.of_file && bare != which.name) files.emplace_back(bare.substr(which.name.size() + 1));
+  }
+  return files;
+}
+
 namespace {
 
 // With as many running as there are workers nobody waits, so that the order is of no matter.

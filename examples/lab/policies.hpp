@@ -63,6 +63,9 @@ struct policy_request {
 /// `tunable`, a bare name that leaves the parameter to tuning.
 [[nodiscard]] std::vector<policy_request> parse_policies(std::string_view list, bool tunable);
 
+/// The policy files that such a list names. Precondition: parse_policies takes it.
+[[nodiscard]] std::vector<std::string> files_in(std::string_view list);
+
 /// Takes out the candidates whose options do not fit so many workers. Of the variants of cap that let all workers run,
 /// and so are one rule, the first stays; what was asked for by its whole name stays in any case.
 /// Errors: user_error where a request, unless it came with `all`, has no other, with what is wrong with the first.

@@ -73,7 +73,7 @@ constexpr std::string_view at_random = "random";
 }  // namespace
 
 int run_search(const train_arguments& given, const search_agent& agent) {
-  const training_files files = files_of(given.out, given.curve, file_of_initial(given.initial));
+  const training_files files = files_of(given.out, given.curve, file_of_initial(given.initial), given.scenario);
   const search_request asked = request_of(given, agent);
   const training_data data = given_data(asked.scenario.value_or(support::scenario{}), given.data);
   const run_context how = given_context(data, given.threads, given.quiet);
@@ -104,7 +104,7 @@ int run_search(const train_arguments& given, const search_agent& agent) {
   if (asked.scenario) std::cout << " --scenario " << shell_word(given.scenario);
   for (const std::string& each : given.settings) std::cout << " --set " << shell_word(each);
   std::cout << " --policies "
-            << shell_word((asked.state.empty() ? "knee+decay,file:" : "bsp:sum,asp,ssp:3,file:") + given.out)
+            << shell_word((asked.state.empty() ? "bsp:sum,knee+decay,file:" : "bsp:sum,asp,ssp:3,file:") + given.out)
             << std::endl;
   return 0;
 }

@@ -21,6 +21,9 @@ using support::user_error;
 
 [[nodiscard]] training_request request_of(const train_arguments& given) {
   const training_agent& agent = find_training_agent(given.agent);
+  if (given.scenario == "random")
+    throw user_error{"--scenario: found random with --agent " + given.agent +
+                     ", which does not search, expected one cluster, such as random:1"};
   training_request asked{.scenario = given_scenario(given.scenario, given.settings),
                          .scenario_argument = given.scenario,
                          .settings = given.settings,
@@ -89,7 +92,7 @@ void warn(const training_request& asked, const training_report& report) {
 
 int run_train(const train_arguments& given) {
   if (const search_agent* agent = find_search_agent(given.agent)) return run_search(given, *agent);
-  const training_files files = files_of(given.out, given.curve, given.initial);
+  const training_files files = files_of(given.out, given.curve, given.initial, given.scenario);
   const training_request asked = request_of(given);
   const training_data data = given_data(asked.scenario, given.data);
   const run_context how = given_context(data, given.threads, given.quiet);

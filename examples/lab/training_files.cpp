@@ -1,13 +1,14 @@
 #include "training_files.hpp"
 
 #include <algorithm>
-#include <rubato/io/atomic_file.hpp>
 #include <rubato/io/safetensors.hpp>
 #include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "output_file.hpp"
+#include "support/scenario_files.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
@@ -46,12 +47,6 @@ using support::value_or_refuse;
   return {};
 }
 
-[[nodiscard]] atomic_file opened(const std::string& file, const std::string& option) {
-  auto made = atomic_file::create(file);
-  if (!made) throw user_error{option + ": " + made.error().message};
-  return *std::move(made);
-}
-
 void remove_leftovers(const training_files& files) {
   const std::filesystem::path folder = std::filesystem::path{files.result}.parent_path();
   std::vector<std::filesystem::path> leftovers;
@@ -61,11 +56,6 @@ void remove_leftovers(const training_files& files) {
         leftovers.push_back(entry.path());
   std::error_code ignored;
   for (const auto& each : leftovers) std::filesystem::remove(each, ignored);
-}
-
-[[nodiscard]] std::filesystem::path place_of(const std::string& file) {
-  std::error_code error;
-  return std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
 }
 
 }  // namespace
@@ -83,8 +73,8 @@ bool exists(const std::string& file) {
 }
 
 support::file_lock training_files::lock_them() const {
-  static_cast<void>(opened(result, "--out"));
-  if (!curve.empty()) static_cast<void>(opened(curve, "--curve"));
+  static_cast<void>(output_file{result, "--out"});
+  static_cast<void>(output_file{curve, "--curve"});
   return support::file_lock{lock, "another training writes " + result};
 }
 
@@ -105,12 +95,7 @@ bool training_files::are_complete(const policy_card& expected, bool resume) cons
   return false;
 }
 
-void training_files::write_curve(const std::string& csv) const {
-  if (curve.empty()) return;
-  atomic_file file = opened(curve, "--curve");
-  file(csv);
-  if (const auto done = file.commit(); !done) throw user_error{"--curve: " + done.error().message};
-}
+void training_files::write_curve(const std::string& csv) const { output_file{curve, "--curve"}.write(csv); }
 
 // The checkpoint last: without the start it is nothing.
 void training_files::remove_progress() const {
@@ -129,17 +114,15 @@ void check_card(const std::string& file, const policy_card& expected) {
   if (was != is) refuse(was, is);
 }
 
-training_files files_of(const std::string& out, const std::string& curve, const std::string& initial) {
+training_files files_of(const std::string& out, const std::string& curve, const std::string& initial,
+                        const std::string& scenario) {
   if (out.empty()) throw user_error{"--out: found \"\", expected the name of a file"};
   training_files files{out, curve};
-  if (curve.empty()) return files;
-  if (curve == "-") throw user_error{"--curve: found \"-\", expected the name of a file"};
-  const auto refuse = [&](const std::string& option) {
-    throw user_error{"--curve: found \"" + curve + "\", which " + option + " needs, expected a file of its own"};
-  };
-  for (const std::string& other : {files.result, files.start, files.training, files.lock})
-    if (place_of(curve) == place_of(other)) refuse("--out");
-  if (!initial.empty() && place_of(curve) == place_of(initial)) refuse("--initial");
+  check_outputs({{"--initial", initial}, {"--scenario", support::scenario_file(scenario)}}, {{"--out", files.result},
+                                                                                             {"--out", files.start},
+                                                                                             {"--out", files.training},
+                                                                                             {"--out", files.lock},
+                                                                                             {"--curve", curve}});
   return files;
 }
 

@@ -38,8 +38,10 @@ struct training_files {
 /// Whether a file's policy is of this kind, version, origin and command. Errors: user_error with the first difference
 void check_card(const std::string& file, const policy_card& expected);
 
-/// Those of a training: a curve in none of their places, nor in that of `initial`. Errors: user_error
-[[nodiscard]] training_files files_of(const std::string& out, const std::string& curve, const std::string& initial);
+/// Those of a training, none in the place of another, nor of what it reads. `initial` may be empty, `scenario` is what
+/// --scenario says. Errors: user_error
+[[nodiscard]] training_files files_of(const std::string& out, const std::string& curve, const std::string& initial,
+                                      const std::string& scenario);
 
 }  // namespace rubato::lab
 

@@ -20,7 +20,7 @@ inline constexpr double tuning_patience = 3;
 /// Puts into each row its quickest policy and learning rate, by successive halving on seeds from first_tuning_seed on.
 ///
 /// A row's candidates are its policies at each of tuning_factors. Every round runs those that are left on tuning_round
-/// more seeds; then the quicker quarter stays, at least two, and after asked.tuning_seeds the quickest wins. What counts
+/// more seeds; then the quicker quarter stays, two at least; after asked.tuning_seeds the quickest wins. What counts
 /// is the interquartile mean of the time on all seeds so far; among those that never reach the target, the accuracy.
 /// Changes nothing if interrupted.
 ///

@@ -22,8 +22,8 @@ namespace rubato::support {
 /// | batch             | 8, 16 or 32                                                                                |
 /// | learning rate     | what suits asynchronous training by all of the workers, see below, times 0.7, 1 or 1.4     |
 ///
-/// The rest is as in the lab's own scenarios: accuracy 0.88, half of the data, 1,000 images to validate; a run is given up
-/// after about 20,000 pushes.
+/// The rest is as in the lab's own scenarios: accuracy 0.88, half of the data, 1,000 images to validate; a run is given
+/// up after about 20,000 pushes.
 ///
 /// A rate that suits is 0.03 x 10 / workers, since staleness grows with them, and at most 0.045; 2.7 times that where
 /// the input is unit.

@@ -59,9 +59,13 @@ std::vector<std::string> scenario_names(const fs::path& directory) {
   return names;
 }
 
+std::string scenario_file(std::string_view name_or_file) {
+  const bool is_file = name_or_file.ends_with(".json") || name_or_file.find('/') != std::string_view::npos;
+  return is_file ? std::string{name_or_file} : "";
+}
+
 scenario find_scenario(std::string_view name_or_file, const fs::path& directory) {
-  if (name_or_file.ends_with(".json") || name_or_file.find('/') != std::string_view::npos)
-    return load_scenario(name_or_file);
+  if (!scenario_file(name_or_file).empty()) return load_scenario(name_or_file);
   if (name_or_file.starts_with(random_prefix)) return random_scenario_named(name_or_file);
   const auto names = scenario_names(directory);
   if (std::ranges::find(names, name_or_file) == names.end()) {

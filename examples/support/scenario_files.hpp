@@ -16,8 +16,10 @@ namespace rubato::support {
 /// Names of the scenarios in `directory` (its `*.json`), sorted. Errors: user_error where it cannot be read.
 [[nodiscard]] std::vector<std::string> scenario_names(const std::filesystem::path& directory);
 
-/// What `--scenario` takes: a file, recognised by ".json" or a slash; random:NUMBER, see random_scenario(); else a name
-/// in `directory`.
+/// What `--scenario` says, if it is a file, which is recognised by ".json" or a slash; else nothing.
+[[nodiscard]] std::string scenario_file(std::string_view name_or_file);
+
+/// What `--scenario` takes: a file; random:NUMBER, see random_scenario(); else a name in `directory`.
 /// Errors  user_error; for an unknown name, with all known ones.
 /// Tests   tests/examples/scenario_files_test.cpp
 [[nodiscard]] scenario find_scenario(std::string_view name_or_file, const std::filesystem::path& directory);

@@ -134,7 +134,7 @@ class RuleTables(unittest.TestCase):
                                      "hindsight-8": rules(8), "hindsight-8.rules": [("asp", 4)]})
         self.assertEqual(made.returncode, 0, made)
         self.assertEqual(made.stderr, "")
-        self.assertIn("of `asp` at its own rate over that of | mean of 2 | below 0.93 |", made.stdout)
+        self.assertIn("of `asp` at its tuned rate over that of | mean of 2 | below 0.93 |", made.stdout)
         self.assertIn(f"| `knee` | {same(1)} | 1 |", made.stdout)
         self.assertIn(f"| `learned` | {same(0.8)} | 2 |", made.stdout)
         self.assertIn(f"| the quickest of these | {same(math.sqrt(2 * 0.8))} | 1 |", made.stdout)

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstddef>
 #include <fstream>
 #include <iterator>
@@ -12,6 +13,7 @@
 
 #include "../../examples/lab/shipped.hpp"
 #include "../../examples/support/user_error.hpp"
+#include "lab_program.hpp"
 #include "temporary_directory.hpp"
 
 namespace {
@@ -68,17 +70,51 @@ TEST(Export, TheHeaderHoldsThePolicy) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 120U) << line;
 }
 
+// With the activation that it was trained with.
+TEST(Export, TheHeaderMakesTheNetwork) {
+  const temporary_directory folder;
+  const std::string file = (folder.path() / "policy").string();
+  const nn::dynamic_mlp expected = numbered_correction();
+  ASSERT_TRUE(save_residual_policy(file, correction_of_knee{expected, some_range()}));
+  folder.write("my_weights.hpp", lab::as_header(file));
+  folder.write("host.cpp", R"(#include "my_weights.hpp"
+#include <cstdio>
+int main() {
+  const exported::network made = exported::trained();
+  std::array<float, 9> seen;
+  for (int i = 0; i < 9; ++i) seen[i] = 0.25F * static_cast<float>(i) - 1.0F;
+  std::array<float, 2> answers;
+  made.evaluate(seen, answers);
+  std::printf("%.9g %.9g", answers[0], answers[1]);
+}
+)");
+  const test::outcome got = test::shell("cd '" + folder.path().string() +
+                                        "' && " RUBATO_CXX " -std=c++20 -Wall -Wextra -Werror -I '" RUBATO_SOURCE_DIR
+                                        "/include' host.cpp -o host 2>&1 && ./host");
+  ASSERT_EQ(got.status, 0) << got.text;
+  std::array<float, progress_state::dim> seen;
+  for (std::size_t i = 0; i < seen.size(); ++i) seen[i] = 0.25F * static_cast<float>(i) - 1.0F;
+  std::array<float, corrections> answers;
+  expected.evaluate(seen, answers);
+  std::istringstream words{got.text};
+  for (const float answer : answers) {
+    float made = 0.0F;
+    words >> made;
+    EXPECT_FLOAT_EQ(made, answer) << got.text;
+  }
+}
+
 TEST(Export, ALinearPolicyHasNoActivation) {
   const std::string header = lab::as_header(shipped("examples/lab/policies/learned.safetensors").string());
   EXPECT_NE(header.find("using network = rubato::nn::mlp<9, 2>;"), std::string::npos) << header;
-  EXPECT_EQ(header.find("hidden{"), std::string::npos) << header;
+  EXPECT_EQ(header.find("hidden"), std::string::npos) << header;
 }
 
 // Its weights and range, as the library has them.
 TEST(Export, TheLibraryHasWhatItPrints) {
   const std::string header = lab::as_header(shipped("examples/lab/policies/learned.safetensors").string());
   const std::string arrays = header.substr(header.find("inline constexpr"));
-  const std::string printed = arrays.substr(0, arrays.find("\n}"));
+  const std::string printed = arrays.substr(0, arrays.find("\n\n"));
   std::ifstream stream{shipped("include/rubato/learned/builtin_weights.hpp")};
   const std::string in_library{std::istreambuf_iterator<char>{stream}, {}};
   EXPECT_NE(in_library.find(printed), std::string::npos) << printed;

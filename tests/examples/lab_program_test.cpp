@@ -129,7 +129,7 @@ TEST(LabProgram, ASearchIsComparedWithTheRuleThatItBeginsWith) {
   EXPECT_NE(policy.text.find("--policies bsp:sum,asp,ssp:3,file:p\n"), std::string::npos) << policy.text;
   const outcome correction = lab.run(search + "--out c");
   EXPECT_NE(correction.text.find("time of knee+decay / its time "), std::string::npos) << correction.text;
-  EXPECT_NE(correction.text.find("--policies knee+decay,file:c\n"), std::string::npos) << correction.text;
+  EXPECT_NE(correction.text.find("--policies bsp:sum,knee+decay,file:c\n"), std::string::npos) << correction.text;
 }
 
 TEST(LabProgram, TheCommandInACardMakesThePolicyAgain) {
@@ -269,6 +269,7 @@ TEST(LabProgram, ListsPoliciesAndScenarios) {
   EXPECT_EQ(rlp["variants"][0]["line"].is_null(), rlp["variants"][0].contains("refused"));
   EXPECT_EQ(named("file")["syntax"], "file:PATH");
   EXPECT_NE(lab.run("scenarios").text.find("\nshared4\n    "), std::string::npos);
+  EXPECT_NE(lab.run("scenarios").text.find("\nrandom:NUMBER\n    "), std::string::npos);
   EXPECT_EQ(json::parse(lab.run("scenarios paper").text)["cluster"]["cores"], 1);
   EXPECT_NE(lab.run("scenarios --keys").text.find("cluster.link.bandwidth\n"), std::string::npos);
   EXPECT_EQ(lab.run("--help").status, 0);
@@ -301,14 +302,16 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
            {"compare --scenario quick.json --json no/where.json", "--json: "},
            {"compare --scenario quick.json --csv -", "--csv: found \"-\", expected the name of a file"},
            {"compare --scenario quick.json --json a --csv ./a",
-            "--csv: found \"./a\", which --json names too, expected a file of its own"},
-           {"compare --scenario quick.json --log a --trace link", "--trace: found \"link\", which --log names too"},
+            "--csv: found \"./a\", which --json needs, expected a file of its own"},
+           {"compare --scenario quick.json --log a --trace link", "--trace: found \"link\", which --log needs"},
            {"compare --scenario quick.json --cache bad.json/x", "--cache: bad.json/x"},
            {"train --agent dqn", "--out is required"},
            {"train --out a", "--agent is required"},
            {"train --agent sarsa --out a",
             "--agent: found \"sarsa\", expected one of dqn-paper, dqn-paper-scaled, dqn"},
            {"train --agent sarsa --scenario random --out a", "--agent: found \"sarsa\", expected one of"},
+           {"train --agent dqn --scenario random --out b",
+            "--scenario: found random with --agent dqn, which does not search, expected one cluster, such as random:1"},
            {"train --agent dqn --state cpu --out b --scenario quick.json", "--state: found \"cpu\", expected rlp"},
            {"train --agent dqn --episodes -1 --out b", "--episodes: found \"-1\", expected a whole number from 0"},
            {"train --agent mc --episodes 5 --out b --scenario quick.json",
@@ -352,6 +355,41 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
     EXPECT_NE(got.text.find(message), std::string::npos) << got.text;
     EXPECT_EQ(std::count(got.text.begin(), got.text.end(), '\n'), 1) << got.text;
   }
+}
+
+TEST(LabProgram, NothingIsWrittenOverWhatItNeeds) {
+  const lab_program lab;
+  std::filesystem::copy_file(rubato::lab::shipped("examples/lab/policies/learned.safetensors"),
+                             lab.folder.path() / "p.safetensors");
+  const std::string scenario = lab.content("quick.json"), policy = lab.content("p.safetensors");
+  for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
+           {"compare --scenario quick.json --csv ./quick.json",
+            "--csv: found \"./quick.json\", which --scenario needs"},
+           {"compare --policies asp,file:p.safetensors+decay --log p.safetensors",
+            "--log: found \"p.safetensors\", which --policies needs"},
+           {"explain p.safetensors --map ./p.safetensors", "--map: found \"./p.safetensors\", which FILE needs"},
+           {"explain p.safetensors --scenario quick.json --map quick.json",
+            "--map: found \"quick.json\", which --scen"},
+           {"train --agent es --scenario quick.json --initial p.safetensors --out p.safetensors",
+            "--out: found \"p.safetensors\", which --initial needs"},
+           {"train --agent dqn --scenario quick.json --out b --curve quick.json",
+            "--curve: found \"quick.json\", which --scenario needs"}}) {
+    const outcome got = lab.run(arguments + " 2>&1");
+    EXPECT_EQ(got.status, 2) << arguments << '\n' << got.text;
+    EXPECT_NE(got.text.find(message), std::string::npos) << arguments << '\n' << got.text;
+  }
+  EXPECT_EQ(lab.content("quick.json"), scenario);
+  EXPECT_EQ(lab.content("p.safetensors"), policy);
+}
+
+TEST(LabProgram, InterruptedExplanationSaysSo) {
+  const lab_program lab;
+  const outcome got = shell("cd '" + lab.folder.path().string() + "' || exit; '" RUBATO_LAB_BINARY "' explain '" +
+                            rubato::lab::shipped("examples/lab/policies/learned.safetensors").string() +
+                            "' --scenario paper --seeds 500 --map a.svg 2>&1 & sleep 1; kill -INT $!; wait $!");
+  EXPECT_EQ(got.status, 130) << got.text;
+  EXPECT_EQ(got.text, "rubato-lab: interrupted; nothing is kept\n");
+  EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "a.svg"));
 }
 
 TEST(LabProgram, ARefusedRequestLeavesNothingBehind) {

@@ -237,6 +237,14 @@ TEST_F(Training, DamagedCheckpointsAreRefused) {
   EXPECT_EQ(code(good), errc::ok);
 }
 
+TEST_F(Training, WhatCannotBeLoadedIsNotWritten) {
+  std::ofstream{at("part"), std::ios::binary} << "good";
+  const auto answer = rl::detail::write_checkpoint(at("part"), {}, [](archive& bytes) { bytes.fail(); });
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, errc::corrupt);
+  EXPECT_EQ(content(at("part")), "good");
+}
+
 TEST_F(Training, MissingCheckpointIsAnIoError) {
   training t{task, plain_agent(), options("none")};
   const auto answer = t.resume();
@@ -260,10 +268,12 @@ TEST_F(Training, LearnersThatDoNotFitAreRefused) {
     EXPECT_FALSE(fs::exists(at("part")));
     return answer.error().message;
   };
-  EXPECT_EQ(refused({3, 4, 3}), "training: the task has observations of 2 and 3 actions, the learner is for "
-                                "observations of 3 and 3 actions");
-  EXPECT_EQ(refused({2, 4, 5}), "training: the task has observations of 2 and 3 actions, the learner is for "
-                                "observations of 2 and 5 actions");
+  EXPECT_EQ(refused({3, 4, 3}),
+            "training: the task has observations of 2 and 3 actions, the learner is for "
+            "observations of 3 and 3 actions");
+  EXPECT_EQ(refused({2, 4, 5}),
+            "training: the task has observations of 2 and 3 actions, the learner is for "
+            "observations of 2 and 5 actions");
   EXPECT_NE(refused({1, 2}).find("observations of 1 and 2 actions"), std::string::npos);
   training_options o = options(nullptr);
   o.task = std::string(241, 'x');

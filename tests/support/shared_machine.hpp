@@ -34,7 +34,7 @@ class shared_machine {
   std::vector<double> speed;
   std::vector<double> sleep;
   double loss = 0.0;
-  std::uint32_t batch = 0;  ///< of a step that takes as long as above, others in proportion; 0: none is given or reported
+  std::uint32_t batch = 0;  ///< of a step that takes as long as above, others in proportion; 0: none is given
   std::uint32_t diverged = no_worker;  ///< its losses are NaN, so its gradients are dropped
   bool polls = true;
   std::uint64_t jitter = 0;  ///< a step takes up to this many percent longer, from a fixed sequence

@@ -1,6 +1,8 @@
 #ifndef RUBATO_TESTS_SYNC_KNEE_MACHINE_HPP
 #define RUBATO_TESTS_SYNC_KNEE_MACHINE_HPP
 
+#include <algorithm>
+#include <functional>
 #include <rubato/sync/knee.hpp>
 
 #include "../support/shared_machine.hpp"

@@ -1,7 +1,6 @@
 #include <rubato/sync/knee.hpp>
 
 #include "knee_machine.hpp"
-#include "recorder.hpp"
 
 #include <limits>
 
@@ -45,7 +44,7 @@ TEST(KneeScatter, TriesNothingWhileStepsScatter) {
   EXPECT_TRUE(machine.ok());
 }
 
-// It settles the levels in between as well.
+// A trial that is lost to scatter settles the levels in between as well.
 TEST(KneeScatter, OneTrialShowsTheScatter) {
   for (const std::uint64_t seed : {5u, 6u, 7u}) {
     knee_machine machine{{}, 16, cores(2)};

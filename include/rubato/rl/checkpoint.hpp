@@ -24,13 +24,13 @@ namespace rubato::inline RUBATO_ABI::rl {
 /// Files that hold a training between two episodes: the configuration it belongs to, its state, and a checksum.
 ///
 /// Tests   tests/rl/training_test.cpp: AnotherConfigurationIsRefused, DamagedCheckpointsAreRefused,
-///         MissingCheckpointIsAnIoError
+///         MissingCheckpointIsAnIoError, WhatCannotBeLoadedIsNotWritten
 namespace detail {
 
 inline constexpr std::string_view checkpoint_kind = "rubato.training";
 inline constexpr std::uint32_t checkpoint_version = 2;
 
-/// Writes what `state(archive&)` saves under this configuration, whole or not at all.
+/// Writes what `state(archive&)` saves under this configuration, whole or not at all; so not what it would not load.
 template <class State>
 [[nodiscard]] result<std::uint64_t> write_checkpoint(const std::string& path, std::vector<std::string> configuration,
                                                      State&& state) {
@@ -42,6 +42,7 @@ template <class State>
   out(version, lines);
   for (std::string& line : configuration) out.text(line);
   state(out);
+  if (!out.ok()) return error{errc::corrupt, path + ": not written: found a state that could not be loaded again"};
   out.seal();
   return write_file(path, {reinterpret_cast<const char*>(out.bytes().data()), out.bytes().size()});
 }

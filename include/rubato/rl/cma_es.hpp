@@ -35,7 +35,8 @@ struct cma_es_options {
 ///
 /// The better half of a generation, weighted by rank, becomes the next mean. A step size grows while steps point the
 /// same way, and shrinks while they cancel; each parameter's variance follows the steps that were successful. What a
-/// cost is worth is only its rank, so it may be of any scale.
+/// cost is worth is only its rank, so it may be of any scale; of equal costs the candidate of lower index comes first,
+/// so where all are equal it wanders.
 ///
 /// Cost    ask, tell: O(dimension x population) in all, for a generation. Memory: O(dimension). tell allocates.
 /// Tests   tests/rl/search_test.cpp: FindsTheMinimum, LearnsTheScales, SurvivesNoise, SameSeedSameBits,

@@ -13,7 +13,7 @@ namespace rubato::inline RUBATO_ABI {
 /// Holds a copy of the policy and forwards to it; optional members that it lacks behave as if it stood alone.
 /// Cost    one virtual call per member. Construction and copying allocate, deciding and moving do not.
 /// Thread  as the policy.
-/// Tests   tests/sync/any_policy_test.cpp: DecidesAsThePolicyItHolds, CopiesAreIndependent, KindIsThatOfThePolicy
+/// Tests   tests/sync/any_policy_test.cpp: LacksNothingThatAPolicyLacks, CopiesAreIndependent, KindIsThatOfThePolicy
 class any_policy {
  public:
   template <class P>

@@ -15,7 +15,8 @@ namespace rubato::inline RUBATO_ABI {
 /// 1 of Zhu et al. (ICLR 2020) does, and equals the mean with a learning rate multiplied by the number of workers.
 ///
 /// Cost    O(1) per push, O(workers) at the barrier. No allocation. Not thread-safe.
-/// Tests   tests/sync/bsp_test.cpp: MeanOfTheRound, SumAppliesAtOnce, DeadWorkerDoesNotHangTheRest
+/// Tests   tests/sync/bsp_test.cpp: MeanOfTheRound, SumAppliesAtOnce, DeadWorkerDoesNotHangTheRest,
+///         JoinerWaitsForTheBarrier
 /// Source  Valiant, "A Bridging Model for Parallel Computation", CACM 33(8), 1990
 struct bsp {
   enum class aggregation : std::uint8_t { mean, sum };

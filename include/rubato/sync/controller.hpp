@@ -289,7 +289,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
   [[nodiscard]] std::uint64_t updates() const noexcept { return ledger_.updates(); }  ///< updates decided
   [[nodiscard]] std::uint32_t pending() const noexcept { return ledger_.adds(); }     ///< gradients in the open round
 
-  /// Saves everything but tickets. `busy` while admissions are out or releases are left over. Allocates; O(capacity).
+  /// Saves all but tickets. `busy`: admissions or releases are out; `corrupt`: no load() takes it. O(capacity) bytes.
   errc save(archive& bytes) const {
     if (in_flight_ > 0 || residue_.has_value() || at_.retries) return errc::busy;
     const std::size_t from = bytes.bytes().size();
@@ -303,7 +303,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
       bytes(waits);
     }
     bytes.seal(from);
-    return errc::ok;
+    return bytes.ok() ? errc::ok : errc::corrupt;
   }
 
   /// Restores what save() wrote, into a controller at which nobody waits. reattach(worker_id) -> std::optional<Ticket>

@@ -36,11 +36,11 @@ namespace rubato::inline RUBATO_ABI {
 /// Options  threshold: of the elasticity, 0 to 1, from which on more workers are worth their staleness.
 ///          scales_rate: the host's learning rate, which is to suit a cluster in which everybody runs, is scaled by
 ///          sqrt(alive / parallelism), at most 2: what is less stale may move the parameters further.
-///          most_scatter: mean square of log(time of a step / usual time of its worker, once that is settled) above
-///          which everybody runs and nothing is tried, infinity for none. Whoever pauses at random shares nothing.
+///          most_scatter: mean square of log(time of a step / usual time of its worker) above which everybody runs and
+///          nothing is tried, infinity for none: whoever pauses at random takes nothing of what is shared meanwhile.
 /// Cost     O(1) per push; O(capacity) when the level changes or a search begins anew, and where everybody is to run
 ///          every few steps of everybody. Allocates in resize() only, 16 bytes per worker. Not thread-safe.
-/// Tests    tests/sync/knee_test.cpp, among them FindsTheKnee, FollowsADrift, ABarrierWhereItIsCheap,
+/// Tests    tests/sync/knee_test.cpp: FindsTheKnee, FollowsADrift, ABarrierWhereItIsCheap,
 ///          NobodyWaitsLongForTheLate, SurvivesJoinsAndDeaths, ForgetsNothing; tests/sync/knee_scatter_test.cpp
 struct knee {
   float threshold = 0.3F;

@@ -87,14 +87,14 @@ class knee_finder {
   static constexpr double never = std::numeric_limits<double>::infinity();
   static constexpr std::uint32_t least_window = 4;
   static constexpr std::uint8_t moved = 2, unknown = 3;
-  static constexpr std::array newest{0.3F, 0.6F, 0.6F, 1.0F};  // how far a step moves what is usual, by the doubt of it
+  static constexpr std::array share_of_newest{0.3F, 0.6F, 0.6F, 1.0F};  // in what is usual, by the doubt of that
   static constexpr float longest_log = 65.0F, most_log = 80.0F, most_speed = 1e38F;
 
   struct note {
     float usual = 0.0F;            // log of the time of its steps at the best level, from -most_log to most_log
     float speed = 0.0F;            // that it brings into the machine: exp(-usual) while it runs, else 0
     std::uint32_t period = 0;      // in which its step started; 0: another policy let it start
-    std::uint8_t doubt = unknown;  // of `usual`: unknown, moved and a step less since the best level moved, 0
+    std::uint8_t doubt = unknown;  // of `usual`: unknown, or how many steps until it counts; moved after a change
   };
 
   // What is being compared bears an eighth more or fewer members, or clusters with much coming and going would never be
@@ -162,7 +162,7 @@ class knee_finder {
         seen_ = (std::min)(seen_ + 1, 8 * window);
         scatter_ += (off * off - scatter_) / static_cast<float>(seen_);
       }
-      e.usual += newest[e.doubt] * off;
+      e.usual += share_of_newest[e.doubt] * off;
       e.doubt = e.doubt == unknown || e.doubt == 0 ? 0 : e.doubt - 1;
       if (first) first_speeds_ += std::exp(-time), ++firsts_;
       if (at != home || (!first && ++count_ < std::uint64_t{search_.patience} * window)) return;
@@ -287,7 +287,7 @@ class knee_finder {
   double limit_ = 0.0;           // how long a step of everybody may take at the barrier
   double deadline_ = never;      // when it will have taken that long; never while nobody waits for the others
   float first_speeds_ = 0.0F;    // sum of the speeds in the first steps
-  float home_speed_ = 0.0F;     // of all that ran at the best level
+  float home_speed_ = 0.0F;     // of all at the best level, told by those that ran last: beside a barrier the latest
   float log_batch_factor_ = 0.0F;  // how much longer a step takes for its batch
   float longest_batch_ = 0.0F;     // the largest such number of what has pushed or started since nobody ran
   float sum_ = 0.0F, squares_ = 0.0F;  // of log(time / usual time) in this trial

@@ -22,7 +22,7 @@ namespace rubato::inline RUBATO_ABI {
 /// Cost    O(1) per effect; allocates only beyond the largest number that each of its two buffers, which take turns,
 ///         ever kept (`reserve` is of both). Not thread-safe.
 /// Errors  none; if a callback throws, which it must not, the effects after it are kept for the next deliver().
-/// Tests   tests/sync/outbox_test.cpp: DeliversInOrder, DeliversReady, DeliversOnce, DeliversWhatACallbackCauses;
+/// Tests   tests/sync/outbox_test.cpp: DeliversInOrder, DeliversOnce, KeepsWhatACallbackThatThrowsLeft;
 ///         tests/properties/no_allocation_test.cpp: AllocatesNothingWithinWhatIsReserved
 template <class Ticket>
 class outbox {

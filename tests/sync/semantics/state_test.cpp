@@ -17,6 +17,17 @@ TEST(Semantics12State, SaveIsBusyWithAdmissionsOut) {
   EXPECT_EQ(b.sync.save(bytes), errc::ok);
 }
 
+// A policy whose state has become one that it would not load.
+struct broken : asp {
+  void state(archive& bytes) { bytes.fail(); }
+};
+
+TEST(Semantics12State, SaveSaysThatNothingCanBeLoaded) {
+  const bench<broken> b{{}, 2};
+  archive bytes;
+  EXPECT_EQ(b.sync.save(bytes), errc::corrupt);
+}
+
 TEST(Semantics12State, ContinuesWhereItWasSaved) {
   bench<ssp> b{{.staleness = 1}, 3};
   b.push(0), b.push(1), b.push(0);

@@ -328,7 +328,7 @@ def hindsight(directory):
 
 
 def name_of(policy):
-    return f"`{pathlib.Path(policy).stem if policy.startswith('file:') else policy}`"
+    return f"`{pathlib.Path(policy[5:]).stem if policy.startswith('file:') else policy}`"
 
 
 def ablations(directory):

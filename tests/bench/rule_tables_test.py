@@ -154,8 +154,8 @@ class RuleTables(unittest.TestCase):
         rules = [("ssp:1", 4), ("ssp:2", 3)]
         made = tables_of("ablations", {
             "link-0": [("knee+decay", 8)],
-            "actions-0": [*rules, ("file:there/actions-mc-1.safetensors", 2)],
-            "actions-3": [*rules, ("file:there/actions-mc-1.safetensors", 6, "0")]})
+            "actions-0": [*rules, ("file:actions-mc-1.safetensors", 2)],
+            "actions-3": [*rules, ("file:actions-mc-1.safetensors", 6, "0")]})
         self.assertIn("| time of the best `ssp` over that of | 0 layers | 3 layers | mean |\n", made.stdout)
         self.assertIn(f"| `actions-mc-1` | {same(1.5)} | - | {same(1.5)} of 1 |\n", made.stdout)
 

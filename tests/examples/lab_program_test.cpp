@@ -386,7 +386,9 @@ TEST(LabProgram, InterruptedExplanationSaysSo) {
   const lab_program lab;
   const outcome got = shell("cd '" + lab.folder.path().string() + "' || exit; '" RUBATO_LAB_BINARY "' explain '" +
                             rubato::lab::shipped("examples/lab/policies/learned.safetensors").string() +
-                            "' --scenario paper --seeds 500 --map a.svg 2>&1 & sleep 1; kill -INT $!; wait $!");
+                            "' --scenario paper --seeds 500 --map a.svg 2>&1 & "
+                            "for i in $(seq 600); do ls a.svg.* >/dev/null 2>&1 && break; sleep 0.1; done; sleep 0.5; "
+                            "kill -INT $!; wait $!");
   EXPECT_EQ(got.status, 130) << got.text;
   EXPECT_EQ(got.text, "rubato-lab: interrupted; nothing is kept\n");
   EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "a.svg"));

@@ -35,7 +35,7 @@ optimised() {
     printf '== release classic_control\n' &&
     build/release/bin/classic_control cartpole 1 10 build/logs/cartpole.csv
 }
-# What one test compares takes an hour under the sanitizers, and is about numbers.
+# What one test compares takes too long under the sanitizers, and is about numbers.
 checked() {
   run asan test_properties "$fortieth" && run asan test_sim "$fortieth" &&
     GTEST_FILTER=-LearnedPolicy.IsAsGoodAsRecorded run asan test_examples 1

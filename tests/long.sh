@@ -35,7 +35,7 @@ optimised() {
     printf '== release classic_control\n' &&
     build/release/bin/classic_control cartpole 1 10 build/logs/cartpole.csv
 }
-# What one test compares takes too long under the sanitizers, and is about numbers.
+# One test is about numbers alone: it compares policies on images, twelve minutes and more under the sanitizers.
 checked() {
   run asan test_properties "$fortieth" && run asan test_sim "$fortieth" &&
     GTEST_FILTER=-LearnedPolicy.IsAsGoodAsRecorded run asan test_examples 1

@@ -30,6 +30,7 @@ constexpr std::uint64_t steps = 100'000;
 
 rubato::nn::dynamic_mlp network(std::size_t inputs, std::size_t outputs, rubato::random_sequence& random) {
   auto net = rubato::nn::dynamic_mlp::make({inputs, 64, 64, outputs});
+  net->use(rubato::nn::kernels::reproducible<float>());
   rubato::nn::initialise(*net, {}, random);
   return *net;
 }

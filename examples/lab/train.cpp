@@ -1,6 +1,7 @@
 #include "train.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -76,10 +77,17 @@ constexpr std::size_t hidden_widths[] = {64, 32};  // Zhu et al. (ICLR 2020), se
   return about;
 }
 
+// Training is to give the same policy on every processor.
+[[nodiscard]] nn::dynamic_mlp reproducible(nn::dynamic_mlp network) {
+  network.use(nn::kernels::reproducible<float>());
+  return network;
+}
+
 // With weights from the stream of this number.
 [[nodiscard]] nn::dynamic_mlp random_network(std::size_t inputs, std::size_t outputs, std::uint64_t seed,
                                              std::uint64_t number) {
-  auto net = value_or_refuse(nn::dynamic_mlp::make({inputs, hidden_widths[0], hidden_widths[1], outputs}));
+  const std::array widths{inputs, hidden_widths[0], hidden_widths[1], outputs};
+  auto net = reproducible(value_or_refuse(nn::dynamic_mlp::make(widths)));
   random_sequence draws = rl::sequence_for(seed, rl::purpose::weights, number);
   nn::initialise(net, {}, draws);
   return net;
@@ -87,10 +95,10 @@ constexpr std::size_t hidden_widths[] = {64, 32};  // Zhu et al. (ICLR 2020), se
 
 // What learns by acting, beginning with this policy.
 [[nodiscard]] rl::dqn<> learner_of(const rl::dqn_options& learning, const nn::dynamic_mlp& start, std::uint64_t) {
-  return value_or_refuse(rl::dqn<>::make(start, learning));
+  return value_or_refuse(rl::dqn<>::make(reproducible(start), learning));
 }
 [[nodiscard]] rl::ppo<> learner_of(const rl::ppo_options& learning, const nn::dynamic_mlp& start, std::uint64_t seed) {
-  return value_or_refuse(rl::ppo<>::make(start, random_network(start.inputs(), 1, seed, 1), learning));
+  return value_or_refuse(rl::ppo<>::make(reproducible(start), random_network(start.inputs(), 1, seed, 1), learning));
 }
 
 // One training, of a known encoder.

@@ -81,10 +81,9 @@ T special(std::size_t which) {
                                                 0x7F7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000};
     return std::bit_cast<float>(bits[which]);
   } else {
-    constexpr std::array<std::uint64_t, 8> bits{0x8000000000000000, 0,
-                                                1,                  0x8008000000000000,
-                                                0x7FEFFFFFFFFFFFFF, 0x7FF0000000000000,
-                                                0xFFF0000000000000, 0x7FF8000000000000};
+    constexpr std::array<std::uint64_t, 8> bits{
+        0x8000000000000000, 0, 1, 0x8008000000000000, 0x7FEFFFFFFFFFFFFF, 0x7FF0000000000000, 0xFFF0000000000000,
+        0x7FF8000000000000};
     return std::bit_cast<double>(bits[which]);
   }
 }
@@ -145,7 +144,11 @@ void add_kernels(results& all, const nn::kernels::kernel_set<T>& set) {
       std::vector<T> out(rows * outputs), one(outputs), in_slope(in.size());
       set.forward(layer, rows, in.data(), out.data());
       forward[k].add(out);
-      set.evaluate(layer, in.data(), one.data());
+      std::vector<T> parameters = weight;
+      parameters.insert(parameters.end(), bias.begin(), bias.end());
+      const nn::layer_shape shape{inputs, outputs, 0};
+      set.evaluate({.shapes = &shape, .layers = 1, .parameters = parameters.data(), .output = layer.f}, in.data(),
+                   nullptr, one.data());
       evaluate[k].add(one);
       auto delta = draw(out.size());
       set.activation_gradient(layer.f, out.size(), out.data(), delta.data());

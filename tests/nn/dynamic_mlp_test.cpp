@@ -18,9 +18,10 @@ namespace {
 using test::random_values;
 
 template <class T, std::size_t... Widths>
-void expect_equal_bits(const mlp_options& options) {
-  basic_mlp<T, Widths...> fixed{options};
-  auto made = basic_dynamic_mlp<T>::make({Widths...}, options);
+void expect_equal_bits(const mlp_options& options, const kernels::kernel_set<T>& set) {
+  SCOPED_TRACE(set.name);
+  basic_mlp<T, Widths...> fixed{options, set};
+  auto made = basic_dynamic_mlp<T>::make({Widths...}, options, set);
   ASSERT_TRUE(made);
   auto& free = *made;
   ASSERT_TRUE(std::ranges::equal(fixed.layers(), free.layers()));
@@ -43,14 +44,57 @@ void expect_equal_bits(const mlp_options& options) {
   EXPECT_EQ(fixed_gradient, free_gradient);
 }
 
+template <class T, std::size_t... Widths>
+void expect_equal_bits(const mlp_options& options) {
+  for (const kernels::kernel_set<T>* set : kernels::available<T>()) expect_equal_bits<T, Widths...>(options, *set);
+}
+
 TEST(DynamicMlp, EqualsStaticBitForBit) {
   for (const auto kind :
        {activation_kind::identity, activation_kind::relu, activation_kind::leaky_relu, activation_kind::tanh}) {
     expect_equal_bits<float, 40, 64, 32, 3>({.hidden = {kind}});
     expect_equal_bits<float, 3, 17, 5>({.hidden = {kind}, .output = {kind}});
     expect_equal_bits<double, 7, 9, 33, 2, 4>({.hidden = {kind}});
+    expect_equal_bits<float, 13, 200, 63, 24, 8, 4, 1>({.hidden = {kind}});
   }
   expect_equal_bits<float, 6, 2>({});
+}
+
+template <std::size_t... Widths>
+void expect_same_in_two_parts() {
+  for (const kernels::kernel_set<float>* set : kernels::available<float>()) {
+    SCOPED_TRACE(set->name);
+    basic_mlp<float, Widths...> fixed{{}, *set};
+    auto made = dynamic_mlp::make({Widths...}, {}, *set);
+    ASSERT_TRUE(made);
+    const auto values = random_values<float>(fixed.parameters().size(), 5);
+    std::ranges::copy(values, fixed.parameters().begin());
+    std::ranges::copy(values, made->parameters().begin());
+    const auto in = random_values<float>(fixed.inputs(), 6);
+    std::vector<float> whole(fixed.outputs());
+    fixed.evaluate(in, whole);
+
+    const auto parts = [&](const auto& net, std::size_t newest) {
+      constexpr float unread = std::numeric_limits<float>::quiet_NaN();
+      std::vector<float> older = in, recent = in, sums(net.history_size()), out(net.outputs());
+      std::fill_n(older.begin(), newest, unread);
+      std::fill(recent.begin() + static_cast<std::ptrdiff_t>(newest), recent.end(), unread);
+      net.begin(newest, older, sums);
+      net.finish(newest, recent, sums, out);
+      return out;
+    };
+    for (std::size_t newest = 0; newest <= fixed.inputs(); ++newest) {
+      EXPECT_EQ(parts(fixed, newest), whole) << newest;
+      EXPECT_EQ(parts(*made, newest), whole) << newest;
+    }
+  }
+}
+
+TEST(DynamicMlp, TwoPartsAreAsGoodAsOne) {
+  expect_same_in_two_parts<40, 64, 32, 3>();
+  expect_same_in_two_parts<9, 2>();
+  expect_same_in_two_parts<21, 127, 5>();
+  expect_same_in_two_parts<3, 255, 4>();
 }
 
 TEST(DynamicMlp, StateIsThatOfTheStaticNet) {

@@ -68,6 +68,35 @@ struct shape {
 };
 constexpr shape shapes[] = {{1, 1, 1}, {3, 40, 64}, {2, 64, 32}, {5, 32, 3}, {4, 7, 17}, {1, 9, 8}, {33, 5, 49}};
 
+// The sets that promise the bits of a plain loop.
+template <class T>
+std::vector<const kernel_set<T>*> reproducible_sets() {
+  std::vector<const kernel_set<T>*> sets{&kernels::portable::set<T>};
+  if (kernels::avx2::supported()) sets.push_back(&kernels::avx2::set<T>);
+  return sets;
+}
+
+// Each set beside another one that promises the same bits.
+template <class T>
+std::vector<std::array<const kernel_set<T>*, 2>> equals() {
+  std::vector<std::array<const kernel_set<T>*, 2>> pairs;
+  if (kernels::avx2::supported()) pairs.push_back({&kernels::avx2::set<T>, &kernels::portable::set<T>});
+  if constexpr (std::same_as<T, float>)
+    if (kernels::available<T>().size() == 4) pairs.push_back({&kernels::avx512::set, &kernels::fma::set});
+  return pairs;
+}
+
+// One row of one layer.
+template <class T>
+std::vector<T> evaluated(const kernel_set<T>& set, const dense_layer<T>& layer, const T* in) {
+  std::vector<T> parameters(layer.weight, layer.weight + layer.inputs * layer.outputs), out(layer.outputs);
+  parameters.insert(parameters.end(), layer.bias, layer.bias + layer.outputs);
+  const layer_shape shape{layer.inputs, layer.outputs, 0};
+  set.evaluate({.shapes = &shape, .layers = 1, .parameters = parameters.data(), .output = layer.f}, in, nullptr,
+               out.data());
+  return out;
+}
+
 template <class T>
 class Kernels : public ::testing::Test {};
 using scalars = ::testing::Types<float, double>;
@@ -75,15 +104,14 @@ TYPED_TEST_SUITE(Kernels, scalars);
 
 TYPED_TEST(Kernels, EvaluateMatchesALoop) {
   using T = TypeParam;
-  for (const kernel_set<T>* set : available<T>())
+  for (const kernel_set<T>* set : reproducible_sets<T>())
     for (const shape& s : shapes)
       for (const auto kind :
            {activation_kind::identity, activation_kind::relu, activation_kind::leaky_relu, activation_kind::tanh}) {
         const auto weight = random_values<T>(s.inputs * s.outputs, 1), bias = random_values<T>(s.outputs, 2);
         const auto in = random_values<T>(s.inputs, 3);
         const activation f{kind, 0.3};
-        std::vector<T> out(s.outputs);
-        set->evaluate({s.inputs, s.outputs, weight.data(), bias.data(), f}, in.data(), out.data());
+        const std::vector<T> out = evaluated<T>(*set, {s.inputs, s.outputs, weight.data(), bias.data(), f}, in.data());
         expect_like(*set, out, test::layer(f, weight, bias, in));
       }
 }
@@ -95,10 +123,12 @@ TYPED_TEST(Kernels, ForwardEqualsEvaluate) {
       const auto weight = random_values<T>(s.inputs * s.outputs, 1), bias = random_values<T>(s.outputs, 2);
       const auto in = random_values<T>(s.rows * s.inputs, 3);
       const dense_layer<T> layer{s.inputs, s.outputs, weight.data(), bias.data(), {activation_kind::leaky_relu}};
-      std::vector<T> batch(s.rows * s.outputs), single(s.rows * s.outputs);
+      std::vector<T> batch(s.rows * s.outputs), single;
       set->forward(layer, s.rows, in.data(), batch.data());
-      for (std::size_t row = 0; row < s.rows; ++row)
-        set->evaluate(layer, in.data() + row * s.inputs, single.data() + row * s.outputs);
+      for (std::size_t row = 0; row < s.rows; ++row) {
+        const std::vector<T> out = evaluated(*set, layer, in.data() + row * s.inputs);
+        single.insert(single.end(), out.begin(), out.end());
+      }
       ASSERT_EQ(batch, single) << set->name;
     }
 }
@@ -121,7 +151,7 @@ TYPED_TEST(Kernels, ActivationGradientIsTheChainRule) {
 // On top of what is there, row after row.
 TYPED_TEST(Kernels, ParameterGradientMatchesALoop) {
   using T = TypeParam;
-  for (const kernel_set<T>* set : available<T>())
+  for (const kernel_set<T>* set : reproducible_sets<T>())
     for (const shape& s : shapes) {
       const auto in = random_values<T>(s.rows * s.inputs, 1), delta = random_values<T>(s.rows * s.outputs, 2);
       auto weight = random_values<T>(s.inputs * s.outputs, 3), bias = random_values<T>(s.outputs, 4);
@@ -141,7 +171,7 @@ TYPED_TEST(Kernels, ParameterGradientMatchesALoop) {
 
 TYPED_TEST(Kernels, InputGradientMatchesALoop) {
   using T = TypeParam;
-  for (const kernel_set<T>* set : available<T>())
+  for (const kernel_set<T>* set : reproducible_sets<T>())
     for (const shape& s : shapes) {
       const auto weight = random_values<T>(s.inputs * s.outputs, 1), delta = random_values<T>(s.rows * s.outputs, 2);
       std::vector<T> got(s.rows * s.inputs, T{77}), expected(got.size());
@@ -209,11 +239,11 @@ TYPED_TEST(Kernels, UpdatesMatchALoop) {
 
 // Every width of the last pack, short batches, numbers of every kind: what a network learns must not depend on the
 // machine that it learns on.
-TYPED_TEST(Kernels, EverySetGivesTheSameBits) {
+TYPED_TEST(Kernels, EqualSetsGiveTheSameBits) {
   using T = TypeParam;
   random_sequence random{3};
-  for (const kernel_set<T>* set : available<T>())
-    for (std::size_t outputs = 1; outputs <= 70; ++outputs)
+  for (const auto& [set, like] : equals<T>())
+    for (std::size_t outputs = 1; outputs <= 140; ++outputs)
       for (const auto kind :
            {activation_kind::identity, activation_kind::relu, activation_kind::leaky_relu, activation_kind::tanh}) {
         const std::size_t inputs = 1 + random.below(70), rows = 1 + random.below(9);
@@ -228,7 +258,7 @@ TYPED_TEST(Kernels, EverySetGivesTheSameBits) {
           std::vector<T> single, out, delta, weight_gradient, bias_gradient, in_gradient, norm, p, m, v;
         };
         const auto run = [&](const kernel_set<T>& with) {
-          results made{.single = bias,
+          results made{.single = {},
                        .out = slope,
                        .delta = slope,
                        .weight_gradient = weight,
@@ -238,7 +268,7 @@ TYPED_TEST(Kernels, EverySetGivesTheSameBits) {
                        .p = weight,
                        .m = weight,
                        .v = weight};
-          with.evaluate(layer, in.data(), made.single.data());
+          made.single = evaluated(with, layer, in.data());
           with.forward(layer, rows, in.data(), made.out.data());
           with.activation_gradient(layer.f, rows * outputs, made.out.data(), made.delta.data());
           with.parameter_gradient(layer, rows, in.data(), made.delta.data(), made.weight_gradient.data(),
@@ -255,7 +285,7 @@ TYPED_TEST(Kernels, EverySetGivesTheSameBits) {
           with.scale(count, T(0.7), made.weight_gradient.data());
           return made;
         };
-        const results got = run(*set), expected = run(kernels::portable::set<T>);
+        const results got = run(*set), expected = run(*like);
         for (const auto member :
              {&results::single, &results::out, &results::delta, &results::weight_gradient, &results::bias_gradient,
               &results::in_gradient, &results::norm, &results::p, &results::m, &results::v})
@@ -284,8 +314,82 @@ TYPED_TEST(Kernels, TrainingGivesTheSameBits) {
     }
     return std::vector<T>(net.parameters().begin(), net.parameters().end());
   };
-  const auto expected = train(kernels::portable::set<T>);
-  for (const kernel_set<T>* set : available<T>()) expect_same_bits(*set, train(*set), expected);
+  for (const auto& [set, like] : equals<T>()) expect_same_bits(*set, train(*set), train(*like));
+}
+
+// Every set against sums in double, on shapes of every kind: what differs is rounding.
+TYPED_TEST(Kernels, AgreeWithAnOracleInDoubleOnRandomShapes) {
+  using T = TypeParam;
+  const double allowed = 64 * static_cast<double>(std::numeric_limits<T>::epsilon());
+  random_sequence random{11};
+  for (std::size_t round = 0; round < 400; ++round) {
+    const auto size = [&](std::uint32_t most) {  // multiples of eight, too
+      const std::size_t any = 1 + random.below(most);
+      return random.below(2) == 0 ? any : (any + 7) / 8 * 8;
+    };
+    const std::size_t inputs = size(80), outputs = size(150), rows = 1 + random.below(20);
+    const activation f{static_cast<activation_kind>(random.below(4)), random.below(2) == 0 ? 0.01 : 1.5};
+    const auto weight = random_values<T>(inputs * outputs, 4 * round), bias = random_values<T>(outputs, 4 * round + 1);
+    const auto in = random_values<T>(rows * inputs, 4 * round + 2),
+               delta = random_values<T>(rows * outputs, 4 * round + 3);
+    const dense_layer<T> layer{inputs, outputs, weight.data(), bias.data(), f};
+    SCOPED_TRACE(testing::Message() << rows << " x " << inputs << " x " << outputs << ' ' << name(f.kind));
+
+    std::vector<double> out(rows * outputs), by_weight(weight.begin(), weight.end()), by_bias(bias.begin(), bias.end()),
+        by_input(rows * inputs);
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t o = 0; o < outputs; ++o) {
+        double sum = static_cast<double>(bias[o]);
+        const double slope = static_cast<double>(delta[r * outputs + o]);
+        for (std::size_t i = 0; i < inputs; ++i) {
+          const double x = static_cast<double>(in[r * inputs + i]), w = static_cast<double>(weight[i * outputs + o]);
+          sum += x * w;
+          by_weight[i * outputs + o] += x * slope;
+          by_input[r * inputs + i] += w * slope;
+        }
+        by_bias[o] += slope;
+        out[r * outputs + o] = activate(f, sum);
+      }
+    for (const kernel_set<T>* set : available<T>()) {
+      const auto expect_near = [&](const std::vector<T>& got, const std::vector<double>& expected, std::size_t terms) {
+        for (std::size_t k = 0; k < got.size(); ++k)
+          ASSERT_NEAR(static_cast<double>(got[k]), expected[k], allowed * static_cast<double>(terms))
+              << set->name << " at " << k;
+      };
+      std::vector<T> made(rows * outputs), weights = weight, biases = bias, made_inputs(rows * inputs);
+      set->forward(layer, rows, in.data(), made.data());
+      expect_near(made, out, inputs);
+      for (std::size_t r = 0; r < rows; ++r) {
+        const auto row = made.begin() + static_cast<std::ptrdiff_t>(r * outputs);
+        ASSERT_EQ(evaluated(*set, layer, in.data() + r * inputs),
+                  (std::vector<T>{row, row + static_cast<std::ptrdiff_t>(outputs)}))
+            << set->name;
+      }
+      set->parameter_gradient(layer, rows, in.data(), delta.data(), weights.data(), biases.data());
+      expect_near(weights, by_weight, rows);
+      expect_near(biases, by_bias, rows);
+      set->input_gradient(layer, rows, delta.data(), made_inputs.data());
+      expect_near(made_inputs, by_input, outputs);
+    }
+  }
+}
+
+// Rows on which a sum is infinite or not a number, with the activations as activate() has them.
+TYPED_TEST(Kernels, ActivationsKeepInfinityAndNaN) {
+  using T = TypeParam;
+  const T infinity = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
+  for (const kernel_set<T>* set : available<T>())
+    for (const std::size_t outputs : {3u, 7u, 8u, 24u, 64u, 128u})
+      for (const activation f : {activation{}, activation{activation_kind::relu},
+                                 activation{activation_kind::leaky_relu}, activation{activation_kind::leaky_relu, 0},
+                                 activation{activation_kind::leaky_relu, 3}, activation{activation_kind::tanh}})
+        for (const T x : {infinity, -infinity, nan, T{0}, T{-2}, T{2}}) {
+          const std::vector<T> weight(outputs, T{1}), bias(outputs);
+          const T expected = activate(f, x);
+          for (const T y : evaluated<T>(*set, {1, outputs, weight.data(), bias.data(), f}, &x))
+            ASSERT_TRUE(y == expected || (std::isnan(y) && std::isnan(expected)))
+                << set->name << ' ' << name(f.kind) << ' ' << f.slope << " of " << x << ": " << y;
+        }
 }
 
 TEST(KernelSets, NativeIsTheLastAvailable) {

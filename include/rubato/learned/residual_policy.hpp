@@ -17,6 +17,7 @@
 #include "../encode/batch_cost.hpp"
 #include "../encode/encoder.hpp"
 #include "../nn/concepts.hpp"
+#include "../nn/kernels/kernels.hpp"
 #include "../pinned.hpp"
 #include "../sync/knee.hpp"
 #include "../sync/rivals/loss_decayed.hpp"
@@ -69,6 +70,8 @@ struct trained_range {
 /// not say how many samples a gradient has, the rule alone is in charge for good; corrects() tells. Hosts weigh a
 /// gradient by its samples (applied_weight), or the rate of a sample is not what it is taken for.
 ///
+/// The network computes with kernels::reproducible<float>(), so that it asks for the same on every processor.
+///
 /// Cost    knee's, one encode and one evaluate per push. No allocation after resize. Not thread-safe.
 /// Tests   tests/learned/residual_policy_test.cpp: ZeroIsTheRule, RateByHand, BatchByHand, BatchesTakeTurns,
 ///         BatchFollowsSlowly, AtAHostThatKeepsItsBatchTheRuleIsInCharge, WhoseOwnBatchVariesToo,
@@ -96,6 +99,8 @@ class residual_policy {
     if constexpr (requires { network_.inputs(); })
       RUBATO_ASSERT(network_.inputs() == Encoder::dim && network_.outputs() == corrections,
                     "residual_policy: a network of another size");
+    if constexpr (requires { network_.use(nn::kernels::reproducible<float>()); })
+      network_.use(nn::kernels::reproducible<float>());
   }
 
   void observe(const feedback& step) noexcept {

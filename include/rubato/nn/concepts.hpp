@@ -19,6 +19,18 @@ concept ActionValueFunction = requires(const Q& q, std::span<const float> state,
   noexcept->std::same_as<void>;
 };
 
+/// The same in two parts, for inputs of which all but the first `newest` are known early: what begin() leaves in
+/// `sums`, history_size() numbers, is what finish() begins with. Satisfied by mlp and dynamic_mlp.
+///
+/// Tests   tests/nn/concepts_test.cpp: NetworksAreActionValueFunctions
+template <class Q>
+concept HistoryActionValueFunction = ActionValueFunction<Q> &&
+    requires(const Q& q, std::size_t newest, std::span<const float> in, std::span<float> sums, std::span<float> out) {
+  { q.history_size() } noexcept->std::same_as<std::size_t>;
+  { q.begin(newest, in, sums) } noexcept->std::same_as<void>;
+  { q.finish(newest, in, std::span<const float>{sums}, out) } noexcept->std::same_as<void>;
+};
+
 /// A network that a learner can train, on batches: rows of `inputs()` numbers, row after row.
 ///
 ///   parameters()                        all of them, contiguous; gradients have the same order

@@ -1,6 +1,7 @@
 #ifndef RUBATO_NN_DYNAMIC_MLP_HPP
 #define RUBATO_NN_DYNAMIC_MLP_HPP
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -61,20 +62,30 @@ class basic_dynamic_mlp : public mlp_interface<basic_dynamic_mlp<T>, T> {
   }
 
   [[nodiscard]] std::span<const layer_shape> layers() const noexcept { return {shapes_.data(), count_}; }
+  [[nodiscard]] std::size_t widest_hidden() const noexcept { return widest_hidden_; }
   [[nodiscard]] std::span<T> parameters() noexcept { return parameters_; }
   [[nodiscard]] std::span<const T> parameters() const noexcept { return parameters_; }
 
  private:
+  friend mlp_interface<basic_dynamic_mlp, T>;
+  [[nodiscard]] static kernels::shape_functions<T> functions_of(const kernels::kernel_set<T>& kernel) noexcept {
+    return {kernel.evaluate, kernel.finish};
+  }
+
   basic_dynamic_mlp(std::span<const std::size_t> widths, std::size_t size, const mlp_options& options,
                     const kernels::kernel_set<T>& kernel)
       : mlp_interface<basic_dynamic_mlp, T>{options, kernel}, count_{widths.size() - 1}, parameters_(size) {
-    for (std::size_t l = 0; l < count_; ++l) shapes_[l] = {widths[l], widths[l + 1], l == 0 ? 0 : shapes_[l - 1].end()};
+    for (std::size_t l = 0; l < count_; ++l) {
+      shapes_[l] = {widths[l], widths[l + 1], l == 0 ? 0 : shapes_[l - 1].end()};
+      if (l + 1 < count_) widest_hidden_ = (std::max)(widest_hidden_, widths[l + 1]);
+    }
   }
 
   [[nodiscard]] static error refusal(const std::string& what) { return {errc::invalid_option, "dynamic_mlp: " + what}; }
 
   std::array<layer_shape, max_layers> shapes_{};
   std::size_t count_;
+  std::size_t widest_hidden_ = 0;
   aligned_vector<T> parameters_;
 };
 

@@ -33,16 +33,16 @@ class basic_mlp : public mlp_interface<basic_mlp<T, Inputs, First, Rest...>, T> 
     for (std::size_t l = 0; l < count; ++l) shape[l] = {width[l], width[l + 1], l == 0 ? 0 : shape[l - 1].end()};
     return shape;
   }();
-  static constexpr std::size_t widest_hidden = [] {
-    std::size_t widest = 0;
-    for (std::size_t l = 0; l + 1 < count; ++l) widest = shapes[l].outputs > widest ? shapes[l].outputs : widest;
-    return widest;
+  static constexpr std::size_t widest = [] {
+    std::size_t most = 0;
+    for (std::size_t l = 0; l + 1 < count; ++l) most = shapes[l].outputs > most ? shapes[l].outputs : most;
+    return most;
   }();
   static_assert(Inputs > 0 && First > 0 && ((Rest > 0) && ...), "mlp: a width is 0");
-  static_assert(widest_hidden <= max_hidden_width, "mlp: a hidden layer is wider than max_hidden_width");
+  static_assert(widest <= max_hidden_width, "mlp: a hidden layer is wider than max_hidden_width");
 
  public:
-  static constexpr std::size_t scratch_width = widest_hidden;
+  static constexpr std::size_t scratch_width = widest;
 
   /// All parameters 0. Precondition: problem(options) == nullptr.
   explicit basic_mlp(const mlp_options& options = {},
@@ -52,10 +52,16 @@ class basic_mlp : public mlp_interface<basic_mlp<T, Inputs, First, Rest...>, T> 
   }
 
   [[nodiscard]] static constexpr std::span<const layer_shape> layers() noexcept { return shapes; }
+  [[nodiscard]] static constexpr std::size_t widest_hidden() noexcept { return widest; }
   [[nodiscard]] std::span<T> parameters() noexcept { return parameters_; }
   [[nodiscard]] std::span<const T> parameters() const noexcept { return parameters_; }
 
  private:
+  friend mlp_interface<basic_mlp, T>;
+  [[nodiscard]] static kernels::shape_functions<T> functions_of(const kernels::kernel_set<T>& kernel) noexcept {
+    return kernels::compiled_for<T, Inputs, First, Rest...>(kernel);
+  }
+
   alignas(cache_line) std::array<T, shapes.back().end()> parameters_{};
 };
 

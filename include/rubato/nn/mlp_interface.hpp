@@ -37,7 +37,8 @@ struct mlp_options {
 /// Thread  const calls are thread-safe. No call allocates, except state().
 /// Tests   tests/nn/mlp_test.cpp: MatchesALoopInDouble, BatchEqualsSingle, GradientMatchesFiniteDifferences,
 ///         InputGradientMatchesFiniteDifferences, GradientsAccumulate, StateRoundTrip, StateOfAnotherShapeIsRefused;
-///         tests/nn/dynamic_mlp_test.cpp: EqualsStaticBitForBit; tests/nn/no_allocation_test.cpp
+///         tests/nn/dynamic_mlp_test.cpp: EqualsStaticBitForBit, TwoPartsAreAsGoodAsOne;
+///         tests/nn/no_allocation_test.cpp
 template <class Derived, std::floating_point T>
 class mlp_interface {
  public:
@@ -49,6 +50,11 @@ class mlp_interface {
   [[nodiscard]] const mlp_options& options() const noexcept { return options_; }
   /// The arithmetic in use.
   [[nodiscard]] const kernels::kernel_set<T>& kernel() const noexcept { return *kernel_; }
+  /// Takes another one, say kernels::reproducible<T>(). Precondition: this processor can run it.
+  void use(const kernels::kernel_set<T>& kernel) noexcept {
+    kernel_ = &kernel;
+    functions_ = Derived::functions_of(kernel);
+  }
 
   /// A layer's weights and biases. Precondition: layer < layers().size().
   [[nodiscard]] matrix_view<T> weight(std::size_t layer) noexcept {
@@ -74,16 +80,29 @@ class mlp_interface {
     RUBATO_ASSERT(in.size() == inputs(), "evaluate: `in` needs inputs() numbers");
     RUBATO_ASSERT(out.size() == outputs(), "evaluate: `out` needs outputs() numbers");
     constexpr std::size_t width = (std::max)(Derived::scratch_width, std::size_t{1});
-    alignas(cache_line) std::array<T, 2 * width>
-        scratch;  // left uninitialised: each element is written before it is read
+    alignas(cache_line) std::array<T, 2 * width> scratch;  // not initialised: written before it is read
+    functions_.evaluate(view(), in.data(), scratch.data(), out.data());
+  }
 
-    const std::size_t last = self().layers().size() - 1;
-    const T* from = in.data();
-    for (std::size_t layer = 0; layer <= last; ++layer) {
-      T* const to = layer == last ? out.data() : scratch.data() + layer % 2 * width;
-      kernel_->evaluate(dense(layer), from, to);
-      from = to;
-    }
+  /// evaluate() in two parts, where all but the first `newest` inputs are known before: begin() sums up what the first
+  /// layer makes of those, and does not read the others; finish() reads no more than the others. Together they have the
+  /// bits of evaluate(). `in` has inputs() numbers both times, `sums` history_size() numbers.
+  /// Precondition: newest <= inputs(), the same both times, and the parameters, too.
+  void begin(std::size_t newest, std::span<const T> in, std::span<T> sums) const noexcept {
+    RUBATO_ASSERT(newest <= inputs() && in.size() == inputs(), "begin: `in` needs inputs() numbers");
+    RUBATO_ASSERT(sums.size() >= history_size(), "begin: `sums` needs history_size() numbers");
+    kernel_->begin(view().layer(0), newest, in.data(), sums.data());
+  }
+  void finish(std::size_t newest, std::span<const T> in, std::span<const T> sums, std::span<T> out) const noexcept {
+    RUBATO_ASSERT(newest <= inputs() && in.size() == inputs(), "finish: `in` needs inputs() numbers");
+    RUBATO_ASSERT(sums.size() >= history_size(), "finish: `sums` needs history_size() numbers");
+    RUBATO_ASSERT(out.size() == outputs(), "finish: `out` needs outputs() numbers");
+    constexpr std::size_t width = (std::max)(Derived::scratch_width, std::size_t{1});
+    alignas(cache_line) std::array<T, 2 * width> scratch;
+    functions_.finish(view(), newest, in.data(), sums.data(), scratch.data(), out.data());
+  }
+  [[nodiscard]] constexpr std::size_t history_size() const noexcept {
+    return kernels::history_size(self().layers().front().outputs);
   }
 
   /// A batch of rows x inputs() numbers, kept in `work` for backward(). Returns the outputs, [rows x outputs()], in
@@ -94,10 +113,10 @@ class mlp_interface {
     RUBATO_ASSERT(batch.size() % inputs() == 0, "forward: `batch` needs rows of inputs() numbers");
     RUBATO_ASSERT(batch.size() / inputs() <= work.max_rows(), "forward: more rows than the workspace is for");
     work.start(batch);
-    const std::size_t count = self().layers().size();
-    for (std::size_t layer = 0; layer < count; ++layer)
-      kernel_->forward(dense(layer), work.rows(), work.input(layer), work.output(layer));
-    return {work.output(count - 1), work.rows() * outputs()};
+    const kernels::network<T> net = view();
+    for (std::size_t layer = 0; layer < net.layers; ++layer)
+      kernel_->forward(net.layer(layer), work.rows(), work.input(layer), work.output(layer));
+    return {work.output(net.layers - 1), work.rows() * outputs()};
   }
 
   /// Adds to `gradients` (as many as parameters()) what the loss changes with each parameter, given what it changes
@@ -111,10 +130,11 @@ class mlp_interface {
     RUBATO_ASSERT(gradients.size() == self().parameters().size(), "backward: needs a gradient for each parameter");
     RUBATO_ASSERT(input_gradient.empty() || input_gradient.size() == work.rows() * inputs(),
                   "backward: `input_gradient` needs rows of inputs() numbers");
-    const std::size_t rows = work.rows(), count = self().layers().size();
+    const kernels::network<T> net = view();
+    const std::size_t rows = work.rows(), count = net.layers;
     std::copy(output_gradient.begin(), output_gradient.end(), work.delta(count - 1));
     for (std::size_t layer = count; layer-- > 0;) {
-      const kernels::dense_layer<T> shape = dense(layer);
+      const kernels::dense_layer<T> shape = net.layer(layer);
       T* const delta = work.delta(layer);
       kernel_->activation_gradient(shape.f, rows * shape.outputs, work.output(layer), delta);
       kernel_->parameter_gradient(shape, rows, work.input(layer), delta,
@@ -137,21 +157,21 @@ class mlp_interface {
 
  protected:
   mlp_interface(const mlp_options& options, const kernels::kernel_set<T>& kernel) noexcept
-      : options_{options}, kernel_{&kernel} {}
+      : options_{options}, kernel_{&kernel}, functions_{Derived::functions_of(kernel)} {}
 
  private:
   [[nodiscard]] constexpr Derived& self() noexcept { return static_cast<Derived&>(*this); }
   [[nodiscard]] constexpr const Derived& self() const noexcept { return static_cast<const Derived&>(*this); }
 
-  [[nodiscard]] kernels::dense_layer<T> dense(std::size_t layer) const noexcept {
-    const layer_shape& shape = self().layers()[layer];
-    const T* const parameters = self().parameters().data();
-    return {shape.inputs, shape.outputs, parameters + shape.first, parameters + shape.bias(),
-            layer + 1 == self().layers().size() ? options_.output : options_.hidden};
+  [[nodiscard]] kernels::network<T> view() const noexcept {
+    const std::span<const layer_shape> shapes = self().layers();
+    return {shapes.data(), shapes.size(), self().widest_hidden(), self().parameters().data(), options_.hidden,
+            options_.output};
   }
 
   mlp_options options_;
   const kernels::kernel_set<T>* kernel_;
+  kernels::shape_functions<T> functions_;
 };
 
 }  // namespace rubato::inline RUBATO_ABI::nn

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "../activation.hpp"
+#include "../layer.hpp"
 
 namespace rubato::inline RUBATO_ABI::nn::kernels {
 
@@ -16,6 +17,23 @@ struct dense_layer {
   const T* weight = nullptr;
   const T* bias = nullptr;
   activation f{};
+};
+
+/// A network as its kernels see it: dense layers, one after another, whose parameters lie in one piece.
+template <std::floating_point T>
+struct network {
+  const layer_shape* shapes = nullptr;
+  std::size_t layers = 0;
+  std::size_t width = 0;  ///< of the widest hidden layer
+  const T* parameters = nullptr;
+  activation hidden{};
+  activation output{};
+
+  [[nodiscard]] constexpr dense_layer<T> layer(std::size_t l) const noexcept {
+    const layer_shape& shape = shapes[l];
+    return {shape.inputs, shape.outputs, parameters + shape.first, parameters + shape.bias(),
+            l + 1 == layers ? output : hidden};
+  }
 };
 
 /// The constants of one step of Adam: p = keep * p - rate * m / (root_scale * sqrt(v) + epsilon).
@@ -31,6 +49,18 @@ struct adam_step {
   T keep = 1;
 };
 
+/// One sample through a whole network: out[outputs of the last layer]. `scratch` has room for 2 * net.width numbers.
+template <std::floating_point T>
+using evaluate_function = void (*)(const network<T>& net, const T* in, T* scratch, T* out) noexcept;
+
+/// The rest of it, for inputs of which all but the first `newest` went into `sums` by begin(); the bits of evaluate.
+template <std::floating_point T>
+using finish_function = void (*)(const network<T>& net, std::size_t newest, const T* in, const T* sums, T* scratch,
+                                 T* out) noexcept;
+
+/// How many numbers begin() leaves, at most, for a first layer of so many outputs.
+[[nodiscard]] constexpr std::size_t history_size(std::size_t outputs) noexcept { return 2 * outputs + 384; }
+
 /// The arithmetic of small dense networks, in one instruction set.
 ///
 /// Batches are row-major and dense: row r of `in` starts at in + r * inputs. Inputs and outputs do not overlap, unless
@@ -41,14 +71,17 @@ struct adam_step {
 ///   gradients       what was accumulated, then the rows in turn: a batch equals its rows one after another.
 ///   input_gradient  eight sums, of every eighth output, and then these eight in turn.
 /// Thread  stateless: thread-safe on distinct outputs. No allocation.
-/// Tests   tests/nn/kernels_test.cpp: every function of every set against a plain loop; EverySetGivesTheSameBits,
+/// Tests   tests/nn/kernels_test.cpp: every function of every set against a plain loop; EqualSetsGiveTheSameBits,
 ///         TrainingGivesTheSameBits
 template <std::floating_point T>
 struct kernel_set {
   const char* name;
 
-  /// One sample: out[outputs].
-  void (*evaluate)(const dense_layer<T>& layer, const T* in, T* out) noexcept;
+  evaluate_function<T> evaluate;
+
+  /// The first layer's sums without its first `newest` inputs, which are not read: sums[history_size(outputs)].
+  void (*begin)(const dense_layer<T>& first, std::size_t newest, const T* in, T* sums) noexcept;
+  finish_function<T> finish;
 
   /// A batch: out[rows x outputs]; each row has the bits of evaluate().
   void (*forward)(const dense_layer<T>& layer, std::size_t rows, const T* in, T* out) noexcept;

@@ -3,10 +3,13 @@
 
 #include <array>
 #include <concepts>
+#include <cstddef>
 #include <span>
 #include <string_view>
 
 #include "avx2.hpp"
+#include "avx512.hpp"
+#include "fma.hpp"
 #include "kernel_set.hpp"
 #include "portable.hpp"
 
@@ -14,18 +17,50 @@ namespace rubato::inline RUBATO_ABI::nn {
 
 namespace kernels {
 
-/// The sets that this processor can run, the quickest last. All give the same bits. To add one, add it here.
-/// Tests   tests/nn/kernels_test.cpp: NativeIsTheLastAvailable, EverySetGivesTheSameBits
+/// The sets that this processor can run, the quickest last; doubles have none with fused operations. To add one, add it
+/// here.
+/// Tests   tests/nn/kernels_test.cpp: NativeIsTheLastAvailable
 template <std::floating_point T>
 [[nodiscard]] inline std::span<const kernel_set<T>* const> available() noexcept {
-  static constexpr std::array<const kernel_set<T>*, 2> sets{&portable::set<T>, &avx2::set<T>};
-  return std::span{sets}.first(avx2::supported() ? 2 : 1);
+  if constexpr (std::same_as<T, float>) {
+    static constexpr std::array<const kernel_set<T>*, 4> sets{&portable::set<T>, &avx2::set<T>, &fma::set,
+                                                              &avx512::set};
+    const bool fused = avx2::supported() && fma::supported();
+    return std::span{sets}.first(fused && avx512::supported() ? 4 : fused ? 3 : avx2::supported() ? 2 : 1);
+  } else {
+    static constexpr std::array<const kernel_set<T>*, 2> sets{&portable::set<T>, &avx2::set<T>};
+    return std::span{sets}.first(avx2::supported() ? 2 : 1);
+  }
 }
 
 /// The quickest set that this processor can run: what networks and optimisers use unless they are given another.
 template <std::floating_point T>
 [[nodiscard]] inline const kernel_set<T>& native() noexcept {
   return *available<T>().back();
+}
+
+/// The quickest set whose results are the same on every processor: for training that others are to repeat bit for bit.
+/// Tests   tests/nn/kernels_test.cpp: EqualSetsGiveTheSameBits
+template <std::floating_point T>
+[[nodiscard]] inline const kernel_set<T>& reproducible() noexcept {
+  return avx2::supported() ? avx2::set<T> : portable::set<T>;
+}
+
+/// What a set has for networks of one shape: its own functions, or some with the same bits that were compiled for it.
+template <std::floating_point T>
+struct shape_functions {
+  evaluate_function<T> evaluate;
+  finish_function<T> finish;
+};
+
+/// Tests   tests/nn/dynamic_mlp_test.cpp: EqualsStaticBitForBit
+template <std::floating_point T, std::size_t... Widths>
+[[nodiscard]] inline shape_functions<T> compiled_for(const kernel_set<T>& set) noexcept {
+  if constexpr (std::same_as<T, float> && avx2::compiled) {
+    if (&set == &fma::set) return {&fma::evaluate_shape<Widths...>, &fma::finish_shape<Widths...>};
+    if (&set == &avx512::set) return {&avx512::evaluate_shape<Widths...>, &avx512::finish_shape<Widths...>};
+  }
+  return {set.evaluate, set.finish};
 }
 
 }  // namespace kernels
@@ -38,9 +73,9 @@ struct simd_report {
 
 /// Tests   tests/nn/kernels_test.cpp: NativeIsTheLastAvailable
 [[nodiscard]] inline simd_report simd_info() noexcept {
-  static constexpr std::array<std::string_view, 2> compiled{kernels::portable::set<float>.name, "avx2"};
+  static constexpr std::array<std::string_view, 4> compiled{"portable", "avx2", "avx2+fma", "avx512"};
   return {.active = kernels::native<float>().name,
-          .compiled = std::span{compiled}.first(kernels::avx2::compiled ? 2 : 1)};
+          .compiled = std::span{compiled}.first(kernels::avx2::compiled ? compiled.size() : 1)};
 }
 
 }  // namespace rubato::inline RUBATO_ABI::nn

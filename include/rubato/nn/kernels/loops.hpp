@@ -187,12 +187,9 @@ RUBATO_DETAIL_HELPER inline void chain_all(T slope, std::size_t count, const T* 
 }
 
 template <std::floating_point T>
-RUBATO_DETAIL_KERNEL inline void forward(const dense_layer<T>& layer, std::size_t rows, const T* in, T* out) noexcept {
-  add_products<true, T>(rows, layer.outputs, {out, layer.outputs}, {layer.bias, 0}, layer.inputs,
-                        {in, layer.inputs, 1}, layer.weight);
-  const std::size_t count = rows * layer.outputs;
-  const T slope = static_cast<T>(layer.f.slope);
-  switch (layer.f.kind) {
+RUBATO_DETAIL_KERNEL inline void activate_outputs(const activation& f, std::size_t count, T* out) noexcept {
+  const T slope = static_cast<T>(f.slope);
+  switch (f.kind) {
     case activation_kind::relu:
       return activate_all<activation_kind::relu>(slope, count, out);
     case activation_kind::leaky_relu:
@@ -206,8 +203,41 @@ RUBATO_DETAIL_KERNEL inline void forward(const dense_layer<T>& layer, std::size_
 }
 
 template <std::floating_point T>
-RUBATO_DETAIL_KERNEL inline void evaluate(const dense_layer<T>& layer, const T* in, T* out) noexcept {
-  forward(layer, 1, in, out);
+RUBATO_DETAIL_KERNEL inline void forward(const dense_layer<T>& layer, std::size_t rows, const T* in, T* out) noexcept {
+  add_products<true, T>(rows, layer.outputs, {out, layer.outputs}, {layer.bias, 0}, layer.inputs,
+                        {in, layer.inputs, 1}, layer.weight);
+  activate_outputs(layer.f, rows * layer.outputs, out);
+}
+
+// All layers but the first, of which `in` are the outputs.
+template <std::floating_point T>
+RUBATO_DETAIL_KERNEL inline void evaluate_rest(const network<T>& net, const T* in, T* scratch, T* out) noexcept {
+  for (std::size_t l = 1; l < net.layers; ++l) {
+    T* const to = l + 1 == net.layers ? out : scratch + l % 2 * net.width;
+    forward(net.layer(l), 1, in, to);
+    in = to;
+  }
+}
+template <std::floating_point T>
+RUBATO_DETAIL_KERNEL inline void evaluate(const network<T>& net, const T* in, T* scratch, T* out) noexcept {
+  T* const to = net.layers == 1 ? out : scratch;
+  forward(net.layer(0), 1, in, to);
+  evaluate_rest(net, to, scratch, out);
+}
+template <std::floating_point T>
+RUBATO_DETAIL_KERNEL inline void begin(const dense_layer<T>& first, std::size_t newest, const T* in,
+                                       T* sums) noexcept {
+  add_products<true, T>(1, first.outputs, {sums, 0}, {first.bias, 0}, first.inputs - newest, {in + newest, 0, 1},
+                        first.weight + newest * first.outputs);
+}
+template <std::floating_point T>
+RUBATO_DETAIL_KERNEL inline void finish(const network<T>& net, std::size_t newest, const T* in, const T* sums,
+                                        T* scratch, T* out) noexcept {
+  const dense_layer<T> first = net.layer(0);
+  T* const to = net.layers == 1 ? out : scratch;
+  add_products<true, T>(1, first.outputs, {to, 0}, {sums, 0}, newest, {in, 0, 1}, first.weight);
+  activate_outputs(first.f, first.outputs, to);
+  evaluate_rest(net, to, scratch, out);
 }
 
 template <std::floating_point T>
@@ -443,6 +473,8 @@ RUBATO_DETAIL_KERNEL inline void adam(std::size_t count, const adam_step<T>& ste
 template <std::floating_point T>
 inline constexpr kernel_set<T> set{RUBATO_DETAIL_SET_NAME,
                                    &evaluate<T>,
+                                   &begin<T>,
+                                   &finish<T>,
                                    &forward<T>,
                                    &activation_gradient<T>,
                                    &parameter_gradient<T>,

@@ -1,0 +1,94 @@
+#ifndef RUBATO_NN_KERNELS_FMA_HPP
+#define RUBATO_NN_KERNELS_FMA_HPP
+
+#include <cstddef>
+
+#include "avx2.hpp"
+#include "kernel_set.hpp"
+#include "../../pinned.hpp"
+
+#if defined(__x86_64__)
+
+// Operations are fused where the source says so, and nowhere else. -O2 by name: of several bodies the linker keeps one.
+#if defined(__clang__)
+#define RUBATO_DETAIL_FUSED
+#else
+#define RUBATO_DETAIL_FUSED __attribute__((optimize("O2", "no-fast-math", "fp-contract=off")))
+#endif
+#define RUBATO_DETAIL_FMA RUBATO_DETAIL_FUSED __attribute__((target(RUBATO_DETAIL_BASELINE_TARGET ",avx2,fma")))
+#define RUBATO_DETAIL_HELPER RUBATO_DETAIL_FMA __attribute__((always_inline))
+#define RUBATO_DETAIL_KERNEL RUBATO_DETAIL_FMA __attribute__((noinline))
+
+namespace rubato::inline RUBATO_ABI::nn::kernels::fma {
+
+template <std::size_t N>
+struct pack_of {
+  typedef float type __attribute__((vector_size(4 * N)));
+  typedef int bits __attribute__((vector_size(4 * N)));
+};
+template <std::size_t N>
+using pack = typename pack_of<N>::type;
+
+template <std::size_t N>
+RUBATO_DETAIL_HELPER inline pack<N> multiply_add(const pack<N>& a, const pack<N>& b, const pack<N>& c) noexcept {
+  if constexpr (N == 4)
+    return __builtin_ia32_vfmaddps(a, b, c);
+  else
+    return __builtin_ia32_vfmaddps256(a, b, c);
+}
+// b if either is NaN
+template <std::size_t N>
+RUBATO_DETAIL_HELPER inline pack<N> larger(const pack<N>& a, const pack<N>& b) noexcept {
+  if constexpr (N == 4)
+    return __builtin_ia32_maxps(a, b);
+  else
+    return __builtin_ia32_maxps256(a, b);
+}
+inline constexpr int first_lanes[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+template <std::size_t N>
+RUBATO_DETAIL_HELPER inline pack<N> load_some(const float* from, std::size_t count) noexcept {
+  typename pack_of<N>::bits lanes;
+  __builtin_memcpy(&lanes, first_lanes + 8 - count, sizeof(lanes));
+  if constexpr (N == 4)
+    return __builtin_ia32_maskloadps(reinterpret_cast<const pack<4>*>(from), lanes);
+  else
+    return __builtin_ia32_maskloadps256(reinterpret_cast<const pack<8>*>(from), lanes);
+}
+
+using avx2::activate_outputs;
+
+}  // namespace rubato::inline RUBATO_ABI::nn::kernels::fma
+
+#define RUBATO_DETAIL_SET fma
+#define RUBATO_DETAIL_SET_NAME "avx2+fma"
+#define RUBATO_DETAIL_WIDTH 8
+#include "fused_loops.hpp"
+#undef RUBATO_DETAIL_SET
+#undef RUBATO_DETAIL_SET_NAME
+#undef RUBATO_DETAIL_WIDTH
+#undef RUBATO_DETAIL_KERNEL
+#undef RUBATO_DETAIL_HELPER
+#undef RUBATO_DETAIL_FMA
+
+namespace rubato::inline RUBATO_ABI::nn::kernels::fma {
+
+/// Whether this processor, and its operating system, can run the set.
+[[nodiscard]] inline bool supported() noexcept {
+  return __builtin_cpu_supports("fma");
+}
+
+}  // namespace rubato::inline RUBATO_ABI::nn::kernels::fma
+
+#else
+
+namespace rubato::inline RUBATO_ABI::nn::kernels::fma {
+
+/// No such instructions on this architecture.
+[[nodiscard]] inline bool supported() noexcept { return false; }
+inline constexpr kernel_set<float> set{};
+
+}  // namespace rubato::inline RUBATO_ABI::nn::kernels::fma
+
+#endif
+
+#endif

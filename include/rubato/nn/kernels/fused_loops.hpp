@@ -1,0 +1,349 @@
+// The loops of an instruction set with fused multiply-adds. fma.hpp and avx512.hpp each read this file once, having
+// defined
+//
+//   RUBATO_DETAIL_SET     the namespace to define, which has pack<N>, multiply_add<N>(), larger(), load_some() already
+//   RUBATO_DETAIL_WIDTH   how many floats one instruction works on, at least 8
+//   RUBATO_DETAIL_KERNEL  attributes of a function that is called from outside, and
+//   RUBATO_DETAIL_HELPER  of one that is inlined into these
+//
+// Read without them, it is empty. Loops over arrays of packs are recursions or are unrolled by pragma: otherwise GCC 12
+// leaves the sums on the stack, at a third of the speed; and it unrolls none but the innermost loop. Rows of a matrix
+// are reached by one pointer that walks: an index costs each instruction a second operation.
+#ifdef RUBATO_DETAIL_SET
+
+#include <cstddef>
+
+#include "../../pinned.hpp"
+#include "kernel_set.hpp"
+
+namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
+
+inline constexpr std::size_t width = RUBATO_DETAIL_WIDTH;
+inline constexpr std::size_t tile_rows = width == 8 ? 6 : 8;  // twelve sums of sixteen registers, or sixteen of 32
+
+template <std::size_t N>
+RUBATO_DETAIL_HELPER inline pack<N> load(const float* from) noexcept {
+  pack<N> to;
+  __builtin_memcpy(&to, from, sizeof(to));
+  return to;
+}
+template <std::size_t N>
+RUBATO_DETAIL_HELPER inline void store(float* to, const pack<N>& from) noexcept {
+  __builtin_memcpy(to, &from, sizeof(from));
+}
+template <std::size_t N>
+RUBATO_DETAIL_HELPER inline pack<N> all(float x) noexcept {
+  return x - pack<N>{};
+}
+
+// The first `count` columns of a pack, or the whole of it.
+template <bool Whole, std::size_t N>
+RUBATO_DETAIL_HELPER inline pack<N> load_columns(const float* from, std::size_t count) noexcept {
+  if constexpr (Whole)
+    return load<N>(from);
+  else
+    return load_some<N>(from, count);
+}
+// For parts, fewer than N.
+template <bool Whole, std::size_t N>
+RUBATO_DETAIL_HELPER inline void store_columns(float* to, const pack<N>& from, std::size_t count) noexcept {
+  if constexpr (Whole)
+    return store<N>(to, from);
+  else if constexpr (N == 8) {
+    const pack<4> low = __builtin_shufflevector(from, from, 0, 1, 2, 3);
+    if (count < 4) return store_columns<false, 4>(to, low, count);
+    store<4>(to, low);
+    store_columns<false, 4>(to + 4, __builtin_shufflevector(from, from, 4, 5, 6, 7), count - 4);
+  } else {
+    if (count & 2) {
+      __builtin_memcpy(to, &from, 2 * sizeof(float));
+      if (count & 1) to[2] = from[2];
+    } else if (count & 1) {
+      to[0] = from[0];
+    }
+  }
+}
+
+RUBATO_DETAIL_HELPER inline const float* walk(const float* row, std::ptrdiff_t step) noexcept {
+  row += step;
+  __asm__("" : "+r"(row));
+  return row;
+}
+
+// f(x) = the larger of x and slope * x, or of x and 0: identity, ReLU and leaky ReLU without a branch, for slopes in
+// (0, 1]. NaN stays NaN. What is none of these is left to a second pass.
+struct bend {
+  float slope = 1;
+  int keep = -1;  // all bits, or none: the ReLU of -infinity is 0, too
+  bool complete = true;
+};
+RUBATO_DETAIL_HELPER inline bend bend_of(const activation& f) noexcept {
+  if (f.kind == activation_kind::relu) return {.keep = 0};
+  if (f.kind == activation_kind::leaky_relu && f.slope > 0 && f.slope <= 1)
+    return {.slope = static_cast<float>(f.slope)};
+  return {.complete = f.kind == activation_kind::identity};
+}
+template <std::size_t N>
+RUBATO_DETAIL_HELPER inline pack<N> bent(const bend& f, const pack<N>& x) noexcept {
+  using bits = typename pack_of<N>::bits;
+  const pack<N> below = all<N>(f.slope) * x;
+  return larger<N>(__builtin_bit_cast(pack<N>, __builtin_bit_cast(bits, below) & f.keep), x);
+}
+
+// An output is the sum of `Sums` sums, of every Sums-th input each, the last input first. The first of them begins with
+// the bias; in the end they are added up in pairs. With as many packs of columns as go together there are eight sums at
+// a time, since each addition waits four cycles for the one before and two begin in each cycle.
+template <std::size_t N, std::size_t Packs, std::size_t Sums>
+struct row_sums {
+  pack<N> of[Sums][Packs];
+};
+
+// Adds input s of a group of Sums, and those before it; `row` is that of the group's first input.
+template <bool Whole, std::size_t Last, std::size_t N, std::size_t Packs, std::size_t Sums>
+RUBATO_DETAIL_HELPER inline void add_inputs(row_sums<N, Packs, Sums>& sum, std::size_t columns, const float* in,
+                                            const float* row, std::size_t stride) noexcept {
+  const pack<N> x = all<N>(in[Last]);
+#pragma GCC unroll 8
+  for (std::size_t p = 0; p < Packs; ++p)
+    sum.of[Last][p] = multiply_add<N>(x, load_columns<Whole, N>(row + Last * stride + p * N, columns), sum.of[Last][p]);
+  if constexpr (Last > 0) add_inputs<Whole, Last - 1>(sum, columns, in, row, stride);
+}
+// Of these, those from `begin` on and before `end`.
+template <bool Whole, std::size_t Last, std::size_t N, std::size_t Packs, std::size_t Sums>
+RUBATO_DETAIL_HELPER inline void add_some_inputs(row_sums<N, Packs, Sums>& sum, std::size_t begin, std::size_t end,
+                                                 std::size_t columns, const float* in, const float* row,
+                                                 std::size_t stride) noexcept {
+  if (Last >= begin && Last < end) {
+    const pack<N> x = all<N>(in[Last]);
+#pragma GCC unroll 8
+    for (std::size_t p = 0; p < Packs; ++p)
+      sum.of[Last][p] =
+          multiply_add<N>(x, load_columns<Whole, N>(row + Last * stride + p * N, columns), sum.of[Last][p]);
+  }
+  if constexpr (Last > 0) add_some_inputs<Whole, Last - 1>(sum, begin, end, columns, in, row, stride);
+}
+
+// The inputs from `end` - 1 down to `begin`. Where columns are not Whole, a pack of weights reaches into the next row,
+// which is read in vain; in the last groups of all inputs, where no row may follow, it is read in part.
+template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums>
+RUBATO_DETAIL_HELPER inline void add_range(row_sums<N, Packs, Sums>& sum, const dense_layer<float>& layer,
+                                           std::size_t column, std::size_t begin, std::size_t end,
+                                           const float* in) noexcept {
+  const std::size_t stride = layer.outputs, columns = layer.outputs - column;
+  const std::size_t top = end / Sums * Sums, bottom = (begin + Sums - 1) / Sums * Sums;
+  const float* const weight = layer.weight + column;
+  if (top < end && top >= begin)
+    add_some_inputs<Whole, Sums - 1>(sum, 0, end - top, columns, in + top, weight + top * stride, stride);
+  std::size_t i = top;
+  if constexpr (!Whole) {
+    if (i > bottom) i -= Sums, add_inputs<false, Sums - 1>(sum, columns, in + i, weight + i * stride, stride);
+  }
+  const float* row = weight + i * stride;
+  while (i > bottom) {
+    i -= Sums, row -= Sums * stride;
+    add_inputs<true, Sums - 1>(sum, columns, in + i, row, stride);
+  }
+  if (begin < bottom) {
+    const std::size_t group = bottom - Sums, last = end < bottom ? end : bottom;
+    add_some_inputs<Whole, Sums - 1>(sum, begin - group, last - group, columns, in + group, weight + group * stride,
+                                     stride);
+  }
+}
+template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums>
+RUBATO_DETAIL_HELPER inline row_sums<N, Packs, Sums> biases(const dense_layer<float>& layer,
+                                                            std::size_t column) noexcept {
+  row_sums<N, Packs, Sums> sum;
+#pragma GCC unroll 8
+  for (std::size_t p = 0; p < Packs; ++p)
+    sum.of[0][p] = load_columns<Whole, N>(layer.bias + column + p * N, layer.outputs - column);
+#pragma GCC unroll 8
+  for (std::size_t p = Packs; p < Sums * Packs; ++p) sum.of[p / Packs][p % Packs] = pack<N>{};
+  return sum;
+}
+template <std::size_t Step, std::size_t N, std::size_t Packs, std::size_t Sums>
+RUBATO_DETAIL_HELPER inline void add_up(row_sums<N, Packs, Sums>& sum) noexcept {
+  RUBATO_DETAIL_EXACT
+  if constexpr (Step < Sums) {
+#pragma GCC unroll 4
+    for (std::size_t s = 0; s < Sums; s += 2 * Step) {
+#pragma GCC unroll 4
+      for (std::size_t p = 0; p < Packs; ++p) sum.of[s][p] += sum.of[s + Step][p];
+    }
+    add_up<2 * Step>(sum);
+  }
+}
+template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums>
+RUBATO_DETAIL_HELPER inline void put_outputs(row_sums<N, Packs, Sums>& sum, const dense_layer<float>& layer,
+                                             std::size_t column, const bend& f, float* out) noexcept {
+  add_up<1>(sum);
+#pragma GCC unroll 8
+  for (std::size_t p = 0; p < Packs; ++p)
+    store_columns<Whole, N>(out + column + p * N, bent<N>(f, sum.of[0][p]), layer.outputs - column);
+}
+
+// How columns are shared out: calls op.columns<Whole, N, Packs, Sums>(column). How many sums a column has depends on the
+// layer alone, and not on how wide a pack is. What takes two calls has the right columns first: the next layer begins
+// with the last inputs, while the left ones are still being summed.
+template <std::size_t Columns, std::size_t Sums, class Op>
+RUBATO_DETAIL_HELPER inline void block(std::size_t column, Op& op) noexcept {
+  constexpr std::size_t packs = 8 / Sums;
+  if constexpr (packs * width < Columns) op.template columns<true, width, packs, Sums>(column + packs * width);
+  op.template columns<true, width, packs, Sums>(column);
+}
+template <class Op>
+RUBATO_DETAIL_HELPER inline void each_panel(std::size_t columns, Op op) noexcept {
+  std::size_t c = 0;
+  for (; c + 64 <= columns; c += 64) block<64, 2>(c, op);
+  if (c + 32 <= columns) block<32, 4>(c, op), c += 32;
+  if (c + 16 <= columns) block<16, 8>(c, op), c += 16;
+  if (c + 8 <= columns) op.template columns<true, 8, 1, 8>(c), c += 8;
+  if (c + 4 <= columns)
+    op.template columns<false, 8, 1, 8>(c);
+  else if (c < columns)
+    op.template columns<false, 4, 1, 8>(c);
+}
+
+struct evaluating {
+  const dense_layer<float>& layer;
+  bend f;
+  const float* in;
+  float* out;
+
+  template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums>
+  RUBATO_DETAIL_HELPER inline void columns(std::size_t column) noexcept {
+    row_sums<N, Packs, Sums> sum = biases<Whole, N, Packs, Sums>(layer, column);
+    add_range<Whole>(sum, layer, column, 0, layer.inputs, in);
+    put_outputs<Whole>(sum, layer, column, f, out);
+  }
+};
+// The same in two parts, the sums being kept in between.
+struct beginning {
+  const dense_layer<float>& layer;
+  std::size_t newest;
+  const float* in;
+  float* sums;
+
+  template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums>
+  RUBATO_DETAIL_HELPER inline void columns(std::size_t column) noexcept {
+    row_sums<N, Packs, Sums> sum = biases<Whole, N, Packs, Sums>(layer, column);
+    add_range<Whole>(sum, layer, column, newest, layer.inputs, in);
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < Sums * Packs; ++k) store<N>(sums + k * N, sum.of[k / Packs][k % Packs]);
+    sums += Sums * Packs * N;
+  }
+};
+struct finishing {
+  const dense_layer<float>& layer;
+  bend f;
+  std::size_t newest;
+  const float* in;
+  const float* sums;
+  float* out;
+
+  template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums>
+  RUBATO_DETAIL_HELPER inline void columns(std::size_t column) noexcept {
+    row_sums<N, Packs, Sums> sum;
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < Sums * Packs; ++k) sum.of[k / Packs][k % Packs] = load<N>(sums + k * N);
+    sums += Sums * Packs * N;
+    add_range<Whole>(sum, layer, column, 0, newest, in);
+    put_outputs<Whole>(sum, layer, column, f, out);
+  }
+};
+
+RUBATO_DETAIL_HELPER inline void evaluate_layer(const dense_layer<float>& layer, const float* in, float* out) noexcept {
+  const bend f = bend_of(layer.f);
+  each_panel(layer.outputs, evaluating{layer, f, in, out});
+  if (!f.complete) activate_outputs(layer.f, layer.outputs, out);
+}
+RUBATO_DETAIL_HELPER inline void finish_layer(const dense_layer<float>& layer, std::size_t newest, const float* in,
+                                              const float* sums, float* out) noexcept {
+  const bend f = bend_of(layer.f);
+  each_panel(layer.outputs, finishing{layer, f, newest, in, sums, out});
+  if (!f.complete) activate_outputs(layer.f, layer.outputs, out);
+}
+
+// All layers but the first, of which `in` are the outputs.
+RUBATO_DETAIL_HELPER inline void evaluate_rest(const network<float>& net, const float* in, float* scratch,
+                                               float* out) noexcept {
+  for (std::size_t l = 1; l < net.layers; ++l) {
+    float* const to = l + 1 == net.layers ? out : scratch + l % 2 * net.width;
+    evaluate_layer(net.layer(l), in, to);
+    in = to;
+  }
+}
+RUBATO_DETAIL_KERNEL inline void evaluate(const network<float>& net, const float* in, float* scratch,
+                                          float* out) noexcept {
+  float* const to = net.layers == 1 ? out : scratch;
+  evaluate_layer(net.layer(0), in, to);
+  evaluate_rest(net, to, scratch, out);
+}
+RUBATO_DETAIL_KERNEL inline void begin(const dense_layer<float>& first, std::size_t newest, const float* in,
+                                       float* sums) noexcept {
+  each_panel(first.outputs, beginning{first, newest, in, sums});
+}
+RUBATO_DETAIL_KERNEL inline void finish(const network<float>& net, std::size_t newest, const float* in,
+                                        const float* sums, float* scratch, float* out) noexcept {
+  float* const to = net.layers == 1 ? out : scratch;
+  finish_layer(net.layer(0), newest, in, sums, to);
+  evaluate_rest(net, to, scratch, out);
+}
+
+// The same for a shape that is known to the compiler: the same operations, with fewer instructions around them.
+template <std::size_t Inputs, std::size_t Outputs, std::size_t... Rest>
+RUBATO_DETAIL_HELPER inline dense_layer<float> layer_of(const network<float>& net, const float* parameters) noexcept {
+  return {Inputs, Outputs, parameters, parameters + Inputs * Outputs, sizeof...(Rest) == 0 ? net.output : net.hidden};
+}
+template <std::size_t Inputs, std::size_t Outputs, std::size_t... Rest>
+RUBATO_DETAIL_HELPER inline void evaluate_layers(const network<float>& net, const float* parameters, const float* in,
+                                                 float* out) noexcept {
+  const dense_layer<float> layer = layer_of<Inputs, Outputs, Rest...>(net, parameters);
+  if constexpr (sizeof...(Rest) == 0) {
+    evaluate_layer(layer, in, out);
+  } else {
+    alignas(64) float hidden[Outputs];
+    evaluate_layer(layer, in, hidden);
+    evaluate_layers<Outputs, Rest...>(net, layer.bias + Outputs, hidden, out);
+  }
+}
+template <std::size_t... Widths>
+RUBATO_DETAIL_KERNEL inline void evaluate_shape(const network<float>& net, const float* in, float*,
+                                                float* out) noexcept {
+  evaluate_layers<Widths...>(net, net.parameters, in, out);
+}
+template <std::size_t Inputs, std::size_t Outputs, std::size_t... Rest>
+RUBATO_DETAIL_KERNEL inline void finish_shape(const network<float>& net, std::size_t newest, const float* in,
+                                              const float* sums, float*, float* out) noexcept {
+  const dense_layer<float> layer = layer_of<Inputs, Outputs, Rest...>(net, net.parameters);
+  if constexpr (sizeof...(Rest) == 0) {
+    finish_layer(layer, newest, in, sums, out);
+  } else {
+    alignas(64) float hidden[Outputs];
+    finish_layer(layer, newest, in, sums, hidden);
+    evaluate_layers<Outputs, Rest...>(net, layer.bias + Outputs, hidden, out);
+  }
+}
+
+}  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
+
+#include "fused_batches.hpp"
+
+namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
+
+inline constexpr kernel_set<float> set{RUBATO_DETAIL_SET_NAME,
+                                       &evaluate,
+                                       &begin,
+                                       &finish,
+                                       &forward,
+                                       avx2::set<float>.activation_gradient,
+                                       &parameter_gradient,
+                                       &input_gradient,
+                                       avx2::set<float>.sum_of_squares,
+                                       avx2::set<float>.scale,
+                                       avx2::set<float>.sgd,
+                                       avx2::set<float>.momentum,
+                                       avx2::set<float>.adam};
+
+}  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
+
+#endif

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -35,6 +37,35 @@ TEST(RlpState, NumbersByHand) {
     EXPECT_EQ(of_push(encoder, cluster, back), (numbers{static_cast<float>(n + 1), losses[n - 1],
                                                         losses[n] - losses[n - 1], static_cast<float>(3 * n)}));
   }
+}
+
+template <class Encoder>
+void expect_foretold() {
+  constexpr std::size_t newest = Encoder::newest;
+  shown_cluster cluster{4};
+  Encoder encoder;
+  encoder.resize(4);
+  static_cast<void>(encoded(encoder, cluster.view(0.0, 0)));
+  std::array<float, newest> first{};
+  EXPECT_FALSE(encoder.encode_newest(cluster.view(0.0, 0), {}, first)) << "nothing was foretold";
+  for (std::uint32_t n = 0; n < 99; ++n) {
+    std::array<float, Encoder::dim - newest> foretold{};
+    encoder.foretell(foretold);
+    encoder.observe(step_of(n % 4, n, 3.0F / static_cast<float>(n + 1), n % 7));
+    const auto now = encoded(encoder, cluster.view(n, 0));
+    EXPECT_TRUE(std::equal(foretold.begin(), foretold.end(), now.begin() + newest)) << n;
+    EXPECT_TRUE(encoder.encode_newest(cluster.view(n, 0), {}, first)) << n;
+    EXPECT_TRUE(std::equal(first.begin(), first.end(), now.begin())) << n;
+  }
+  std::array<float, Encoder::dim - newest> foretold{};
+  encoder.foretell(foretold);
+  for (std::uint32_t n = 0; n < 2; ++n) encoder.observe(step_of(n, 100 + n, 1.0F, n));
+  EXPECT_FALSE(encoder.encode_newest(cluster.view(102, 0), {}, first)) << "two came";
+}
+
+TEST(RlpState, ForetellsAllButTheNewest) {
+  expect_foretold<rlp_state>();
+  expect_foretold<rlp_normalised_state>();
 }
 
 TEST(RlpState, FirstPushHasNoChange) {

@@ -5,12 +5,14 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <rubato/core/rng.hpp>
 #include <rubato/encode/rlp_state.hpp>
 #include <rubato/learned/q_policy.hpp>
 #include <rubato/nn/mlp.hpp>
 #include <rubato/sync/any_policy.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -78,6 +80,72 @@ TEST(QPolicy, JoinersStartAtOnce) {
   c.push(0).die(1).join(1);
   EXPECT_EQ(c.running(), (list{1, 2}));
   EXPECT_EQ(c.parked(), list{0});
+}
+
+// A network that tells how it is asked.
+struct tapped_network {
+  struct calls {
+    int whole = 0, begun = 0, finished = 0;
+    friend bool operator==(const calls&, const calls&) = default;
+  };
+  nn::dynamic_mlp inner;
+  calls* made;
+
+  void evaluate(std::span<const float> in, std::span<float> out) const noexcept {
+    ++made->whole;
+    inner.evaluate(in, out);
+  }
+  [[nodiscard]] std::size_t history_size() const noexcept { return inner.history_size(); }
+  void begin(std::size_t newest, std::span<const float> in, std::span<float> sums) const noexcept {
+    ++made->begun;
+    inner.begin(newest, in, sums);
+  }
+  void finish(std::size_t newest, std::span<const float> in, std::span<const float> sums,
+              std::span<float> out) const noexcept {
+    ++made->finished;
+    inner.finish(newest, in, sums, out);
+  }
+};
+using tapped_policy = q_policy<rlp_normalised_state, tapped_network>;
+static_assert(PreparingPolicy<tapped_policy> && PreparingPolicy<policy_type>);
+
+TEST(QPolicy, WorksAheadAfterEachCommit) {
+  tapped_network::calls made;
+  cluster<tapped_policy> c{tapped_policy{{random_network(1), &made}}, 3, alone};
+  c.push(c.running().front());
+  EXPECT_EQ(made, (tapped_network::calls{1, 1, 0})) << "nothing was foretold of the first push";
+  for (int n = 0; n < 20; ++n) c.push(c.running().front());
+  EXPECT_EQ(made, (tapped_network::calls{1, 21, 20}));
+  c.die(c.running().front());
+  c.push(c.running().front());
+  EXPECT_EQ(made, (tapped_network::calls{2, 22, 20})) << "staleness is a share of the workers alive, now one fewer";
+}
+
+// The same network, asked for everything at once.
+struct whole_network {
+  nn::dynamic_mlp inner;
+  void evaluate(std::span<const float> in, std::span<float> out) const noexcept { inner.evaluate(in, out); }
+};
+
+TEST(QPolicy, WorkingAheadChangesNoBit) {
+  using whole_policy = q_policy<rlp_normalised_state, whole_network>;
+  tapped_network::calls made;
+  cluster<tapped_policy> ahead{tapped_policy{{random_network(2), &made}}, 6, alone};
+  cluster<any_policy> held{tapped_policy{{random_network(2), &made}}, 6, alone};
+  cluster<whole_policy> at_once{whole_policy{{random_network(2)}}, 6, alone};
+  random_sequence random{5};
+  for (int n = 0; n < 300; ++n) {
+    const list running = at_once.running();
+    const std::uint32_t worker = running[random.below(running.size())];
+    ahead.push(worker), held.push(worker), at_once.push(worker);
+    if (n % 50 == 20) ahead.die(5), held.die(5), at_once.die(5);
+    if (n % 50 == 40) ahead.join(5), held.join(5), at_once.join(5);
+    ASSERT_EQ(ahead.running(), at_once.running()) << n;
+    ASSERT_EQ(held.running(), at_once.running()) << n;
+    const auto values = ahead.control().policy().values(), expected = at_once.control().policy().values();
+    ASSERT_TRUE(std::equal(values.begin(), values.end(), expected.begin())) << n;
+  }
+  EXPECT_GT(made.finished, 500);
 }
 
 TEST(QPolicy, StartsEverybodyOnASwitch) {
@@ -190,9 +258,9 @@ TEST(QPolicy, DescribesAllThatDecides) {
   std::ranges::copy(network.parameters(), gentle.parameters().begin());
   std::ranges::copy(network.parameters(), ends.parameters().begin());
   last.parameters().back() = std::nextafter(last.parameters().back(), 1.0F);
-  const std::vector<std::string> all{json(network),       json(network, 0, 1), json(network, 0, 2), json(network, 1, 1),
-                                     json(wider),         json(other),         json(gentle),        json(last),
-                                     json(ends),          json(network, 0, 0, 9.0000001)};
+  const std::vector<std::string> all{
+      json(network), json(network, 0, 1), json(network, 0, 2), json(network, 1, 1), json(wider),
+      json(other),   json(gentle),        json(last),          json(ends),          json(network, 0, 0, 9.0000001)};
   for (std::size_t i = 0; i < all.size(); ++i)
     for (std::size_t j = 0; j < i; ++j) EXPECT_NE(all[i], all[j]) << i << " and " << j;
   EXPECT_EQ(json(network, 1, 2), json(random_network(1), 1, 2));

@@ -49,6 +49,29 @@ TEST(Controller, WhatADeathReleasedIsNotForWhoComesBackInTheSameCall) {
   }
 }
 
+TEST(Controller, PreparesAfterTheReleases) {
+  struct ahead {
+    std::vector<std::string>* said;
+    decision release(const cluster_view&, const event&) noexcept { return decision::all(); }
+    void prepare() noexcept { said->push_back("prepare"); }
+  };
+  for (const bool erased : {false, true}) {
+    recorder sink;
+    const auto run = [&](auto sync) {
+      for (const std::uint32_t w : {0u, 1u}) ASSERT_EQ(sync.join({w, 0}, 0.0, 1, sink), errc::ok);
+      sink.take();
+      ASSERT_EQ(sync.push({.worker = {0, 0}, .now = 1.0}, 1, sink), errc::ok);
+      EXPECT_EQ(sink.take(), (words{"release 0@1", "prepare"})) << erased;
+      ASSERT_EQ(sync.depart({1, 0}, 2.0, cause::leave, sink), errc::ok);
+      EXPECT_EQ(sink.take(), words{}) << "for pushes only";
+    };
+    if (erased)
+      run(controller<any_policy, int>{{.capacity = 2}, ahead{&sink.effects}});
+    else
+      run(controller<ahead, int>{{.capacity = 2}, {&sink.effects}});
+  }
+}
+
 TEST(Controller, NothingIsSilent) {
   script s;
   s.verdict_on = [](const cluster_view&, const event& e) {

@@ -53,6 +53,22 @@ concept StepFollowingEncoder = StateEncoder<E> && requires(E& encoder, const clu
   { encoder.forget(worker) } noexcept -> std::same_as<void>;
 };
 
+/// Knows most of its next numbers before the next push.
+///
+///   newest                              how many numbers are not known before: the first of them
+///   foretell(out)                       all others, out[dim - newest], as far as can be said now
+///   encode_newest(view, event, out)     the first `newest` of encode()'s numbers; false if the others are not those
+///                                       that the latest foretell() wrote
+///
+/// Satisfied by rlp_state and rlp_normalised_state. Tests: tests/encode/rlp_state_test.cpp: ForetellsAllButTheNewest
+template <class E>
+concept HistoryEncoder = StateEncoder<E> && (E::newest > 0 && E::newest < E::dim) &&
+    requires(E& encoder, const cluster_view& view, const event& what, std::span<float, E::newest> newest,
+             std::span<float, E::dim - E::newest> older) {
+  { encoder.foretell(older) } noexcept -> std::same_as<void>;
+  { encoder.encode_newest(view, what, newest) } noexcept -> std::same_as<bool>;
+};
+
 namespace detail {
 
 /// Passes on what only some encoders want to hear.

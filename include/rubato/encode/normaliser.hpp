@@ -45,10 +45,13 @@ class normaliser {
     count_in(numbers.data(), mean_.data(), squares_.data(), scale_.data(), counts_.data());
   }
 
-  void apply(std::span<float, Dim> numbers) const noexcept {
+  void apply(std::span<float, Dim> numbers) const noexcept { apply_to<0, Dim>(numbers); }
+  /// The same for Count numbers of an observation, from number First on.
+  template <std::size_t First, std::size_t Count>
+  requires(First + Count <= Dim) void apply_to(std::span<float, Count> numbers) const noexcept {
     if (count_ == 0) return;
-    for (std::size_t i = 0; i < Dim; ++i) {
-      const double x = (static_cast<double>(numbers[i]) - mean_[i]) * scale_[i];
+    for (std::size_t i = 0; i < Count; ++i) {
+      const double x = (static_cast<double>(numbers[i]) - mean_[First + i]) * scale_[First + i];
       numbers[i] = x != x ? 0.0F : static_cast<float>(x < -limit ? -limit : x > limit ? limit : x);
     }
   }

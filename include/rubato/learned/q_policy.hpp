@@ -15,6 +15,7 @@
 #include "../encode/action_set.hpp"
 #include "../encode/encoder.hpp"
 #include "../encode/normaliser.hpp"
+#include "../nn/aligned_vector.hpp"
 #include "../nn/concepts.hpp"
 #include "../sync/concepts.hpp"
 #include "fingerprint.hpp"
@@ -42,15 +43,21 @@ struct q_policy_options {
 ///
 ///     rubato::q_policy policy{network, {.max_idle = 20}, rubato::rlp_state{}};
 ///
+/// Where encoder and network can (HistoryEncoder, HistoryActionValueFunction), what is known of the next decision's
+/// inputs is summed up at the end of each commit, so that the next push waits for the newest of them alone.
+///
 /// Cost    one encode and one evaluate per push, O(released) on `all`. No allocation after resize. Not thread-safe.
 /// Tests   tests/learned/q_policy_test.cpp: TakesTheHighestValue, TiesGoToTheLowestIndex, NeverHoldsTheLastOne,
-///         JoinersStartAtOnce, StartsEverybodyOnASwitch, IdleLimit, SurvivesNaN, IsBspOrAspByItsBiases, SavesItsState,
+///         JoinersStartAtOnce, StartsEverybodyOnASwitch, IdleLimit, WorksAheadAfterEachCommit,
+///         WorkingAheadChangesNoBit, SurvivesNaN, IsBspOrAspByItsBiases, SavesItsState,
 ///         Describes, DescribesAllThatDecides
 ///         tests/properties/schedule_test.cpp: Liveness, NeedsNoGuard
 /// Source  Zhu et al., "Learning Efficient Parameter Server Synchronization Policies for Distributed SGD", ICLR 2020,
 ///         section 3.2
 template <StateEncoder Encoder, nn::ActionValueFunction Network>
 class q_policy {
+  static constexpr bool works_ahead = HistoryEncoder<Encoder> && nn::HistoryActionValueFunction<Network>;
+
  public:
   static constexpr std::string_view kind = Encoder::kind;
   using encoder_type = Encoder;
@@ -64,6 +71,7 @@ class q_policy {
     if constexpr (requires { network_.inputs(); })
       RUBATO_ASSERT(network_.inputs() == Encoder::dim && network_.outputs() == group_actions,
                     "q_policy: a network of another size");
+    if constexpr (works_ahead) sums_.resize(network_.history_size());
   }
 
   void observe(const feedback& step) noexcept { encoder_.observe(step); }
@@ -77,9 +85,7 @@ class q_policy {
       return between_pushes(view, what, first);
     }
     if (view.parked() <= 1) at_.waited = 0;  // nobody but the submitter
-    encoder_.encode(view, what, inputs_);
-    scale_.apply(inputs_);
-    network_.evaluate(inputs_, values_);
+    evaluate(view, what);
     const std::uint32_t legal = legal_actions(view);
     group_action action = greedy(values_, legal);
     if (values_[static_cast<std::size_t>(action)] != values_[static_cast<std::size_t>(action)]) ++at_.undecided;
@@ -91,6 +97,17 @@ class q_policy {
     return to_decision(action);
   }
 
+  /// What the first layer makes of all but the newest push, for the next decision: a decision without it takes longer,
+  /// and is the same.
+  void prepare() noexcept {
+    if constexpr (works_ahead) {
+      const auto older = std::span{inputs_}.template subspan<Encoder::newest>();
+      encoder_.foretell(older);
+      scale_.template apply_to<Encoder::newest>(older);
+      network_.begin(Encoder::newest, inputs_, sums_);
+      prepared_ = true;
+    }
+  }
   void shape(const cluster_view& view, std::uint32_t worker, grant&) noexcept {
     detail::tell_started(encoder_, view, worker);
   }
@@ -98,11 +115,13 @@ class q_policy {
   void resize(std::uint32_t capacity) {
     encoder_.resize(capacity);
     at_ = {};
+    prepared_ = false;
   }
 
   /// What it remembers of the run; not the weights.
   void state(archive& bytes) {
     encoder_.state(bytes);
+    prepared_ = false;
     bytes(at_.started, at_.now, at_.waited, at_.forced, at_.undecided);
   }
 
@@ -129,6 +148,19 @@ class q_policy {
   }
 
  private:
+  void evaluate(const cluster_view& view, const event& what) noexcept {
+    if constexpr (works_ahead) {
+      const auto newest = std::span{inputs_}.template first<Encoder::newest>();
+      if (std::exchange(prepared_, false) && encoder_.encode_newest(view, what, newest)) {
+        scale_.template apply_to<0>(newest);
+        return network_.finish(Encoder::newest, inputs_, sums_, values_);
+      }
+    }
+    encoder_.encode(view, what, inputs_);
+    scale_.apply(inputs_);
+    network_.evaluate(inputs_, values_);
+  }
+
   // Nobody has waited longer than `waited`: others start only by `all`, so whoever waits came after the latest one.
   [[nodiscard]] bool is_overdue(const cluster_view& view) const noexcept {
     if (!(options_.max_idle < (std::numeric_limits<double>::infinity)()) || view.parked() <= 1) return false;
@@ -162,6 +194,8 @@ class q_policy {
   progress at_;
   std::array<float, Encoder::dim> inputs_{};
   std::array<float, group_actions> values_{};
+  nn::aligned_vector<float> sums_;  // of the first layer, for all but the newest inputs
+  bool prepared_ = false;
 };
 
 }  // namespace rubato::inline RUBATO_ABI

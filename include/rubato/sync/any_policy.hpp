@@ -30,6 +30,7 @@ class any_policy {
   [[nodiscard]] admission admit(const cluster_view& v, const event& e) noexcept { return held_->admit(v, e); }
   void observe(const feedback& f) noexcept { held_->observe(f); }
   void shape(const cluster_view& v, std::uint32_t worker, grant& g) noexcept { held_->shape(v, worker, g); }
+  void prepare() noexcept { held_->prepare(); }
   void resize(std::uint32_t capacity) { held_->resize(capacity); }
   void reset(std::uint32_t worker) noexcept { held_->reset(worker); }
   void state(archive& bytes) { held_->state(bytes); }
@@ -55,6 +56,7 @@ class any_policy {
     virtual admission admit(const cluster_view&, const event&) noexcept = 0;
     virtual void observe(const feedback&) noexcept = 0;
     virtual void shape(const cluster_view&, std::uint32_t, grant&) noexcept = 0;
+    virtual void prepare() noexcept = 0;
     virtual void resize(std::uint32_t) = 0;
     virtual void reset(std::uint32_t) noexcept = 0;
     virtual void state(archive&) = 0;
@@ -81,6 +83,9 @@ class any_policy {
     void shape([[maybe_unused]] const cluster_view& v, [[maybe_unused]] std::uint32_t w,
                [[maybe_unused]] grant& g) noexcept override {
       if constexpr (ShapingPolicy<P>) policy.shape(v, w, g);
+    }
+    void prepare() noexcept override {
+      if constexpr (PreparingPolicy<P>) policy.prepare();
     }
     void resize([[maybe_unused]] std::uint32_t capacity) override {
       if constexpr (ResizablePolicy<P>) policy.resize(capacity);

@@ -31,6 +31,11 @@ template <class P>
 concept ShapingPolicy = requires(P& p, const cluster_view& view, std::uint32_t worker, grant& g) {
   { p.shape(view, worker, g) } noexcept -> std::same_as<void>;
 };
+/// Works ahead, on what its next decision will need: called at the end of each commit, once all who may go were told.
+template <class P>
+concept PreparingPolicy = requires(P& p) {
+  { p.prepare() } noexcept -> std::same_as<void>;
+};
 /// Keeps state per worker: resize() is called with the capacity once before use, and may allocate.
 template <class P>
 concept ResizablePolicy = requires(P& p, std::uint32_t capacity) { p.resize(capacity); };
@@ -67,7 +72,7 @@ concept DescribedPolicy = requires(const P& p) {
 namespace detail {
 
 struct optional_members {
-  int admit, observe, shape, resize, reset, clock_bound, max_legal_wait, problem, state, describe;
+  int admit, observe, shape, prepare, resize, reset, clock_bound, max_legal_wait, problem, state, describe;
 };
 struct nameless {};
 // A name that P has too, whatever it stands for there, is ambiguous in this class. A final P cannot be looked into.
@@ -86,6 +91,7 @@ concept SyncPolicy = std::movable<P> && requires(P& p, const cluster_view& view,
 } && (AdmittingPolicy<P> || requires { &detail::doubled<P>::admit; }) &&
     (ObservingPolicy<P> || requires { &detail::doubled<P>::observe; }) &&
     (ShapingPolicy<P> || requires { &detail::doubled<P>::shape; }) &&
+    (PreparingPolicy<P> || requires { &detail::doubled<P>::prepare; }) &&
     (ResizablePolicy<P> || requires { &detail::doubled<P>::resize; }) &&
     (ResettablePolicy<P> || requires { &detail::doubled<P>::reset; }) &&
     (BoundedPolicy<P> || requires { &detail::doubled<P>::clock_bound; }) &&

@@ -183,6 +183,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     if constexpr (ObservingPolicy<Policy>)
       policy_.observe({.what = what, .step_time = done.step_time, .succeeded = how == outcome::done});
     this->ask(what, sink);
+    if constexpr (PreparingPolicy<Policy>) policy_.prepare();
     return errc::ok;
   }
 

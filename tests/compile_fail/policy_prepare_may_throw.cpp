@@ -1,0 +1,10 @@
+// expect: constraint(s not satisfied| failure) for .*controller
+#include <rubato/sync/controller.hpp>
+
+struct throwing {
+  rubato::decision release(const rubato::cluster_view&, const rubato::event&) noexcept {
+    return rubato::decision::all();
+  }
+  void prepare() {}
+};
+rubato::controller<throwing, int> host{{.capacity = 2}, {}};

@@ -1,5 +1,5 @@
-// Two pieces of work in turns, a fraction of a millisecond each: what disturbs one disturbs the other, and short pieces
-// are often not disturbed at all. The least time of each is what counts.
+// Pieces of work in turns, a fraction of a millisecond each: what disturbs one disturbs the others, and short pieces are
+// often not disturbed at all. The least time of each is what counts.
 #ifndef RUBATO_BENCH_MICRO_PAIRED_HPP
 #define RUBATO_BENCH_MICRO_PAIRED_HPP
 
@@ -7,7 +7,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <limits>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace rubato::bench {
 
@@ -19,21 +23,47 @@ double nanoseconds(Work&& work, int calls) {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() / calls;
 }
 
-/// Runs `ours` and `anchor` in turns, so many calls at a time. Counters, in nanoseconds a call:
-///   min, anchor   the least of each
-///   ratio         ours over the anchor: 1.2 takes a fifth longer
-template <class Ours, class Anchor>
-void in_turns(benchmark::State& state, Ours&& ours, int our_calls, Anchor&& anchor, int anchor_calls) {
-  double least = std::numeric_limits<double>::infinity(), anchor_least = least;
+/// One of those that take turns: work() does `operations` of what is counted, and is called so many times in each turn.
+struct contender {
+  template <class Work>
+  contender(std::string called, int calls, Work work, double operations = 1)
+      : name{std::move(called)},
+        turn{[=]() mutable { return nanoseconds(work, calls) / operations; }},
+        count{calls * operations} {}
+
+  std::string name;
+  std::function<double()> turn;  // nanoseconds an operation
+  double count;                  // of operations
+  double least = std::numeric_limits<double>::infinity();
+};
+
+/// Runs all in turns: the first is ours, one called `floor` is the least that this machine could take, the others are
+/// peers. Counters, in nanoseconds an operation: `min`, `floor` and `PEER` are the least of each; `ratio` is ours over the
+/// floor (1.2: a fifth longer), `over_PEER` is the peer over ours (3: ours is three times as fast).
+inline void in_turns(benchmark::State& state, std::vector<contender> all) {
   for (auto _ : state) {
-    anchor_least = (std::min)(anchor_least, nanoseconds(anchor, anchor_calls));
-    const double now = nanoseconds(ours, our_calls);
-    least = (std::min)(least, now);
-    state.SetIterationTime(now * 1e-9 * our_calls);
+    for (std::size_t i = all.size(); i-- > 0;) {
+      const double now = all[i].turn();
+      all[i].least = (std::min)(all[i].least, now);
+      if (i == 0) state.SetIterationTime(now * 1e-9 * all[i].count);
+    }
   }
-  state.counters["min"] = least;
-  state.counters["anchor"] = anchor_least;
-  state.counters["ratio"] = least / anchor_least;
+  const double ours = all.front().least;
+  state.counters["min"] = ours;
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    state.counters[all[i].name] = all[i].least;
+    if (all[i].name == "floor") state.counters["ratio"] = ours / all[i].least;
+    else state.counters["over_" + all[i].name] = all[i].least / ours;
+  }
+}
+
+/// Ours and a floor in turns, so many calls at a time.
+template <class Ours, class Floor>
+void in_turns(benchmark::State& state, Ours ours, int our_calls, Floor floor, int floor_calls) {
+  std::vector<contender> all;
+  all.emplace_back("ours", our_calls, std::move(ours));
+  all.emplace_back("floor", floor_calls, std::move(floor));
+  in_turns(state, std::move(all));
 }
 
 }  // namespace rubato::bench

@@ -201,6 +201,7 @@ int main(int argc, char** argv) {
           [=](benchmark::State& state, const kernel& on) { forward(state, on, rows); });
   }
   benchmark::AddCustomContext("missing_peers", rubato::bench::missing_libraries());
+  benchmark::AddCustomContext("openblas_kernels", rubato::bench::blas_kernels());
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();

@@ -29,6 +29,8 @@ struct network_library {
 
 /// Those that this program was built with.
 [[nodiscard]] const std::vector<network_library>& network_libraries();
+/// The processor for which OpenBLAS computes, "none" without RLtools.
+[[nodiscard]] const char* blas_kernels();
 /// Names of those that it could have, and has not.
 [[nodiscard]] const char* missing_libraries();
 

@@ -1,6 +1,10 @@
 #include "dqn_update.hpp"
 #include "network.hpp"
 
+#ifdef RUBATO_BENCH_RLTOOLS
+extern "C" char* openblas_get_corename();
+#endif
+
 namespace rubato::bench {
 
 #ifdef RUBATO_BENCH_EIGEN
@@ -46,6 +50,14 @@ const std::vector<update_library>& update_libraries() {
 #endif
   };
   return all;
+}
+
+const char* blas_kernels() {
+#ifdef RUBATO_BENCH_RLTOOLS
+  return openblas_get_corename();
+#else
+  return "none";
+#endif
 }
 
 const char* missing_libraries() {

@@ -29,6 +29,7 @@ MAY_INCLUDE["adapt/train"] = list(MAY_INCLUDE)
 EMBEDDING = ["core", "sync", "sync/rivals", "sync/extras", "encode", "nn", "learned", "io"]
 UMBRELLA_MAY_INCLUDE = {
     "rubato.hpp": EMBEDDING,
+    "sync.hpp": ["core", "sync"],
     "rl.hpp": EMBEDDING + ["rl"],
     "sim.hpp": EMBEDDING + ["rl", "sim"],
     "adapt.hpp": EMBEDDING + ["rl", "sim", "adapt", "adapt/train"],

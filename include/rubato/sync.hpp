@@ -1,0 +1,15 @@
+#ifndef RUBATO_SYNC_HPP
+#define RUBATO_SYNC_HPP
+
+// The controller and the rules to start with, for hosts that want nothing else: quick to compile. The rules of the
+// literature are in sync/rivals; rubato.hpp has all of it, with encoders, networks, learned policies and io.
+#include "sync/any_policy.hpp"
+#include "sync/asp.hpp"
+#include "sync/bsp.hpp"
+#include "sync/controller.hpp"
+#include "sync/gather.hpp"
+#include "sync/knee.hpp"
+#include "sync/outbox.hpp"
+#include "sync/ssp.hpp"
+
+#endif

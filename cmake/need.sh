@@ -11,6 +11,7 @@ present() {
     ninja-build) command -v ninja ;;
     clang) command -v clang++ ;;
     libclang-rt-dev) clang++ -fsanitize=address -x c++ - -o /dev/null <<<'int main() {}' ;;
+    qemu-user) command -v qemu-x86_64 ;;
     libgtest-dev) has_header gtest/gtest.h ;;
     libbenchmark-dev) has_header benchmark/benchmark.h ;;
     libcli11-dev) has_header CLI/CLI.hpp ;;

@@ -4,7 +4,10 @@
 The linker keeps one body of a function that several units have: the one of a unit built for the newest processor may be
 what runs on the oldest. Compiles one unit for new processors and reads the disassembly.
 
-Usage: baseline.py SOURCE_DIR COMPILER          Exit: 0 fine, 1 not, 77 nothing to check on this machine.
+Programs that are given are read too: of units with other flags, in any order, they keep such bodies. And what is for
+AVX2 has no AVX-512 in it.
+
+Usage: baseline.py SOURCE_DIR COMPILER [PROGRAM]...          Exit: 0 fine, 1 not, 77 nothing to check on this machine.
 """
 import pathlib
 import platform
@@ -25,39 +28,53 @@ PINNED = re.compile(r"nn::kernels::portable::|pinned::plus_product|nn::detail::(
                     r"huber_losses|softmax_cross_entropy)\b|rl::detail::(follow|td_value|log_softmax|at_share|"
                     r"clipped_surrogate|advantages|standardise)\b|basic_adam<\w+>::prepare|"
                     r"normaliser<\d+ul>::count_in")
+AVX2 = re.compile(r"nn::kernels::(avx2|fma)::")
+AVX512 = re.compile(r"%zmm|%[xy]mm(1[6-9]|2\d|3[01])|%k[0-7]")
 UNIT = """
 #include "tests/flags/unit.cpp"
 std::vector<flags_unit>& flags_units() { static std::vector<flags_unit> units; return units; }
 """
 
 
+def findings(path, least):
+    """What is wrong with the functions of an object or program, of which there should be so many, and how many there are."""
+    text = subprocess.run(["objdump", "-dC", "--no-show-raw-insn", str(path)], check=True, text=True,
+                          capture_output=True).stdout
+    function, checked, wrong = "", set(), []
+    for line in text.splitlines():
+        if label := re.match(r"^[0-9a-f]+ <(.*)>:$", line):
+            function = label[1]
+        elif code := re.match(r"^\s+[0-9a-f]+:\s+(\S+)(.*)", line):
+            if PINNED.search(function):
+                checked.add(function)
+                if NEWER.fullmatch(code[1]):
+                    wrong.append(f"{path.name}: {code[1]} in {function}")
+            elif AVX2.search(function):
+                checked.add(function)
+                if AVX512.search(code[2]):
+                    wrong.append(f"{path.name}: {code[1]}{code[2]} in {function}")
+    if len(checked) < least:
+        wrong.append(f"{path.name}: only {len(checked)} functions found, at least {least} expected")
+    return wrong, len(checked)
+
+
 def main():
-    source, compiler = sys.argv[1:]
+    source, compiler, *programs = sys.argv[1:]
     if platform.machine() not in ("x86_64", "AMD64") or not shutil.which("objdump"):
         return 77
-    failed = False
     with tempfile.TemporaryDirectory() as folder:
         unit, made = pathlib.Path(folder, "unit.cpp"), pathlib.Path(folder, "unit.o")
         unit.write_text(UNIT)
         subprocess.run(
             [compiler, "-std=c++20", "-O2", "-march=icelake-server", "-w", f"-I{source}", f"-I{source}/include",
              "-DRUBATO_FLAGS_UNIT=baseline", '-DRUBATO_FLAGS=""', "-c", str(unit), "-o", str(made)], check=True)
-        text = subprocess.run(["objdump", "-dC", "--no-show-raw-insn", str(made)], check=True, text=True,
-                              capture_output=True).stdout
-    function, checked = "", set()
-    for line in text.splitlines():
-        if label := re.match(r"^[0-9a-f]+ <(.*)>:$", line):
-            function = label[1]
-        elif (code := re.match(r"^\s+[0-9a-f]+:\s+(\S+)", line)) and PINNED.search(function):
-            checked.add(function)
-            if NEWER.fullmatch(code[1]):
-                print(f"error: {code[1]} in {function}", file=sys.stderr)
-                failed = True
-    if len(checked) < 30:
-        print(f"error: only {len(checked)} pinned functions found, at least 30 expected", file=sys.stderr)
-        failed = True
-    print(f"{len(checked)} pinned functions")
-    return 1 if failed else 0
+        results = [findings(made, 30)]
+    results += [findings(pathlib.Path(program), 15) for program in programs]
+    for wrong, checked in results:
+        print(f"{checked} functions checked")
+        for line in wrong:
+            print(f"error: {line}", file=sys.stderr)
+    return 1 if any(wrong for wrong, _ in results) else 0
 
 
 if __name__ == "__main__":

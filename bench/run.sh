@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Builds the benchmarks as users build (-O2, nothing else), runs all on one core, and prints the table: what was measured,
 # floors and peers of the same run, and the bars. JSON of each program, and the table, go to a directory.
-# usage: run.sh [--filter REGEX] [--repetitions N] [--out DIR] [--peers DIR] [--cpu N] [--print-only]
+# usage: run.sh [--filter REGEX] [--repetitions N] [--out DIR] [--peers DIR] [--cpu N] [--page FILE] [--print-only]
 #   --filter       only rows in which this is found; no bars of others
 #   --repetitions  of each row, 5 if not given; the least of all counts
 #   --out          build/bench/results if not given
 #   --peers        where sources of RTNeural and rl-tools are, to compare with
 #   --cpu          the core, the last if not given
+#   --page         puts the table into this file, too, between its marks
 #   --print-only   exit status 0 whatever falls short; else 1 where a bar is missed or not measured
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -15,11 +16,11 @@ usage() {
   sed -nE '/^# usage/,/^set /{s/^# ?//p}' "${BASH_SOURCE[0]}" >&2
   exit 2
 }
-filter='' repetitions=5 out=build/bench/results peers='' cpu=$(($(nproc) - 1)) print_only=()
+filter='' repetitions=5 out=build/bench/results peers='' cpu=$(($(nproc) - 1)) report=()
 while (($# > 0)); do
   case $1 in
-    --print-only) print_only=(--print-only); shift; continue ;;
-    --filter | --repetitions | --out | --peers | --cpu) (($# > 1)) || usage ;;
+    --print-only) report+=(--print-only); shift; continue ;;
+    --filter | --repetitions | --out | --peers | --cpu | --page) (($# > 1)) || usage ;;
     *) usage ;;
   esac
   case $1 in
@@ -28,6 +29,7 @@ while (($# > 0)); do
     --out) out=$2 ;;
     --peers) peers=$(realpath "$2") ;;
     --cpu) cpu=$2 ;;
+    --page) report+=(--page "$(realpath "$2")") ;;
   esac
   shift 2
 done
@@ -62,7 +64,7 @@ for program in build/bench/bin/bench_*; do
   # A filter of rows begins with the program's name, which the program does not know.
   own=${filter#"$name/"}
   taskset -c "$cpu" "$program" --benchmark_filter="${own:-.}" --benchmark_repetitions="$repetitions" \
-    --benchmark_enable_random_interleaving=false --benchmark_out="$out/$name.json" --benchmark_out_format=json \
+    --benchmark_min_time=0.1 --benchmark_out="$out/$name.json" --benchmark_out_format=json \
     >"$out/$name.log" 2>&1 || { tail -n 20 "$out/$name.log" >&2; exit 1; }
 done
 if [[ compile_time =~ $filter || $filter == compile_time* ]]; then
@@ -70,11 +72,8 @@ if [[ compile_time =~ $filter || $filter == compile_time* ]]; then
   taskset -c "$cpu" python3 bench/compile_time.py --repetitions "$repetitions" --out "$out/compile_time.json"
 fi
 
+heading="$(date -u +%F), $(sed -nE 's/^model name\s*: //p' /proc/cpuinfo | head -n 1), $("$CXX" --version | head -n 1), -O2:"
 status=0
-{
-  printf '%s. %s, %s, -O2.\n\n' "$(date -u +%F)" "$(sed -nE 's/^model name\s*: //p' /proc/cpuinfo | head -n 1)" \
-    "$("$CXX" --version | head -n 1)"
-  python3 bench/table.py "$out"/*.json --filter "$filter" "${print_only[@]}"
-} >"$out/table.md" || status=$?
+python3 bench/table.py "$out"/*.json --filter "$filter" --heading "$heading" "${report[@]}" >"$out/table.md" || status=$?
 cat "$out/table.md"
 exit "$status"

@@ -5,7 +5,7 @@ A row is one benchmark; of its repetitions each counter's best is taken, minimum
 time over the least floor, `over_PEER` the peer's least time over ours. Rows that miss a bar of bars.json say FALLS SHORT;
 the exit status is then 1, also if a row with a bar was not measured, unless --print-only is given.
 
-    table.py out/*.json [--bars bars.json] [--filter REGEX] [--print-only]
+    table.py out/*.json [--heading TEXT] [--page FILE] [--bars bars.json] [--filter REGEX] [--print-only]
 """
 import argparse
 import fnmatch
@@ -187,11 +187,36 @@ def noise(rows, contexts):
         yield f"Quiet: no floor moved by more than {spreads[worst]:.1%} between repetitions ({worst})."
 
 
+def report(rows, contexts, bars, heading):
+    """The lines of the report, and whether all is well."""
+    texts, missed, absent = judge(rows, bars)
+    lines = [heading, ""] if heading else []
+    lines += [*table(rows, texts), ""]
+    for peers in sorted({c["missing_peers"].strip() for c in contexts if c.get("missing_peers", "").strip()}):
+        lines += [f"Peers that are not in this build: {peers}.", ""]
+    lines += [" ".join(noise(rows, contexts)), ""]
+    lines += [f"- NOT MEASURED: {line}" for line in absent] + ([""] if absent else [])
+    lines.append(f"{sum(len(t) for t in texts.values())} bars, {missed} missed, {len(absent)} not measured.")
+    return lines, missed == 0 and not absent
+
+
+def write_into(page, lines):
+    """Between the two marks of a page."""
+    text = page.read_text(encoding="utf-8")
+    begin, end = "<!-- bench/run.sh -->\n", "<!-- end of bench/run.sh -->\n"
+    if text.count(begin) != 1 or text.count(end) != 1:
+        sys.exit(f"table.py: {page} needs the marks {begin.strip()} and {end.strip()}")
+    before, rest = text.split(begin)
+    page.write_text(before + begin + "\n".join(lines) + "\n" + end + rest.split(end)[1], encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(description="The table of bench/run.sh.")
     parser.add_argument("results", type=pathlib.Path, nargs="+")
     parser.add_argument("--bars", type=pathlib.Path, default=pathlib.Path(__file__).with_name("bars.json"))
     parser.add_argument("--filter", default="", help="only rows, and bars of rows, in which this is found")
+    parser.add_argument("--heading", default="", help="a line above the table")
+    parser.add_argument("--page", type=pathlib.Path, help="a Markdown file that gets the table between its two marks")
     parser.add_argument("--print-only", action="store_true", help="exit status 0 whatever falls short")
     options = parser.parse_args()
 
@@ -201,16 +226,11 @@ def main():
     bars = [Bar(entry, native(rows)) for entry in json.loads(options.bars.read_text(encoding="utf-8"))["bars"]]
     if options.filter:
         bars = [bar for bar in bars if bar.rows(rows)]
-    texts, missed, absent = judge(rows, bars)
-    print("\n".join(table(rows, texts)))
-    print()
-    for peers in sorted({c["missing_peers"].strip() for c in contexts if c.get("missing_peers", "").strip()}):
-        print(f"Peers that are not in this build: {peers}.")
-    print("\n".join(noise(rows, contexts)))
-    for line in absent:
-        print(f"NOT MEASURED: {line}")
-    print(f"{sum(len(t) for t in texts.values())} bars, {missed} missed, {len(absent)} not measured.")
-    return 0 if options.print_only or (missed == 0 and not absent) else 1
+    lines, well = report(rows, contexts, bars, options.heading)
+    print("\n".join(lines))
+    if options.page:
+        write_into(options.page, lines)
+    return 0 if options.print_only or well else 1
 
 
 if __name__ == "__main__":

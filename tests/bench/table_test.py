@@ -124,11 +124,24 @@ class Table(unittest.TestCase):
         mean = {**repetition("evaluate/independent/avx2+fma", min=1.0, floor=100.0), "run_type": "aggregate"}
         self.assertIn("| 126 ns |", table(QUIET + [mean], QUICK).stdout)
 
+    def test_a_page_gets_the_table_between_its_marks(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page = pathlib.Path(folder, "page.md")
+            page.write_text("before\n<!-- bench/run.sh -->\nold\n<!-- end of bench/run.sh -->\nafter\n")
+            made = table(QUIET, QUICK, "--page", str(page), "--heading", "a day")
+            self.assertEqual(made.returncode, 0, made)
+            text = page.read_text()
+            self.assertTrue(text.startswith("before\n<!-- bench/run.sh -->\na day\n\n| row |"), text)
+            self.assertTrue(text.endswith("not measured.\n<!-- end of bench/run.sh -->\nafter\n"), text)
+            page.write_text("no marks")
+            self.assertNotEqual(table(QUIET, QUICK, "--page", str(page)).returncode, 0)
+            self.assertEqual(page.read_text(), "no marks")
+
     def test_the_bars_of_the_repository_are_sound(self):
         made = subprocess.run([sys.executable, SCRIPT, "/dev/null", "--print-only"], text=True, capture_output=True,
                               check=False)
         self.assertEqual(made.returncode, 0, made)
-        self.assertIn("NOT MEASURED: bench_mlp/evaluate/independent/avx2+fma: no such row", made.stdout)
+        self.assertIn("- NOT MEASURED: bench_mlp/evaluate/independent/avx2+fma: no such row", made.stdout)
 
 
 if __name__ == "__main__":

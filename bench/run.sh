@@ -61,8 +61,9 @@ rm -f "$out"/*.json
 for program in build/bench/bin/bench_*; do
   name=${program##*/}
   printf '%s\n' "$name" >&2
-  # A filter of rows begins with the program's name, which the program does not know.
+  # Rows begin with the program's name, which the program does not know.
   own=${filter#"$name/"}
+  if [[ $name =~ $filter ]]; then own=.; fi
   taskset -c "$cpu" "$program" --benchmark_filter="${own:-.}" --benchmark_repetitions="$repetitions" \
     --benchmark_min_time=0.1 --benchmark_out="$out/$name.json" --benchmark_out_format=json \
     >"$out/$name.log" 2>&1 || { tail -n 20 "$out/$name.log" >&2; exit 1; }

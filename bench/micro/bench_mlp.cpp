@@ -1,9 +1,9 @@
-// What a network costs in each instruction set that can run here: the one of the README (40-64-32-3, leaky ReLU), float.
-// Each row is measured in turns with the floor of its instruction set (floor.hpp): `ratio` is how many times as long it
-// takes; and those of the best set in turns with other libraries (../peers), too: `over_eigen` is how many times as long
-// Eigen takes. In `dependent` rows each sample depends on what the sample before was answered, as one decision waits for
-// its network; in the others they overlap as far as the processor can. `history` is the share of an evaluation that waits
-// for the newest push, `begin` what is done before it comes. Batches are per row.
+// What a network costs in each instruction set that can run here: the one of the README (40-64-32-3, leaky ReLU),
+// float. Each row is measured in turns with the floor of its instruction set (floor.hpp): `ratio` is how many times as
+// long it takes; and those of the best set in turns with other libraries (../peers), too: `over_eigen` is how many
+// times as long Eigen takes. In `dependent` rows each sample depends on what the sample before was answered, as one
+// decision waits for its network; in the others they overlap as far as the processor can. `history` is the share of an
+// evaluation that waits for the newest push, `begin` what is done before it comes. Batches are per row.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Pieces of work in turns, a fraction of a millisecond each: what disturbs one disturbs the others, and short pieces are
-// often not disturbed at all. The least time of each is what counts.
+// Pieces of work in turns, a fraction of a millisecond each: what disturbs one disturbs the others, and short pieces
+// are often not disturbed at all. The least time of each is what counts.
 #ifndef RUBATO_BENCH_MICRO_PAIRED_HPP
 #define RUBATO_BENCH_MICRO_PAIRED_HPP
 
@@ -38,8 +38,8 @@ struct contender {
 };
 
 /// Runs all in turns: the first is ours, one called `floor` is the least that this machine could take, the others are
-/// peers. Counters, in nanoseconds an operation: `min`, `floor` and `PEER` are the least of each; `ratio` is ours over the
-/// floor (1.2: a fifth longer), `over_PEER` is the peer over ours (3: ours is three times as fast).
+/// peers. Counters, in nanoseconds an operation: `min`, `floor` and `PEER` are the least of each; `ratio` is ours over
+/// the floor (1.2: a fifth longer), `over_PEER` is the peer over ours (3: ours is three times as fast).
 inline void in_turns(benchmark::State& state, std::vector<contender> all) {
   for (auto _ : state) {
     for (std::size_t i = all.size(); i-- > 0;) {

@@ -1,5 +1,5 @@
-// One update of a DQN, batch 32, by other libraries (../peers/dqn_update.hpp), each checked against a plain one of our own
-// parts: what bench_learner measures in turns with ours.
+// One update of a DQN, batch 32, by other libraries (../peers/dqn_update.hpp), each checked against a plain one of our
+// own parts: what bench_learner measures in turns with ours.
 #ifndef RUBATO_BENCH_MICRO_UPDATE_PEERS_HPP
 #define RUBATO_BENCH_MICRO_UPDATE_PEERS_HPP
 
@@ -27,7 +27,11 @@ namespace rubato::bench {
 /// Transitions with random numbers, the same for all who are measured.
 struct random_replay {
   explicit random_replay(std::size_t transitions)
-      : here(transitions * 40), there(transitions * 40), reward(transitions), discount(transitions), action(transitions) {
+      : here(transitions * 40),
+        there(transitions * 40),
+        reward(transitions),
+        discount(transitions),
+        action(transitions) {
     random_sequence random{3};
     const auto fill = [&](std::vector<float>& numbers) {
       for (float& x : numbers) x = static_cast<float>(2 * random.uniform() - 1);
@@ -105,7 +109,8 @@ inline void check(const update_library& library, const replayed& replay) {
     way += std::pow(static_cast<double>(right.parameters()[i] - first.parameters()[i]), 2);
   }
   if (!(wrong <= 1e-4 * way)) {
-    std::fprintf(stderr, "%s computes another update: off by %g of %g\n", library.name, std::sqrt(wrong), std::sqrt(way));
+    std::fprintf(stderr, "%s computes another update: off by %g of %g\n", library.name, std::sqrt(wrong),
+                 std::sqrt(way));
     std::exit(1);
   }
 }

@@ -1,13 +1,13 @@
-# bench_peers: other libraries that compute the same, each in one object with the flags with which it is fastest. One that
-# is not there is left out, and the rows of the benchmarks say so.
+# bench_peers: other libraries that compute the same, each in one object with the flags with which it is fastest. One
+# that is not there is left out, and the rows of the benchmarks say so.
 set(RUBATO_BENCH_PEERS "" CACHE PATH "Directory with sources of RTNeural and rl-tools, to compare with")
 include(CheckCXXCompilerFlag)
 check_cxx_compiler_flag(-march=native RUBATO_KNOWS_MARCH_NATIVE)
 
 add_library(bench_peers STATIC peers/peers.cpp)
 
-# rubato_peer(eigen RUBATO_BENCH_EIGEN [library...]): peers/eigen.cpp. No flag goes to the linker: one of -ffast-math would
-# have the whole program flush denormals.
+# rubato_peer(eigen RUBATO_BENCH_EIGEN [library...]): peers/eigen.cpp. No flag goes to the linker: one of -ffast-math
+# would have the whole program flush denormals.
 function(rubato_peer name definition)
   add_library(bench_peer_${name} OBJECT peers/${name}.cpp)
   target_compile_features(bench_peer_${name} PRIVATE cxx_std_20)

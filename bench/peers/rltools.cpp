@@ -1,5 +1,5 @@
-// RLtools with OpenBLAS on one thread, memory known to the compiler. It has no leaky ReLU, so this is with ReLU, which is
-// less work; and no DQN, so an update is put together from its layers, its Adam and its gradients.
+// RLtools with OpenBLAS on one thread, memory known to the compiler. It has no leaky ReLU, so this is with ReLU, which
+// is less work; and no DQN, so an update is put together from its layers, its Adam and its gradients.
 #include "dqn_update.hpp"
 #include "network.hpp"
 
@@ -28,7 +28,8 @@ using index = device_type::index_t;
 using generator = device_type::SPEC::RANDOM::ENGINE<>;
 
 template <index Outputs, rlt::nn::activation_functions::ActivationFunction F>
-using dense = rlt::nn::layers::dense::BindConfiguration<rlt::nn::layers::dense::Configuration<policy, index, Outputs, F>>;
+using dense =
+    rlt::nn::layers::dense::BindConfiguration<rlt::nn::layers::dense::Configuration<policy, index, Outputs, F>>;
 template <class Content, class Next = rlt::nn_models::sequential::OutputModule>
 using module = rlt::nn_models::sequential::Module<Content, Next>;
 using chain = module<dense<64, rlt::nn::activation_functions::RELU>,
@@ -42,7 +43,8 @@ using forward_model = model<rlt::nn::capability::Forward<false>, Rows>;
 template <index Rows>
 using gradient_model = model<rlt::nn::capability::Gradient<rlt::nn::parameters::Adam, false>, Rows>;
 template <index Rows, index Columns>
-using tensor = rlt::Tensor<rlt::tensor::Specification<float, index, rlt::tensor::Shape<index, 1, Rows, Columns>, false>>;
+using tensor =
+    rlt::Tensor<rlt::tensor::Specification<float, index, rlt::tensor::Shape<index, 1, Rows, Columns>, false>>;
 
 // Theirs are [outputs x inputs].
 template <class Layer, class Visit>

@@ -1,6 +1,6 @@
 // RTNeural, its xsimd backend: one sample at a time is all that it does. It reads whole packs of inputs and of their
-// weights, also where there are none: 40 is a multiple of eight, and with packs of sixteen the network gets eight inputs
-// more, without weights.
+// weights, also where there are none: 40 is a multiple of eight, and with packs of sixteen the network gets eight
+// inputs more, without weights.
 #ifdef __AVX512F__
 #define RTNEURAL_DEFAULT_ALIGNMENT 64
 #define RUBATO_BENCH_INPUTS 48

@@ -203,8 +203,23 @@ RUBATO_DETAIL_HELPER inline void each_panel(std::size_t columns, Op op) noexcept
     op.template columns<false, 4, 1, 8>(c);
 }
 
+// The same for a layer's outputs. With 64, 32 or 3 of them, as most layers of policies have, the distances between rows
+// are known to the compiler.
+template <std::size_t Outputs, class Op>
+RUBATO_DETAIL_HELPER inline bool each_known_output(Op op) noexcept {
+  if (op.layer.outputs != Outputs) return false;
+  op.layer.outputs = Outputs;
+  each_panel(Outputs, op);
+  return true;
+}
+template <class Op>
+RUBATO_DETAIL_HELPER inline void each_output(const Op& op) noexcept {
+  if (!each_known_output<64>(op) && !each_known_output<32>(op) && !each_known_output<3>(op))
+    each_panel(op.layer.outputs, op);
+}
+
 struct evaluating {
-  const dense_layer<float>& layer;
+  dense_layer<float> layer;
   bend f;
   const float* in;
   float* out;
@@ -218,7 +233,7 @@ struct evaluating {
 };
 // The same in two parts, the sums being kept in between.
 struct beginning {
-  const dense_layer<float>& layer;
+  dense_layer<float> layer;
   std::size_t newest;
   const float* in;
   float* sums;
@@ -233,7 +248,7 @@ struct beginning {
   }
 };
 struct finishing {
-  const dense_layer<float>& layer;
+  dense_layer<float> layer;
   bend f;
   std::size_t newest;
   const float* in;
@@ -253,13 +268,13 @@ struct finishing {
 
 RUBATO_DETAIL_HELPER inline void evaluate_layer(const dense_layer<float>& layer, const float* in, float* out) noexcept {
   const bend f = bend_of(layer.f);
-  each_panel(layer.outputs, evaluating{layer, f, in, out});
+  each_output(evaluating{layer, f, in, out});
   if (!f.complete) activate_outputs(layer.f, layer.outputs, out);
 }
 RUBATO_DETAIL_HELPER inline void finish_layer(const dense_layer<float>& layer, std::size_t newest, const float* in,
                                               const float* sums, float* out) noexcept {
   const bend f = bend_of(layer.f);
-  each_panel(layer.outputs, finishing{layer, f, newest, in, sums, out});
+  each_output(finishing{layer, f, newest, in, sums, out});
   if (!f.complete) activate_outputs(layer.f, layer.outputs, out);
 }
 
@@ -280,7 +295,7 @@ RUBATO_DETAIL_KERNEL inline void evaluate(const network<float>& net, const float
 }
 RUBATO_DETAIL_KERNEL inline void begin(const dense_layer<float>& first, std::size_t newest, const float* in,
                                        float* sums) noexcept {
-  each_panel(first.outputs, beginning{first, newest, in, sums});
+  each_output(beginning{first, newest, in, sums});
 }
 RUBATO_DETAIL_KERNEL inline void finish(const network<float>& net, std::size_t newest, const float* in,
                                         const float* sums, float* scratch, float* out) noexcept {

@@ -20,6 +20,7 @@
 #include "learned/q_policy.hpp"
 #include "learned/residual_policy.hpp"
 #include "nn/dynamic_mlp.hpp"
+#include "nn/lstm.hpp"
 #include "nn/mlp.hpp"
 #include "sync/any_policy.hpp"
 #include "sync/asp.hpp"

@@ -7,6 +7,7 @@
 #include <rubato/nn/dynamic_mlp.hpp>
 #include <rubato/nn/initialiser.hpp>
 #include <rubato/nn/loss.hpp>
+#include <rubato/nn/lstm.hpp>
 #include <rubato/nn/mlp.hpp>
 #include <rubato/nn/optimiser.hpp>
 #include <span>
@@ -87,6 +88,20 @@ TEST(NoAllocation, StaticNetworksNever) {
   mlp<40, 64, 32, 3> net;
   const mlp<40, 64, 32, 3> copy = net;
   net = copy;
+  counting = false;
+  EXPECT_EQ(allocations, 0u);
+}
+
+TEST(NoAllocation, Lstm) {
+  const lstm net = *lstm::make(5, 9);
+  lstm::workspace work{net, 8};
+  std::vector<float> in(8 * 5, 0.3F), slopes(8 * 9, 0.1F), gradients(net.parameters().size()), by_input(in.size());
+  allocations = 0;
+  counting = true;
+  for (const auto direction : {lstm_direction::forwards, lstm_direction::backwards}) {
+    static_cast<void>(net.forward(in, work, direction));
+    net.backward(slopes, work, gradients, by_input);
+  }
   counting = false;
   EXPECT_EQ(allocations, 0u);
 }

@@ -181,9 +181,9 @@ RUBATO_DETAIL_HELPER inline void put_outputs(row_sums<N, Packs, Sums>& sum, cons
     store_columns<Whole, N>(out + column + p * N, bent<N>(f, sum.of[0][p]), layer.outputs - column);
 }
 
-// How columns are shared out: calls op.columns<Whole, N, Packs, Sums>(column). How many sums a column has depends on the
-// layer alone, and not on how wide a pack is. What takes two calls has the right columns first: the next layer begins
-// with the last inputs, while the left ones are still being summed.
+// How columns are shared out: calls op.columns<Whole, N, Packs, Sums>(column). How many sums a column has depends on
+// the layer alone, and not on how wide a pack is. What takes two calls has the right columns first: the next layer
+// begins with the last inputs, while the left ones are still being summed.
 template <std::size_t Columns, std::size_t Sums, class Op>
 RUBATO_DETAIL_HELPER inline void block(std::size_t column, Op& op) noexcept {
   constexpr std::size_t packs = 8 / Sums;
@@ -339,9 +339,17 @@ RUBATO_DETAIL_KERNEL inline void finish_shape(const network<float>& net, std::si
   }
 }
 
+// For lstm_loops.hpp.
+using gate_pack = pack<width>;
+RUBATO_DETAIL_HELPER inline gate_pack add_product(const gate_pack& sum, const gate_pack& a,
+                                                  const gate_pack& b) noexcept {
+  return multiply_add<width>(a, b, sum);
+}
+
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
 
 #include "fused_batches.hpp"
+#include "lstm_loops.hpp"
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
 
@@ -357,7 +365,9 @@ inline constexpr kernel_set<float> set{RUBATO_DETAIL_SET_NAME,
                                        avx2::set<float>.scale,
                                        avx2::set<float>.sgd,
                                        avx2::set<float>.momentum,
-                                       avx2::set<float>.adam};
+                                       avx2::set<float>.adam,
+                                       &lstm_step<float>,
+                                       &lstm_step_gradient<float>};
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
 

@@ -111,6 +111,16 @@ struct kernel_set {
 
   /// See adam_step.
   void (*adam)(std::size_t count, const adam_step<T>& step, const T* g, T* m, T* v, T* p) noexcept;
+
+  /// One step of an LSTM's units. `gate` [4 x units] has the sums of the input, forget, candidate and output gates and
+  /// is given their values: sigmoid, sigmoid, tanh, sigmoid. cell = forget * before + input * candidate, squashed =
+  /// tanh(cell), out = output * squashed; [units] each. Floats have functions of their own, see lstm.hpp.
+  void (*lstm_step)(std::size_t units, T* gate, const T* before, T* cell, T* squashed, T* out) noexcept;
+
+  /// From the gradient by `out`, and by `cell` from the step after, to that by the gates' sums [4 x units] and, in
+  /// place, by `before`.
+  void (*lstm_step_gradient)(std::size_t units, const T* gate, const T* before, const T* squashed,
+                             const T* out_gradient, T* cell_gradient, T* gate_gradient) noexcept;
 };
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels

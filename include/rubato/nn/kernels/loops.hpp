@@ -470,6 +470,20 @@ RUBATO_DETAIL_KERNEL inline void adam(std::size_t count, const adam_step<T>& ste
   for (; i < count; ++i) adam_at<T>(step, g + i, m + i, v + i, p + i);
 }
 
+// For lstm_loops.hpp.
+using gate_pack = pack<float>;
+RUBATO_DETAIL_HELPER inline gate_pack add_product(const gate_pack& sum, const gate_pack& a,
+                                                  const gate_pack& b) noexcept {
+  RUBATO_DETAIL_EXACT
+  return sum + a * b;
+}
+
+}  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
+
+#include "lstm_loops.hpp"
+
+namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
+
 template <std::floating_point T>
 inline constexpr kernel_set<T> set{RUBATO_DETAIL_SET_NAME,
                                    &evaluate<T>,
@@ -483,7 +497,9 @@ inline constexpr kernel_set<T> set{RUBATO_DETAIL_SET_NAME,
                                    &scale<T>,
                                    &sgd<T>,
                                    &momentum<T>,
-                                   &adam<T>};
+                                   &adam<T>,
+                                   &lstm_step<T>,
+                                   &lstm_step_gradient<T>};
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
 

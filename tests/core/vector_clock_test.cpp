@@ -33,7 +33,7 @@ void expect_same(const vector_clock& v, const scanned& s) {
   ASSERT_EQ(v.minimum(), some.empty() ? 0 : *std::ranges::min_element(some));
   ASSERT_EQ(v.maximum(), some.empty() ? 0 : *std::ranges::max_element(some));
   if (some.empty())
-    ASSERT_EQ(v.slowest(), vector_clock::none);
+    ASSERT_EQ(v.slowest(), no_worker);
   else
     ASSERT_TRUE(v.counts(v.slowest()) && v.clock(v.slowest()) == v.minimum());
 }

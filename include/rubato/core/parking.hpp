@@ -15,35 +15,53 @@ namespace rubato::inline RUBATO_ABI {
 
 /// The parked workers, in the orders in which decisions release them.
 ///
-/// Park order is always kept; the others only from the first time a decision asks for them.
+/// Park order is always kept; the others only from the first time a decision asks for them. It is a chain through slots
+/// that are taken in the order in which they were given back, so that workers who park and go in turn lie side by side.
 /// Cost    O(1) each, but O(parked) once per order when it is first asked for. No allocation after construction.
 /// Tests   tests/core/parking_test.cpp: FifoIsParkOrder, FastestPrefersShortStepTimes, RandomIsUniform
 class parking {
  public:
-  explicit parking(std::uint32_t capacity) : places_(capacity), by_chance_(capacity) {}
+  explicit parking(std::uint32_t capacity)
+      : slots_(std::size_t{capacity} + 2), slot_of_(capacity), places_(capacity), by_chance_(capacity),
+        last_free_{capacity + 1} {
+    for (std::uint32_t s = first_free_; s < last_free_; ++s) slots_[s].after = s + 1;
+  }
 
-  [[nodiscard]] std::uint32_t size() const noexcept { return fifo_.size; }
+  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
   /// The longest parked worker, and the one that came after `worker`; no_worker at the end.
-  [[nodiscard]] std::uint32_t front() const noexcept { return fifo_.front; }
-  [[nodiscard]] std::uint32_t after(std::uint32_t worker) const noexcept { return places_[worker].fifo.after; }
+  [[nodiscard]] std::uint32_t front() const noexcept { return slots_[slots_[ends].after].worker; }
+  [[nodiscard]] std::uint32_t after(std::uint32_t worker) const noexcept {
+    return slots_[slots_[slot_of(worker)].after].worker;
+  }
 
   /// Adds a worker at the end; `speed` is its class (speed_classes::class_of).
   void park(std::uint32_t worker, std::uint32_t speed) noexcept {
-    places_[worker].speed = speed;
-    fifo_.push_back(worker, fifo_links());
-    if (tracks_speed_) add_by_speed(worker);
-    if (tracks_chance_) put_by_chance(fifo_.size - 1, worker);
+    const std::uint32_t s = first_free_;
+    const std::uint32_t last = slots_[ends].before;
+    first_free_ = slots_[s].after;
+    slots_[s] = {.worker = worker, .speed = speed, .before = last, .after = ends};
+    slots_[last].after = slots_[ends].before = slot_of_[worker] = s;
+    ++size_;
+    if (tracks_speed_) add_by_speed(slots_[s]);
+    if (tracks_chance_) put_by_chance(size_ - 1, worker);
   }
 
   void unpark(std::uint32_t worker) noexcept {
+    const std::uint32_t s = slot_of(worker);
+    const std::uint32_t before = slots_[s].before;
+    const std::uint32_t after = slots_[s].after;
+    slots_[before].after = after;
+    slots_[after].before = before;
+    slots_[last_free_].after = s;
+    last_free_ = s;
+    --size_;
     if (tracks_chance_) {
-      const std::uint32_t last = by_chance_[fifo_.size - 1];
+      const std::uint32_t last = by_chance_[size_];
       by_chance_[places_[worker].position] = last;
       places_[last].position = places_[worker].position;
     }
-    fifo_.erase(worker, fifo_links());
     if (tracks_speed_) {
-      const std::uint32_t speed = places_[worker].speed;
+      const std::uint32_t speed = slots_[s].speed;
       by_speed_[speed].erase(worker, speed_links());
       if (by_speed_[speed].size == 0) occupied_[speed / 64] &= ~(std::uint64_t{1} << speed % 64);
     }
@@ -51,11 +69,11 @@ class parking {
 
   /// The worker that goes next in this order; no_worker if none is parked. `draw` supplies the chance for random.
   [[nodiscard]] std::uint32_t next(release_order order, std::uint64_t draw) noexcept {
-    if (fifo_.size == 0 || order == release_order::fifo) return fifo_.front;
+    if (size_ == 0 || order == release_order::fifo) return front();
     if (order == release_order::random) {
       if (!tracks_chance_) track_chance();
       // Multiplying the high half maps 2^32 values to `size` places, even to within size / 2^32.
-      return by_chance_[static_cast<std::size_t>(((draw >> 32) * fifo_.size) >> 32)];
+      return by_chance_[static_cast<std::size_t>(((draw >> 32) * size_) >> 32)];
     }
     if (!tracks_speed_) track_speed();
     std::size_t word = 0;
@@ -64,24 +82,32 @@ class parking {
   }
 
  private:
-  struct place {
-    index_link fifo;
-    index_link in_class;
+  static constexpr std::uint32_t ends = 0;  // the slot of nobody, after the last and before the first
+  struct slot {
+    std::uint32_t worker = no_worker;
     std::uint32_t speed = 0;
+    std::uint32_t before = ends;
+    std::uint32_t after = ends;  // also the chain of free slots, of which one is never taken
+  };
+  struct place {
+    index_link in_class;
     std::uint32_t position = 0;  // in by_chance_
   };
   struct links {
     std::vector<place>& places;
-    index_link place::*which;
-    index_link& operator()(std::uint32_t worker) const noexcept { return places[worker].*which; }
+    index_link& operator()(std::uint32_t worker) const noexcept { return places[worker].in_class; }
   };
-  [[nodiscard]] links fifo_links() noexcept { return {places_, &place::fifo}; }
-  [[nodiscard]] links speed_links() noexcept { return {places_, &place::in_class}; }
+  [[nodiscard]] links speed_links() noexcept { return {places_}; }
 
-  void add_by_speed(std::uint32_t worker) noexcept {
-    const std::uint32_t speed = places_[worker].speed;
-    by_speed_[speed].push_back(worker, speed_links());
-    occupied_[speed / 64] |= std::uint64_t{1} << speed % 64;
+  // Who goes first, as most do, needs no look into a list of all.
+  [[nodiscard]] std::uint32_t slot_of(std::uint32_t worker) const noexcept {
+    const std::uint32_t first = slots_[ends].after;
+    return slots_[first].worker == worker ? first : slot_of_[worker];
+  }
+
+  void add_by_speed(const slot& s) noexcept {
+    by_speed_[s.speed].push_back(s.worker, speed_links());
+    occupied_[s.speed / 64] |= std::uint64_t{1} << s.speed % 64;
   }
   void put_by_chance(std::uint32_t position, std::uint32_t worker) noexcept {
     by_chance_[position] = worker;
@@ -90,19 +116,23 @@ class parking {
 
   void track_speed() noexcept {
     tracks_speed_ = true;
-    for (std::uint32_t w = fifo_.front; w != no_worker; w = after(w)) add_by_speed(w);
+    for (std::uint32_t s = slots_[ends].after; s != ends; s = slots_[s].after) add_by_speed(slots_[s]);
   }
   void track_chance() noexcept {
     tracks_chance_ = true;
     std::uint32_t position = 0;
-    for (std::uint32_t w = fifo_.front; w != no_worker; w = after(w)) put_by_chance(position++, w);
+    for (std::uint32_t w = front(); w != no_worker; w = after(w)) put_by_chance(position++, w);
   }
 
+  std::vector<slot> slots_;
+  std::vector<std::uint32_t> slot_of_;
   std::vector<place> places_;
-  index_list fifo_;
   std::array<index_list, speed_classes::count> by_speed_{};
   std::array<std::uint64_t, speed_classes::count / 64> occupied_{};
   std::vector<std::uint32_t> by_chance_;
+  std::uint32_t size_ = 0;
+  std::uint32_t first_free_ = 1;
+  std::uint32_t last_free_;
   bool tracks_speed_ = false;
   bool tracks_chance_ = false;
 };

@@ -69,5 +69,23 @@ TEST(SpeedClasses, MedianIsAMiddleClass) {
   }
 }
 
+TEST(SpeedClasses, MoveIsRemoveAndAdd) {
+  random_sequence random{3};
+  speed_classes moved, replaced;
+  std::vector<std::uint32_t> speeds(50);
+  for (std::uint32_t& s : speeds) moved.add(s = static_cast<std::uint32_t>(random.below(256))), replaced.add(s);
+  for (int step = 0; step < 2000; ++step) {
+    std::uint32_t& s = speeds[random.below(speeds.size())];
+    const auto to = random.below(4) == 0 ? s : static_cast<std::uint32_t>(random.below(256));
+    moved.move(s, to);
+    replaced.remove(s);
+    replaced.add(to);
+    s = to;
+    ASSERT_EQ(moved.size(), replaced.size());
+    ASSERT_EQ(moved.median(), replaced.median());
+    for (const std::uint32_t c : {0u, 17u, 128u, 255u}) ASSERT_EQ(moved.rank(c), replaced.rank(c));
+  }
+}
+
 }  // namespace
 }  // namespace rubato

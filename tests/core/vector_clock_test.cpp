@@ -82,6 +82,32 @@ TEST(VectorClock, AgreesWithAScan) {
   }
 }
 
+// Whom slowest() names does not depend on when it is asked for the first time.
+TEST(VectorClock, SlowestCameLast) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    random_sequence random{seed};
+    const auto n = static_cast<std::uint32_t>(1 + random.below(12));
+    const std::uint64_t first = random.below(800);
+    vector_clock v{n};
+    std::vector<std::uint64_t> came(n);  // when each worker came to its clock
+    for (std::uint64_t step = 1; step < 1000; ++step) {
+      const auto w = static_cast<std::uint32_t>(random.below(seed % 2 == 0 ? n : (n + 1) / 2));
+      if (random.below(10) > 0 && v.counts(w))
+        v.tick(w);
+      else if (v.counts(w))
+        v.erase(w);
+      else
+        v.set(w, random.below(200)), v.insert(w);
+      came[w] = step;
+      if (step < first) continue;
+      std::uint32_t last = no_worker;
+      for (std::uint32_t i = 0; i < n; ++i)
+        if (v.counts(i) && v.clock(i) == v.minimum() && (last == no_worker || came[i] > came[last])) last = i;
+      ASSERT_EQ(v.slowest(), last) << "seed " << seed << ", step " << step;
+    }
+  }
+}
+
 // All clocks different is the most buckets that there can be; they fit into what was made at construction.
 TEST(VectorClock, NeverAllocates) {
   constexpr std::uint32_t n = 50;

@@ -113,7 +113,7 @@ class journal_reader {
   }
 
   void require(bool holds, const char* what) {
-    if (!holds) fail(std::string{"unexpected: "} + what);
+    if (!holds) fail(std::string{"unexpected: "}.append(what));  // GCC 12 warns about moved short strings
   }
 
   [[nodiscard]] static std::string describe(const entry& e) {

@@ -59,7 +59,7 @@ class cluster_view {
   }
   /// Workers whose smoothed step time is in a faster class (a quarter octave each) than the submitter's.
   [[nodiscard]] std::uint32_t speed_rank() const noexcept {
-    return has() ? workers_->speeds().rank(speed_classes::class_of(step_time_of(submitter_))) : 0;
+    return has() ? workers_->speeds().rank((*workers_)[submitter_].speed) : 0;
   }
 
   /// Of any worker index below capacity().

@@ -42,11 +42,11 @@ class parking {
     slots_[s] = {.worker = worker, .speed = speed, .before = last, .after = ends};
     slots_[last].after = slots_[ends].before = slot_of_[worker] = s;
     ++size_;
-    if (tracks_speed_) add_by_speed(slots_[s]);
-    if (tracks_chance_) put_by_chance(size_ - 1, worker);
+    if (tracks_) [[unlikely]]
+      enter_orders(s);
   }
 
-  void unpark(std::uint32_t worker) noexcept {
+  [[gnu::always_inline]] void unpark(std::uint32_t worker) noexcept {
     const std::uint32_t s = slot_of(worker);
     const std::uint32_t before = slots_[s].before;
     const std::uint32_t after = slots_[s].after;
@@ -55,16 +55,8 @@ class parking {
     slots_[last_free_].after = s;
     last_free_ = s;
     --size_;
-    if (tracks_chance_) {
-      const std::uint32_t last = by_chance_[size_];
-      by_chance_[places_[worker].position] = last;
-      places_[last].position = places_[worker].position;
-    }
-    if (tracks_speed_) {
-      const std::uint32_t speed = slots_[s].speed;
-      by_speed_[speed].erase(worker, speed_links());
-      if (by_speed_[speed].size == 0) occupied_[speed / 64] &= ~(std::uint64_t{1} << speed % 64);
-    }
+    if (tracks_) [[unlikely]]
+      leave_orders(s);
   }
 
   /// The worker that goes next in this order; no_worker if none is parked. `draw` supplies the chance for random.
@@ -105,6 +97,22 @@ class parking {
     return slots_[first].worker == worker ? first : slot_of_[worker];
   }
 
+  [[gnu::noinline]] void enter_orders(std::uint32_t s) noexcept {
+    if (tracks_speed_) add_by_speed(slots_[s]);
+    if (tracks_chance_) put_by_chance(size_ - 1, slots_[s].worker);
+  }
+  [[gnu::noinline]] void leave_orders(std::uint32_t s) noexcept {
+    const auto [worker, speed, before, after] = slots_[s];
+    if (tracks_chance_) {
+      const std::uint32_t last = by_chance_[size_];
+      by_chance_[places_[worker].position] = last;
+      places_[last].position = places_[worker].position;
+    }
+    if (tracks_speed_) {
+      by_speed_[speed].erase(worker, speed_links());
+      if (by_speed_[speed].size == 0) occupied_[speed / 64] &= ~(std::uint64_t{1} << speed % 64);
+    }
+  }
   void add_by_speed(const slot& s) noexcept {
     by_speed_[s.speed].push_back(s.worker, speed_links());
     occupied_[s.speed / 64] |= std::uint64_t{1} << s.speed % 64;
@@ -115,11 +123,11 @@ class parking {
   }
 
   void track_speed() noexcept {
-    tracks_speed_ = true;
+    tracks_ = tracks_speed_ = true;
     for (std::uint32_t s = slots_[ends].after; s != ends; s = slots_[s].after) add_by_speed(slots_[s]);
   }
   void track_chance() noexcept {
-    tracks_chance_ = true;
+    tracks_ = tracks_chance_ = true;
     std::uint32_t position = 0;
     for (std::uint32_t w = front(); w != no_worker; w = after(w)) put_by_chance(position++, w);
   }
@@ -133,6 +141,7 @@ class parking {
   std::uint32_t size_ = 0;
   std::uint32_t first_free_ = 1;
   std::uint32_t last_free_;
+  bool tracks_ = false;  // any of these
   bool tracks_speed_ = false;
   bool tracks_chance_ = false;
 };

@@ -46,6 +46,7 @@ struct worker_record {
   bool linked = false;            ///< in the parking lists
   bool withheld = false;          ///< released by its policy, and parked until the guard's bound lets it go
   reason doomed = reason::none;   ///< why the gradient it is computing will be dropped
+  std::uint8_t speed = 0;         ///< class of its smoothed step time
   grant granted{};                ///< terms of the step it runs, ran last, or will run once its pull comes
   double granted_at = 0.0;
   double parked_at = 0.0;
@@ -69,11 +70,12 @@ struct worker_record {
 class roster {
  public:
   explicit roster(std::uint32_t capacity)
-      : records_(capacity), running_links_(capacity), scratch_(capacity), clock_{capacity}, parking_{capacity} {
+      : capacity_{capacity}, records_(capacity), running_links_(capacity), scratch_(capacity), clock_{capacity},
+        parking_{capacity} {
     in_[static_cast<std::size_t>(worker_state::absent)] = capacity;
   }
 
-  [[nodiscard]] std::uint32_t capacity() const noexcept { return static_cast<std::uint32_t>(records_.size()); }
+  [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
   [[nodiscard]] const worker_record& operator[](std::uint32_t worker) const noexcept { return records_[worker]; }
   [[nodiscard]] worker_record& operator[](std::uint32_t worker) noexcept { return records_[worker]; }
   [[nodiscard]] const vector_clock& clock() const noexcept { return clock_; }
@@ -98,20 +100,17 @@ class roster {
   }
   [[nodiscard]] bool counted(std::uint32_t worker) const noexcept { return clock_.counts(worker); }
 
-  void move_to(std::uint32_t worker, worker_state state) noexcept {
+  [[gnu::always_inline]] void move_to(std::uint32_t worker, worker_state state) noexcept {
     worker_record& r = records_[worker];
-    if (!r.excluded) {
-      --in_[static_cast<std::size_t>(r.state)];
-      ++in_[static_cast<std::size_t>(state)];
-    }
-    if (in_order(r)) running_.erase(worker, running_links());
+    if (!r.excluded) --in_[static_cast<std::size_t>(r.state)], ++in_[static_cast<std::size_t>(state)];
+    if (tracks_running_) [[unlikely]]
+      return reorder(worker, state);
     r.state = state;
-    if (in_order(r)) running_.push_back(worker, running_links());
   }
 
   /// The gradient that a running worker computes will be dropped for this reason.
   void doom(std::uint32_t worker, reason why) noexcept {
-    if (in_order(records_[worker])) running_.erase(worker, running_links());
+    if (tracks_running_ && in_order(records_[worker])) running_.erase(worker, running_links());
     records_[worker].doomed = why;
   }
 
@@ -128,11 +127,11 @@ class roster {
     worker_record& r = records_[worker];
     r.parked_at = now;
     r.linked = true;
-    parking_.park(worker, speed_classes::class_of(r.smoothed_step_time));
+    parking_.park(worker, r.speed);
   }
 
   /// Takes a worker out of the parking orders, if it is in them.
-  void unpark(std::uint32_t worker) noexcept {
+  [[gnu::always_inline]] void unpark(std::uint32_t worker) noexcept {
     worker_record& r = records_[worker];
     r.withheld = false;
     if (!r.linked) return;
@@ -150,6 +149,7 @@ class roster {
     }
     uncount(worker);
     r.step_time = r.smoothed_step_time = 0.0F;
+    r.speed = 0;
     move_to(worker, how);
   }
 
@@ -177,13 +177,20 @@ class roster {
   }
 
   /// Notes the duration of a finished step (smoothing 0.2 per step).
-  void note_step_time(std::uint32_t worker, double duration) noexcept {
+  [[gnu::always_inline]] void note_step_time(std::uint32_t worker, double duration) noexcept {
     worker_record& r = records_[worker];
     const bool known = r.smoothed_step_time > 0.0F;
-    if (known && counted(worker)) speeds_.remove(speed_classes::class_of(r.smoothed_step_time));
     r.step_time = static_cast<float>((std::max)(duration, 1e-30));
     r.smoothed_step_time = known ? r.smoothed_step_time + 0.2F * (r.step_time - r.smoothed_step_time) : r.step_time;
-    if (counted(worker)) speeds_.add(speed_classes::class_of(r.smoothed_step_time));
+    const auto speed = static_cast<std::uint8_t>(speed_classes::class_of(r.smoothed_step_time));
+    // Whether the class has changed is not to be guessed: it often has.
+    if (counted(worker)) {
+      if (known) [[likely]]
+        speeds_.move(r.speed, speed);
+      else
+        speeds_.add(speed);
+    }
+    r.speed = speed;
   }
 
   /// Longest running worker first, without the doomed, so granted versions never fall along the list. The order is kept
@@ -219,6 +226,7 @@ class roster {
           r.doomed >= reason::count_ || (r.excluded && !is_member(r.state)))
         return bytes.fail();
       clock_.set(w, clock);
+      r.speed = static_cast<std::uint8_t>(speed_classes::class_of(r.smoothed_step_time));
       --in_[static_cast<std::size_t>(worker_state::absent)];
       ++(r.excluded ? excluded_ : in_[static_cast<std::size_t>(r.state)]);
       records_[w] = r;
@@ -243,15 +251,13 @@ class roster {
  private:
   void count(std::uint32_t worker) noexcept {
     clock_.insert(worker);
-    const float step_time = records_[worker].smoothed_step_time;
-    if (step_time > 0.0F) speeds_.add(speed_classes::class_of(step_time));
+    if (records_[worker].smoothed_step_time > 0.0F) speeds_.add(records_[worker].speed);
   }
   void uncount(std::uint32_t worker) noexcept {
     if (!counted(worker)) return;
     unpark(worker);
     clock_.erase(worker);
-    const float step_time = records_[worker].smoothed_step_time;
-    if (step_time > 0.0F) speeds_.remove(speed_classes::class_of(step_time));
+    if (records_[worker].smoothed_step_time > 0.0F) speeds_.remove(records_[worker].speed);
   }
 
   struct links {
@@ -259,8 +265,15 @@ class roster {
     index_link& operator()(std::uint32_t worker) const noexcept { return all[worker]; }
   };
   [[nodiscard]] links running_links() noexcept { return {running_links_}; }
-  [[nodiscard]] bool in_order(const worker_record& r) const noexcept {
-    return tracks_running_ && r.state == worker_state::running && r.doomed == reason::none;
+  [[nodiscard]] static bool in_order(const worker_record& r) noexcept {
+    return r.state == worker_state::running && r.doomed == reason::none;
+  }
+
+  [[gnu::noinline]] void reorder(std::uint32_t worker, worker_state state) noexcept {
+    worker_record& r = records_[worker];
+    if (in_order(r)) running_.erase(worker, running_links());
+    r.state = state;
+    if (in_order(r)) running_.push_back(worker, running_links());
   }
 
   // Granted versions only grow, so sorting by them restores the order of the grants.
@@ -275,6 +288,7 @@ class roster {
     for (std::uint32_t i = 0; i < n; ++i) running_.push_back(scratch_[i], running_links());
   }
 
+  std::uint32_t capacity_;
   std::vector<worker_record> records_;
   std::vector<index_link> running_links_;
   std::vector<std::uint32_t> scratch_;

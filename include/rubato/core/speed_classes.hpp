@@ -35,6 +35,11 @@ class speed_classes {
   constexpr void add(std::uint32_t speed) noexcept { ++fine_[speed], ++coarse_[speed / width], ++size_; }
   constexpr void remove(std::uint32_t speed) noexcept { --fine_[speed], --coarse_[speed / width], --size_; }
 
+  constexpr void move(std::uint32_t from, std::uint32_t to) noexcept {
+    --fine_[from], --coarse_[from / width];
+    ++fine_[to], ++coarse_[to / width];
+  }
+
   [[nodiscard]] constexpr std::uint32_t size() const noexcept { return size_; }
 
   /// Workers in a strictly faster class.

@@ -74,7 +74,7 @@ class vector_clock {
   }
 
   /// One step further, for counted workers and others.
-  void tick(std::uint32_t worker) noexcept {
+  [[gnu::always_inline]] void tick(std::uint32_t worker) noexcept {
     entry& e = entries_[worker];
     const std::uint32_t b = e.bucket;
     const std::uint32_t above = buckets_[b].above;
@@ -86,7 +86,7 @@ class vector_clock {
     ++buckets_[above].members.size;
     const bool empty = --buckets_[b].members.size == 0;
     // Not &&: what alone decides nothing is not to be guessed.
-    if (empty & ((clock - 1 == minimum_) | wide())) drop(b), find_ends();
+    if (empty & ((clock - 1 == minimum_) | wide())) vacate(b);
   }
 
   /// Shifts all clocks so that the smallest counted one is 0 and limits counted ones to limit(worker), which takes at
@@ -99,7 +99,7 @@ class vector_clock {
       entries_[w].clock -= entries_[w].clock < shift ? entries_[w].clock : shift;
     for (std::uint32_t b = buckets_[ends].above; b != ends; b = buckets_[b].above) buckets_[b].clock -= shift;
     find_ends();
-    std::uint32_t moved = no_worker;  // a chain: who is limited goes to the top, which is found once all of them are out
+    std::uint32_t moved = no_worker;  // a chain: who is limited goes to the top, which is known once all are out
     for (std::uint32_t w = 0; w < workers; ++w) {
       if (!counts(w) || clock(w) <= limit(w)) continue;
       erase(w);
@@ -167,20 +167,25 @@ class vector_clock {
     if (buckets_[b].members.size == 0) drop(b);
   }
 
+  [[gnu::noinline]] void vacate(std::uint32_t b) noexcept { drop(b), find_ends(); }
+
   // tick() where it takes more than moving to the next bucket.
-  void step(std::uint32_t worker) noexcept {
+  [[gnu::noinline]] void step(std::uint32_t worker) noexcept {
     const clock_type clock = ++entries_[worker].clock;
     const std::uint32_t b = entries_[worker].bucket;
     if (b == ends) return;
+    if (arrivals_ == last_arrival && !tracks_members_) track_members();  // there are no more numbers to be given
     if (buckets_[buckets_[b].above].clock != clock && buckets_[b].members.size == 1 && wide()) {
       buckets_[b].clock = clock;  // alone: the bucket moves along
+      minimum_ = buckets_[buckets_[ends].above].clock;
+      maximum_ = buckets_[buckets_[ends].below].clock;
     } else {
       const std::uint32_t above =
           buckets_[buckets_[b].above].clock == clock ? buckets_[b].above : new_bucket(clock, b);
       leave(worker, b);
       enter(worker, above);
+      find_ends();
     }
-    find_ends();
   }
 
   // Brings the workers of each bucket into the order in which they came.

@@ -21,7 +21,7 @@ class admissions : protected executor<Policy, Ticket, Watcher> {
   explicit admissions(std::uint32_t capacity, Rest&&... rest)
       : base{capacity, std::forward<Rest>(rest)...}, out_(capacity) {}
 
-  struct outstanding {
+  struct alignas(64) outstanding {  // one cache line
     std::uint64_t serial = 0;  // 0: none
     std::uint32_t slot = 0;    // of its round in the ledger
     verdict what_to_do = verdict::drop;
@@ -47,48 +47,67 @@ class admissions : protected executor<Policy, Ticket, Watcher> {
     return a;
   }
 
-  [[nodiscard]] admitted take_in(worker_id who, event what, double step_time, const admission& a) noexcept {
+  [[nodiscard, gnu::cold, gnu::noinline]] admitted drop(const push_event& push, std::uint64_t staleness,
+                                                        double step_time, reason why) noexcept {
+    return take_in(push, staleness, step_time, admission::drop(why));
+  }
+
+  [[nodiscard, gnu::always_inline]] admitted take_in(const push_event& push, std::uint64_t staleness, double step_time,
+                                                     const admission& a) noexcept {
+    const worker_id who = push.worker;
     admitted result = answer(who, a);
     result.work.serial = ++at_.serial;
-    result.staleness = what.staleness;
-    what.dropped = a.what == verdict::drop;
-    what.why_dropped = what.dropped ? a.why : reason::none;
-    if (what.dropped) counters_.add(a.why, who.index);
-    if (!what.dropped && a.weight != 1.0F) counters_.add(reason::scaled, who.index);
-    out_[who.index] = {result.work.serial, ledger_.open_slot(), a.what, what, step_time};
+    result.staleness = staleness;
+    outstanding& out = out_[who.index];
+    out.serial = at_.serial;
+    out.slot = ledger_.open_slot();
+    out.what_to_do = a.what;
+    out.step_time = step_time;
+    out.what.worker = who.index;
+    out.what.pending = out.what.flushed = false;
+    out.what.dropped = a.what == verdict::drop;
+    out.what.why_dropped = reason::none;
+    out.what.staleness = staleness;
+    out.what.loss = push.loss;
+    out.what.samples = push.samples;
     if (a.what == verdict::apply) ledger_.decide_apply();
     if (a.what == verdict::accumulate) {
       result.round = ledger_.open_round();
       ledger_.admit();
       if (a.completes) ledger_.complete(a.scale);  // never ready here: this very gradient is still out
     }
+    if (a.what == verdict::drop) [[unlikely]]
+      counters_.add(out.what.why_dropped = a.why, who.index);
+    else if (a.weight != 1.0F) [[unlikely]]
+      counters_.add(reason::scaled, who.index);
     ++in_flight_;
     workers_.move_to(who.index, worker_state::admitted);
-    this->note({.what = record::kind::admit, .decided = a.what, .because = what.why_dropped, .worker = who,
-                .staleness = what.staleness, .round = result.round, .step = workers_[who.index].step, .value = a.weight,
-                .loss = what.loss});
+    this->note({.what = record::kind::admit, .decided = a.what, .because = out.what.why_dropped, .worker = who,
+                .staleness = staleness, .round = result.round, .step = workers_[who.index].step, .value = a.weight,
+                .loss = push.loss});
     return result;
   }
 
   // Books the end of an admission: versions, rounds, and what that tells the policy.
   template <class Sink>
-  void settle(const outstanding& done, outcome how, event& what, const Sink& sink) {
+  void settle(outstanding& done, outcome how, const Sink& sink) {
+    done.serial = 0;
     --in_flight_;
     const bool succeeded = how == outcome::done;
-    if (!succeeded && !what.dropped) counters_.add(reason::failed, what.worker);
+    if (!succeeded && !done.what.dropped) counters_.add(reason::failed, done.what.worker);
     if (done.what_to_do == verdict::apply) ledger_.commit_apply();
     if (done.what_to_do == verdict::accumulate) {
       const ledger::finished_round finished = ledger_.commit_add(done.slot, succeeded);
-      what.pending = succeeded && done.slot == ledger_.open_slot();
-      what.flushed = finished.flushed;
+      done.what.pending = succeeded && done.slot == ledger_.open_slot();
+      done.what.flushed = finished.flushed;
       this->emit(finished, sink);
     }
   }
 
-  void note_commit(worker_id who, const outstanding& done, const event& what, outcome how) noexcept {
+  void note_commit(worker_id who, const outstanding& done, outcome how) noexcept {
     this->note({.what = record::kind::commit, .decided = done.what_to_do,
-                .because = how == outcome::failed ? reason::failed : what.why_dropped, .worker = who,
-                .staleness = what.staleness, .step = workers_[who.index].step, .loss = what.loss});
+                .because = how == outcome::failed ? reason::failed : done.what.why_dropped, .worker = who,
+                .staleness = done.what.staleness, .step = workers_[who.index].step, .loss = done.what.loss});
   }
 
   using base::at_;

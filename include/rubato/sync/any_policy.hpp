@@ -11,26 +11,35 @@ namespace rubato::inline RUBATO_ABI {
 /// Any policy, chosen at run time: what switch_to needs to change from one rule to another.
 ///
 /// Holds a copy of the policy and forwards to it; optional members that it lacks behave as if it stood alone.
-/// Cost    one virtual call per member. Construction and copying allocate, deciding and moving do not.
+/// Cost    one virtual call per member that the policy has. Construction and copying allocate.
 /// Thread  as the policy.
 /// Tests   tests/sync/any_policy_test.cpp: LacksNothingThatAPolicyLacks, CopiesAreIndependent, KindIsThatOfThePolicy
 class any_policy {
  public:
   template <class P>
     requires(!std::same_as<P, any_policy>) && SyncPolicy<P> && std::copy_constructible<P>
-  any_policy(P policy) : held_{std::make_unique<model<P>>(std::move(policy))} {}  // NOLINT(*-explicit-*)
+  any_policy(P policy)  // NOLINT(*-explicit-*)
+      : held_{std::make_unique<model<P>>(std::move(policy))}, has_{members_of<P>} {}
 
-  any_policy(const any_policy& other) : held_{other.held_->clone()} {}
+  any_policy(const any_policy& other) : held_{other.held_->clone()}, has_{other.has_} {}
   any_policy& operator=(const any_policy& other) { return *this = any_policy{other}; }
   any_policy(any_policy&&) noexcept = default;
   any_policy& operator=(any_policy&&) noexcept = default;
   ~any_policy() = default;
 
   [[nodiscard]] decision release(const cluster_view& v, const event& e) noexcept { return held_->release(v, e); }
-  [[nodiscard]] admission admit(const cluster_view& v, const event& e) noexcept { return held_->admit(v, e); }
-  void observe(const feedback& f) noexcept { held_->observe(f); }
-  void shape(const cluster_view& v, std::uint32_t worker, grant& g) noexcept { held_->shape(v, worker, g); }
-  void prepare() noexcept { held_->prepare(); }
+  [[nodiscard]] admission admit(const cluster_view& v, const event& e) noexcept {
+    return has_.admit ? held_->admit(v, e) : admission::apply();
+  }
+  void observe(const feedback& f) noexcept {
+    if (has_.observe) held_->observe(f);
+  }
+  void shape(const cluster_view& v, std::uint32_t worker, grant& g) noexcept {
+    if (has_.shape) held_->shape(v, worker, g);
+  }
+  void prepare() noexcept {
+    if (has_.prepare) held_->prepare();
+  }
   void resize(std::uint32_t capacity) { held_->resize(capacity); }
   void reset(std::uint32_t worker) noexcept { held_->reset(worker); }
   void state(archive& bytes) { held_->state(bytes); }
@@ -105,7 +114,15 @@ class any_policy {
     P policy;
   };
 
+  // Which of the members that are called at every push there are: those that are not cost no virtual call.
+  struct members {
+    bool admit, observe, shape, prepare;
+  };
+  template <class P>
+  static constexpr members members_of{AdmittingPolicy<P>, ObservingPolicy<P>, ShapingPolicy<P>, PreparingPolicy<P>};
+
   std::unique_ptr<interface> held_;
+  members has_;
 };
 
 static_assert(SyncPolicy<any_policy>);

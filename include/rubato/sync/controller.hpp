@@ -102,36 +102,31 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
   }
 
   /// A gradient has arrived: what is to be done with it. Every answer, refusals included, is to be committed once.
-  [[nodiscard]] admitted admit(const push_event& push) {
+  [[nodiscard, gnu::always_inline]] admitted admit(const push_event& push) {
     const std::uint32_t w = push.worker.index;
-    reason bad = std::isfinite(push.now) ? stranger(push.worker) : reason::invalid_time;
-    if (bad != reason::none) {
-      count_refusal(bad, push.worker);
-      return this->answer(push.worker, {.what = verdict::refused, .why = bad});
-    }
+    const reason bad = std::isfinite(push.now) ? stranger(push.worker) : reason::invalid_time;
+    if (bad != reason::none) [[unlikely]]
+      return count_refusal(bad, push.worker), this->answer(push.worker, {.what = verdict::refused, .why = bad});
     advance(push.now, w);
     worker_record& r = workers_[w];
-    if (r.state != worker_state::running || (push.step != 0 && push.step <= r.highest_step))
+    if (r.state != worker_state::running || (push.step != 0 && push.step <= r.highest_step)) [[unlikely]]
       return this->answer(push.worker, {.what = verdict::repeated, .why = reason::repeated});
     r.step = push.step != 0 ? push.step : r.step + 1;
     if (push.step != 0) r.highest_step = push.step;
     const double step_time = at_.now - r.granted_at;
     if (r.doomed != reason::cancelled) workers_.note_step_time(w, step_time);
-    const std::uint64_t read = push.read.lowest < r.granted.version ? push.read.lowest : r.granted.version;
-    const event what{.worker = w,
-                     .staleness = ledger_.updates() - read,
-                     .now = at_.now,
-                     .loss = push.loss,
-                     .samples = push.samples};
-
+    const std::uint64_t staleness = ledger_.updates() - (std::min)(push.read.lowest, r.granted.version);
+    if (r.doomed != reason::none) [[unlikely]]
+      return this->drop(push, staleness, step_time, r.doomed);
+    if (!std::isfinite(push.loss) || !std::isfinite(push.grad_norm)) [[unlikely]]
+      return this->drop(push, staleness, step_time, reason::non_finite);
     admission verdict_on = admission::apply();
-    if (r.doomed != reason::none)
-      verdict_on = admission::drop(r.doomed);
-    else if (!std::isfinite(push.loss) || !std::isfinite(push.grad_norm))
-      verdict_on = admission::drop(reason::non_finite);
-    else if constexpr (AdmittingPolicy<Policy>)
-      verdict_on = this->checked(policy_.admit(this->view(w), what), w);
-    return this->take_in(push.worker, what, step_time, verdict_on);
+    if constexpr (AdmittingPolicy<Policy>) {
+      const view_totals totals = this->totals();
+      const event what{.worker = w, .staleness = staleness, .now = at_.now, .loss = push.loss, .samples = push.samples};
+      verdict_on = this->checked(policy_.admit({workers_, totals, w}, what), w);
+    }
+    return this->take_in(push, staleness, step_time, verdict_on);
   }
 
   /// The host has done what a verdict said. Answers, through the sink, the workers that may go on. A ticket is given
@@ -140,30 +135,21 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
   errc commit(const token& work, double now, outcome how, std::optional<Ticket> ticket, Sink&& host) {
     const full<Sink> sink{host};
     const std::uint32_t w = work.worker.index;
-    if (work.what == verdict::refused) {  // counted when it was refused
-      give_back(work.worker, work.why, ticket, sink);
-      return error_of(work.why);
-    }
-    if (!std::isfinite(now)) return refuse(work.worker, reason::invalid_time, ticket, sink);
-    if (w >= workers_.capacity()) return refuse(work.worker, reason::unknown_worker, ticket, sink);
-    if (work.what == verdict::repeated) {
-      if (const reason bad = stranger(work.worker); bad != reason::none) return refuse(work.worker, bad, ticket, sink);
-      advance(now, w);
-      this->drain(sink);
-      return repeat(w, std::move(ticket), sink);
-    }
-    if (out_[w].serial != work.serial || work.serial == 0)
-      return refuse(work.worker, reason::invalid_token, ticket, sink);
+    if (work.what >= verdict::repeated || !std::isfinite(now) || w >= workers_.capacity() || work.serial == 0 ||
+        work.serial != out_[w].serial) [[unlikely]]
+      return commit_nothing(work, now, std::move(ticket), sink);
     advance(now, w);
     this->drain(sink);
-    const outstanding done = std::exchange(out_[w], {});
-    event what = done.what;
+    outstanding& done = out_[w];
+    event& what = done.what;
+    what.why = cause::push;
     what.now = at_.now;
-    this->settle(done, how, what, sink);
+    this->settle(done, how, sink);
 
-    if (workers_[w].state != worker_state::admitted || workers_[w].incarnation != work.worker.incarnation) {
+    const bool here = workers_[w].state == worker_state::admitted;
+    if (!here || workers_[w].incarnation != work.worker.incarnation) [[unlikely]] {
       give_back(work.worker, reason::departed_worker, ticket, sink);
-      this->note_commit(work.worker, done, what, how);
+      this->note_commit(work.worker, done, how);
       what.why = cause::death;  // the submitter is not there to be released; whoever waited for its gradient may be
       this->ask(what, sink);
       if (workers_[w].state == worker_state::joining) enter(w, sink);
@@ -179,7 +165,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     workers_.move_to(w, worker_state::parked);
     workers_[w].round = what.pending ? ledger_.open_round() : worker_record::no_round;
     if (!what.dropped) at_.may_cancel = true;
-    this->note_commit(work.worker, done, what, how);
+    this->note_commit(work.worker, done, how);
     if constexpr (ObservingPolicy<Policy>)
       policy_.observe({.what = what, .step_time = done.step_time, .succeeded = how == outcome::done});
     this->ask(what, sink);
@@ -362,34 +348,60 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
 
  private:
   void advance(double now, std::uint32_t worker = no_worker) noexcept {
+    if (just_loaded_ || now + clock_offset_ < at_.now) [[unlikely]]
+      return turn_back(now, worker);
+    at_.now = now + clock_offset_;
+  }
+  [[gnu::cold, gnu::noinline]] void turn_back(double now, std::uint32_t worker) noexcept {
     if (std::exchange(just_loaded_, false) && now < at_.now)  // it has started anew
       clock_offset_ = std::nextafter(at_.now - now, std::numeric_limits<double>::infinity());
-    now += clock_offset_;
-    if (now < at_.now)
-      this->adjust(reason::time_clamped, worker);
-    else
-      at_.now = now;
+    if (now + clock_offset_ < at_.now) this->adjust(reason::time_clamped, worker);
+    at_.now = (std::max)(at_.now, now + clock_offset_);
   }
 
   // Why this worker may not speak; none if it may.
   [[nodiscard]] reason stranger(worker_id who) const noexcept {
-    if (who.index >= workers_.capacity() || workers_[who.index].state == worker_state::absent)
-      return reason::unknown_worker;
-    if (who.incarnation != workers_[who.index].incarnation) return reason::old_incarnation;
-    return roster::is_gone(workers_[who.index].state) ? reason::departed_worker : reason::none;
+    if (who.index >= workers_.capacity()) return reason::unknown_worker;
+    const worker_record& r = workers_[who.index];
+    if (r.incarnation == who.incarnation && r.state > worker_state::absent && r.state < worker_state::left) [[likely]]
+      return reason::none;
+    if (r.state == worker_state::absent) return reason::unknown_worker;
+    return r.incarnation != who.incarnation ? reason::old_incarnation : reason::departed_worker;
   }
 
-  void count_refusal(reason why, worker_id who) noexcept {
+  [[gnu::cold, gnu::noinline]] void count_refusal(reason why, worker_id who) noexcept {
     counters_.add(why, who.index);
     this->note({.what = record::kind::refuse, .because = why, .worker = who});
   }
 
   template <class Sink>
-  void give_back(worker_id who, reason why, std::optional<Ticket>& ticket, const Sink& sink) {
+  [[gnu::noinline]] void give_back(worker_id who, reason why, std::optional<Ticket>& ticket, const Sink& sink) {
     if (!ticket.has_value()) return;
     sink.abandon(std::move(*ticket), who, why);
     ticket.reset();
     this->note({.what = record::kind::abandon, .because = why, .worker = who});
+  }
+
+  // The commit of a token without an admission.
+  template <class Sink>
+  [[gnu::cold, gnu::noinline]] errc commit_nothing(const token& work, double now, std::optional<Ticket> ticket,
+                                                   const Sink& sink) {
+    const std::uint32_t w = work.worker.index;
+    if (work.what == verdict::refused) {  // counted when it was refused
+      give_back(work.worker, work.why, ticket, sink);
+      return error_of(work.why);
+    }
+    reason bad = reason::none;
+    if (!std::isfinite(now))
+      bad = reason::invalid_time;
+    else if (w >= workers_.capacity())
+      bad = reason::unknown_worker;
+    else
+      bad = work.what == verdict::repeated ? stranger(work.worker) : reason::invalid_token;
+    if (bad != reason::none) return refuse(work.worker, bad, ticket, sink);
+    advance(now, w);
+    this->drain(sink);
+    return repeat(w, std::move(ticket), sink);
   }
 
   template <class Sink>

@@ -22,7 +22,7 @@ class counters {
 
   explicit counters(std::uint32_t capacity) : workers_(capacity) {}
 
-  void add(reason why, std::uint32_t worker) noexcept {
+  [[gnu::noinline]] void add(reason why, std::uint32_t worker) noexcept {
     ++total_[static_cast<std::size_t>(why)];
     if (worker < workers_.size()) ++workers_[worker][static_cast<std::size_t>(why)];
   }

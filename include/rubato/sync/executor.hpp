@@ -58,35 +58,39 @@ class executor {
 
   [[nodiscard]] clock_type bound() const noexcept { return clock_bound_of(policy_); }
 
-  [[nodiscard]] cluster_view view(std::uint32_t submitter) noexcept {
-    totals_ = {.version = ledger_.version(),
-               .updates = ledger_.updates(),
-               .pending = ledger_.adds(),
-               .round_admissions = ledger_.admissions(),
-               .now = at_.now,
-               .minimum_moved = workers_.clock().minimum() != at_.asked_minimum};
-    return {workers_, totals_, submitter};
+  [[nodiscard]] view_totals totals() const noexcept {
+    return {.version = ledger_.version(),
+            .updates = ledger_.updates(),
+            .pending = ledger_.adds(),
+            .round_admissions = ledger_.admissions(),
+            .now = at_.now,
+            .minimum_moved = workers_.clock().minimum() != at_.asked_minimum};
   }
 
   /// The policy's answer to an event, carried out, and then the guard.
   template <class Sink>
-  void ask(event what, const Sink& sink) {
-    if (!at_.started) return;
+  void ask(const event& what, const Sink& sink) {
+    if (!at_.started) [[unlikely]]
+      return;
     drain(sink);
     released_ = 0;
-    decision answer = consult(what);
-    if (answer.verb == release_verb::submitter) answer.worker = what.worker;
+    decision answer = answer_to(what);
+    if (answer.exclude != no_worker || answer.readmit != no_worker) [[unlikely]]
+      answer = consult(answer, what);
     at_.batch = answer.batch, at_.lr_scale = answer.lr_scale;
-    const std::uint64_t round = ledger_.open_round();
     if (answer.is_degraded) adjust(reason::degraded, what.worker);
     if (answer.wakes) set_deadline(answer.wake_at);
+    const std::uint64_t round = ledger_.open_round();
     if (answer.flushes) emit(ledger_.complete(finite_or_one(answer.flush_scale)), sink);
-    // A submitter that goes on at once is spared the parking lists.
-    if (answer.verb != release_verb::submitter || answer.cancels || answer.rebases) park(what.worker);
-    if (answer.cancels) cancel_below(answer, round, sink);
-    if (answer.rebases) rebase(answer.rebase_bound);
-    release(answer, round, max_release_, sink);
-    park(what.worker);
+    if (answer.verb == release_verb::submitter && !answer.cancels && !answer.rebases) {
+      // A submitter that goes on at once is spared the parking lists.
+      if (what.worker < workers_.capacity()) release_one(what.worker, answer.batch, answer.lr_scale, sink);
+      park(what.worker);
+    } else {
+      park(what.worker);
+      if (answer.verb != release_verb::hold || answer.cancels || answer.rebases)
+        carry_out(answer, what.worker, round, sink);
+    }
     protect(sink);
     at_.asked_minimum = workers_.clock().minimum();
     at_.asked_bound = bound();
@@ -99,14 +103,14 @@ class executor {
       resume(no_worker, sink);
   }
   template <class Sink>
-  void resume(std::uint32_t at_most, const Sink& sink) {
+  [[gnu::cold, gnu::noinline]] void resume(std::uint32_t at_most, const Sink& sink) {
     const leftover rest = *std::exchange(residue_, std::nullopt);
     release(rest.what, rest.round, at_most, sink);
   }
 
   /// Releases, in park order, those whom the bound kept back and keeps no longer.
   template <class Sink>
-  void retry_withheld(std::uint32_t budget, const Sink& sink) {
+  [[gnu::noinline]] void retry_withheld(std::uint32_t budget, const Sink& sink) {
     at_.withholds = at_.retries = false;
     std::uint32_t next = no_worker;
     for (std::uint32_t w = workers_.parked().front(); w != no_worker && !at_.retries; w = next) {
@@ -129,11 +133,12 @@ class executor {
 
   /// Lets a released worker with a ticket start its step.
   template <class Sink>
-  void start(std::uint32_t worker, const Sink& sink) {
+  [[gnu::always_inline]] void start(std::uint32_t worker, const Sink& sink) {
     worker_record& r = workers_[worker];
     r.granted.version = ledger_.version();
     if constexpr (ShapingPolicy<Policy>) {
-      policy_.shape(view(worker), worker, r.granted);
+      const view_totals totals = this->totals();
+      policy_.shape({workers_, totals, worker}, worker, r.granted);
       r.granted.version = ledger_.version();
       r.granted.lr_scale = finite_or_one(r.granted.lr_scale);
     }
@@ -177,7 +182,7 @@ class executor {
   }
 
   /// Counts and logs an intervention.
-  void adjust(reason why, std::uint32_t worker) noexcept {
+  [[gnu::cold, gnu::noinline]] void adjust(reason why, std::uint32_t worker) noexcept {
     counters_.add(why, worker);
     note({.what = record::kind::adjust,
           .because = why,
@@ -198,7 +203,9 @@ class executor {
   void park(std::uint32_t worker) noexcept {
     if (worker >= workers_.capacity()) return;
     const worker_record& r = workers_[worker];
-    if (r.linked || r.state != worker_state::parked || !workers_.counted(worker)) return;
+    if (r.state == worker_state::parked && !r.linked && workers_.counted(worker)) link(worker);
+  }
+  [[gnu::noinline]] void link(std::uint32_t worker) noexcept {
     workers_.park(worker, at_.now);
     at_.parked_floor = (std::min)(at_.parked_floor, workers_.clock().clock(worker));
   }
@@ -237,21 +244,27 @@ class executor {
     at_.wake_at = time;
   }
 
-  // Asks until the answer changes no membership. A policy that keeps changing its mind is cut off.
-  [[nodiscard]] decision consult(event what) {
-    for (std::uint64_t left = 2 * std::uint64_t{workers_.capacity()} + 2;; --left) {
-      const decision answer = policy_.release(view(what.worker), what);
-      if (left == 0) adjust(reason::invalid_decision, what.worker);
-      if (left == 0 || !change_membership(answer, what.worker)) return answer;
+  [[nodiscard]] decision answer_to(const event& what) {
+    const view_totals totals = this->totals();
+    return policy_.release({workers_, totals, what.worker}, what);
+  }
+  // Asks again until the answer changes no membership. A policy that keeps changing its mind is cut off.
+  [[nodiscard, gnu::cold, gnu::noinline]] decision consult(decision answer, event what) {
+    for (std::uint64_t left = 2 * std::uint64_t{workers_.capacity()} + 2; change_membership(answer, what.worker);) {
       what.why = answer.exclude != no_worker ? cause::exclude : cause::readmit;
+      answer = answer_to(what);
+      if (--left == 0) {
+        adjust(reason::invalid_decision, what.worker);
+        break;
+      }
     }
+    return answer;
   }
 
   [[nodiscard]] bool change_membership(const decision& answer, std::uint32_t submitter) {
     const std::uint32_t out = answer.exclude;
     const std::uint32_t in = answer.readmit;
-    if (out == no_worker && in == no_worker) [[likely]]
-      return false;
+    if (out == no_worker && in == no_worker) return false;
     park(submitter);  // before anybody who is readmitted
     bool changed = false;
     if (out != no_worker) {
@@ -291,18 +304,29 @@ class executor {
 
   // Walks the parked in park order and releases those that the decision covers. False if it had to stop early.
   template <class Sink>
-  bool sweep(const decision& d, std::uint64_t round, std::uint32_t& budget, const Sink& sink) {
+  bool sweep(const decision& d, std::uint64_t round, std::uint32_t budget, const Sink& sink) {
+    const bool by_round = d.verb == release_verb::contributors;
+    const clock_type most = d.verb == release_verb::up_to_clock ? d.clock : unbounded;
     std::uint32_t next = no_worker;
     for (std::uint32_t w = workers_.parked().front(); w != no_worker; w = next) {
       next = workers_.parked().after(w);
-      if (covers(d, w, round) && budget > 0 && let_go(w, d, sink)) {
+      const bool covered = by_round ? workers_[w].round == round : workers_.clock().clock(w) <= most;
+      if (covered && budget > 0 && let_go(w, d.batch, d.lr_scale, sink)) {
         --budget;
         continue;
       }
       at_.parked_floor = (std::min)(at_.parked_floor, workers_.clock().clock(w));
-      if (covers(d, w, round) && budget == 0) return false;
+      if (covered && budget == 0) return false;
     }
     return true;
+  }
+
+  template <class Sink>
+  [[gnu::noinline]] void carry_out(decision d, std::uint32_t submitter, std::uint64_t round, const Sink& sink) {
+    if (d.verb == release_verb::submitter) d.worker = submitter;
+    if (d.cancels) cancel_below(d, round, sink);
+    if (d.rebases) rebase(d.rebase_bound);
+    release(d, round, max_release_, sink);
   }
 
   template <class Sink>
@@ -310,9 +334,17 @@ class executor {
     switch (d.verb) {
       case release_verb::hold: return;
       case release_verb::submitter:
-      case release_verb::only: return release_one(d, sink);
+      case release_verb::only:
+        if (d.worker < workers_.capacity()) return release_one(d.worker, d.batch, d.lr_scale, sink);
+        if (d.verb == release_verb::only) adjust(reason::invalid_decision, no_worker);
+        return;
       case release_verb::up_to: return release_up_to(d, round, budget, sink);
-      case release_verb::up_to_clock: return release_up_to_clock(d, round, budget, sink);
+      case release_verb::up_to_clock:
+        // Under a bounded policy that sweeps whenever the minimum moves, all who are parked go together, so looking at
+        // each costs O(released); the floor spares the look when nobody can be meant.
+        if (d.clock < at_.parked_floor) return;
+        at_.parked_floor = saturating_add(d.clock, 1);  // sweep() lowers it again to whomever it leaves behind
+        [[fallthrough]];
       case release_verb::all:
       case release_verb::contributors:
         if (!sweep(d, round, budget, sink)) residue_ = {d, round};
@@ -320,18 +352,14 @@ class executor {
   }
 
   template <class Sink>
-  void release_one(const decision& d, const Sink& sink) {
-    std::uint32_t worker = d.worker;
-    if (worker >= workers_.capacity()) {
-      if (d.verb == release_verb::only) adjust(reason::invalid_decision, no_worker);
-      return;
-    }
-    if (workers_[worker].state != worker_state::parked || !workers_.counted(worker)) return;
-    let_go(overdue_or(worker), d, sink);
+  [[gnu::always_inline]] void release_one(std::uint32_t worker, std::uint32_t batch, float lr_scale, const Sink& sink) {
+    if (workers_[worker].state == worker_state::parked && workers_.counted(worker))
+      let_go(overdue_or(worker), batch, lr_scale, sink);
   }
 
   // The worker that the guard's age puts before this one, or this one.
   [[nodiscard]] std::uint32_t overdue_or(std::uint32_t worker) noexcept {
+    if (workers_.parked().size() == 0) return worker;
     const std::uint32_t waiting = guard_.overdue(workers_, at_.now, bound());
     if (waiting == no_worker || waiting == worker) return worker;
     adjust(reason::overdue, waiting);
@@ -354,41 +382,25 @@ class executor {
           worker = workers_.parked().after(worker);
       }
       if (worker == no_worker) return;  // a count promises nothing to anybody: the policy counts anew
-      let_go(worker, d, sink);
+      let_go(worker, d.batch, d.lr_scale, sink);
     }
-  }
-
-  // Under a bounded policy that sweeps whenever the minimum moves, all who are parked go together, so looking at each
-  // costs O(released); the floor spares the look when nobody can be meant.
-  template <class Sink>
-  void release_up_to_clock(const decision& d, std::uint64_t round, std::uint32_t budget, const Sink& sink) {
-    if (d.clock < at_.parked_floor) return;
-    at_.parked_floor = saturating_add(d.clock, 1);  // sweep() lowers it again to whomever it leaves behind
-    if (!sweep(d, round, budget, sink)) residue_ = {d, round};
   }
 
   // Releases a counted parked worker, unless the bound withholds it.
   template <class Sink>
-  bool let_go(std::uint32_t worker, const decision& d, const Sink& sink) {
-    if (!guard_.allows(workers_, worker, bound())) [[unlikely]] {
-      adjust(reason::bound, worker);
-      withhold(worker, d);
-      return false;
-    }
-    set_terms(worker, d);
-    let_go(worker, sink);
-    return true;
-  }
-  void withhold(std::uint32_t worker, const decision& d) noexcept {
-    set_terms(worker, d);
-    at_.withholds = workers_[worker].withheld = true;
-  }
-  void set_terms(std::uint32_t worker, const decision& d) noexcept {
-    workers_[worker].granted.batch = d.batch;
-    workers_[worker].granted.lr_scale = finite_or_one(d.lr_scale);
+  [[gnu::always_inline]] bool let_go(std::uint32_t worker, std::uint32_t batch, float lr_scale, const Sink& sink) {
+    const bool allowed = guard_.allows(workers_, worker, bound());
+    if (!allowed) adjust(reason::bound, worker);
+    workers_[worker].granted.batch = batch;
+    workers_[worker].granted.lr_scale = finite_or_one(lr_scale);
+    if (allowed)
+      let_go(worker, sink);
+    else
+      at_.withholds = workers_[worker].withheld = true;
+    return allowed;
   }
   template <class Sink>
-  void let_go(std::uint32_t worker, const Sink& sink) {
+  [[gnu::always_inline]] void let_go(std::uint32_t worker, const Sink& sink) {
     ++released_;
     workers_.unpark(worker);
     if (tickets_[worker].has_value()) return start(worker, sink);
@@ -399,7 +411,7 @@ class executor {
   // With the guard, a cancellation comes at most once per useful push, and somebody who is busy afterwards is not
   // cancelled.
   template <class Sink>
-  void cancel_below(const decision& d, std::uint64_t round, const Sink& sink) {
+  [[gnu::noinline]] void cancel_below(const decision& d, std::uint64_t round, const Sink& sink) {
     bool somebody_stays = !guard_.options.enabled || workers_.in(worker_state::admitted) > 0 ||
                           workers_.in(worker_state::released) > 0;
     for (std::uint32_t w = workers_.parked().front(); w != no_worker && !somebody_stays; w = workers_.parked().after(w))
@@ -429,9 +441,10 @@ class executor {
   }
 
   template <class Sink>
-  void force(std::uint32_t worker, const Sink& sink) {
+  [[gnu::cold, gnu::noinline]] void force(std::uint32_t worker, const Sink& sink) {
     adjust(reason::liveness, worker);
-    set_terms(worker, decision::only(worker).with_batch(at_.batch).with_lr_scale(at_.lr_scale));
+    workers_[worker].granted.batch = at_.batch;
+    workers_[worker].granted.lr_scale = finite_or_one(at_.lr_scale);
     let_go(worker, sink);
   }
 
@@ -442,8 +455,8 @@ class executor {
       adjust(reason::nobody_left, w);
       readmit(w);
     }
-    const bool may_go = at_.retries || workers_.clock().minimum() != at_.asked_minimum || bound() > at_.asked_bound;
-    if (at_.withholds && may_go) retry_withheld(max_release_ - (std::min)(released_, max_release_), sink);
+    if (at_.withholds && (at_.retries || workers_.clock().minimum() != at_.asked_minimum || bound() > at_.asked_bound))
+      retry_withheld(max_release_ - (std::min)(released_, max_release_), sink);
     if (const std::uint32_t w = guard_.must_release(workers_); w != no_worker) force(w, sink);
   }
 
@@ -454,7 +467,6 @@ class executor {
 
   static constexpr std::uint64_t release_stream = ~std::uint64_t{0};  // apart from those of hosts, who count from 0
 
-  view_totals totals_;
   std::uint64_t seed_;
   std::uint32_t released_ = 0;  // since the policy was asked
 };

@@ -3,8 +3,6 @@
 #ifndef RUBATO_BENCH_MICRO_ARRIVALS_HPP
 #define RUBATO_BENCH_MICRO_ARRIVALS_HPP
 
-#include <benchmark/benchmark.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <rubato/core/rng.hpp>
@@ -33,16 +31,6 @@ class arrivals {
 
 /// Steps until clocks have spread as far as they will.
 inline std::size_t warm_up(std::uint32_t workers) { return std::size_t{workers} * 4 + 10'000; }
-
-/// Pushes in one recorded trace.
-inline constexpr std::size_t trace_length = 3'000'000;
-
-/// Numbers of workers; each run goes through its trace once. For a quiet figure take the minimum of some
-/// --benchmark_repetitions.
-inline void sizes(benchmark::internal::Benchmark* all) {
-  for (const std::int64_t workers : {10, 1'000, 100'000, 1'000'000}) all->Arg(workers);
-  all->Iterations(trace_length);
-}
 
 }  // namespace rubato::bench
 

@@ -18,7 +18,7 @@ NOT_COUNTERS = {"name", "family_index", "per_family_instance_index", "run_name",
                 "repetition_index", "threads", "iterations", "real_time", "cpu_time", "time_unit", "label"}
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 # Best is most for rates; of times and ratios, least.
-RATE = re.compile(r".*(_per_second|_per_s)$")
+RATE = re.compile(r".*(_per_second|_per_s)$|M_.*|pushes$")
 # How far the floor of one row may move between its repetitions until they are noise.
 NOISE = 0.05
 
@@ -94,9 +94,10 @@ def read(paths):
 
 
 def native(rows):
-    """The set of kernels that comes last, which is the one in use."""
-    sets = [name.rsplit("/", 1)[1] for name in rows if name.startswith("bench_mlp/evaluate/independent/")]
-    return sets[-1] if sets else "NATIVE"
+    """The set of kernels that is in use: of those that were measured, the last in the library's order."""
+    sets = ["portable", "avx2", "avx2+fma", "avx512"]
+    measured = {name.rsplit("/", 1)[1] for name in rows} & set(sets)
+    return max(measured, key=sets.index) if measured else "NATIVE"
 
 
 def number(value):
@@ -116,21 +117,23 @@ class Bar:
         self.counter = entry["counter"]
         self.most = entry.get("most")
         self.least = entry.get("least")
+        self.spread = entry.get("spread")
         self.optional = entry.get("optional", False)
-        if (self.most is None) == (self.least is None):
-            sys.exit(f"table.py: the bar of {entry['row']} needs one of most and least")
+        if [self.most, self.least, self.spread].count(None) != 2:
+            sys.exit(f"table.py: the bar of {entry['row']} needs one of most, least and spread")
 
     def rows(self, rows):
         return [r for r in rows.values() if fnmatch.fnmatchcase(r.name, self.pattern)]
 
     def met(self, value):
-        return value <= self.most if self.most is not None else value >= self.least
+        return value >= self.least if self.least is not None else value <= (self.most or self.spread)
 
     def said(self, value):
-        """Such as `ratio 1.21 of 1.27`."""
-        limit, sign = (self.most, "≤") if self.most is not None else (self.least, "≥")
-        return f"{self.counter} {number(value)} {sign} {number(limit)}" if self.met(value) else \
-            f"**FALLS SHORT** {self.counter} {number(value)}, not {sign} {number(limit)}"
+        """Such as `ratio 1.21 ≤ 1.27`."""
+        what = self.counter + (" over the least of its kind" if self.spread else "")
+        limit = f"≥ {number(self.least)}" if self.least is not None else f"≤ {number(self.most or self.spread)}"
+        return f"{what} {number(value)} {limit}" if self.met(value) else \
+            f"**FALLS SHORT** {what} {number(value)}, not {limit}"
 
 
 def judge(rows, bars):
@@ -138,8 +141,13 @@ def judge(rows, bars):
     texts, missed, absent = {}, 0, []
     for bar in bars:
         found = bar.rows(rows)
+        if bar.spread and found:
+            values = {row.name: row.best(bar.counter) for row in found if row.has(bar.counter)}
+            found = [row for row in found if row.name == max(values, key=values.get)] if values else found
         for row in found:
             value = row.best(bar.counter)
+            if value is not None and bar.spread:
+                value /= min(values.values())
             if value is None:
                 if bar.optional:
                     texts.setdefault(row.name, []).append(f"{bar.counter}: not there")

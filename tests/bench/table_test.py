@@ -120,6 +120,20 @@ class Table(unittest.TestCase):
         self.assertEqual(made.returncode, 0, made)
         self.assertIn("items_per_second 6,000,000 ≥ 5,000,000", made.stdout)
 
+    def test_rows_of_one_kind_are_held_together(self):
+        bars = [{"row": "bench_mlp/clock/*", "counter": "min", "spread": 1.8}]
+        for most, status in ((17.9, 0), (18.1, 1)):
+            rows = [repetition(f"clock/{k}", min=ns) for k, ns in ((10, 10.0), (1000, most), (100000, 12.0))]
+            made = table(rows, None, bars=bars)
+            self.assertEqual(made.returncode, status, made)
+            self.assertIn("min over the least of its kind 1.", self.line(made, "bench_mlp/clock/1000"))
+            self.assertEqual("FALLS SHORT" in self.line(made, "bench_mlp/clock/1000"), status == 1)
+
+    def test_of_a_rate_the_most_counts(self):
+        bars = [{"row": "bench_mlp/pushes", "counter": "M_pushes", "least": 5}]
+        rows = [repetition("pushes", i, min=200.0, M_pushes=rate) for i, rate in enumerate((4.8, 5.1))]
+        self.assertEqual(table(rows, None, bars=bars).returncode, 0)
+
     def test_aggregates_are_not_repetitions(self):
         mean = {**repetition("evaluate/independent/avx2+fma", min=1.0, floor=100.0), "run_type": "aggregate"}
         self.assertIn("| 126 ns |", table(QUIET + [mean], QUICK).stdout)

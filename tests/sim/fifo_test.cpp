@@ -15,10 +15,11 @@ TEST(Fifo, KeepsOrderWhileGrowing) {
   random_sequence random{2};
   for (int i = 0; i < 10'000; ++i) {
     if (random.below(100) < (i < 5'000 ? 60 : 40)) {
-      queue.push(i);
+      queue.push() = i;
       reference.push_back(i);
     } else if (!reference.empty()) {
-      ASSERT_EQ(queue.pop(), reference.front());
+      ASSERT_EQ(queue.front(), reference.front());
+      queue.pop();
       reference.pop_front();
     }
     ASSERT_EQ(queue.size(), reference.size());

@@ -18,6 +18,7 @@
 #include "finish_line.hpp"
 #include "learning_rate.hpp"
 #include "loss_feature.hpp"
+#include "normal_draws.hpp"
 #include "objective.hpp"
 #include "open_rounds.hpp"
 #include "options.hpp"
@@ -65,9 +66,10 @@ class cluster {
         run_{run},
         goal_{goal},
         workers_(machines.workers),
-        queue_{machines.workers + services},
+        queue_{machines.workers, services},
         cores_{machines.cores == 0 ? 1.0 : machines.cores, machines.workers},
         link_{1.0, machines.workers},
+        jitter_{run.seed, stream_of(random_purpose::jitter, 0), machines.jitter > 0 ? machines.workers : 0},
         stragglers_{machines.stragglers, machines.workers, run.seed},
         rate_{run.learning_rate},
         line_{run},
@@ -95,12 +97,13 @@ class cluster {
     RUBATO_ASSERT(!awaits(), "cluster: resume() comes first");
     const double next = queue_.next_time();
     if (!(next <= run_.max_time)) {
-      if (!queue_.empty()) pass_time(run_.max_time);
-      finish(queue_.empty() ? run_end::stalled : run_end::out_of_time);
+      const bool stalls = next == std::numeric_limits<double>::infinity();
+      if (!stalls) pass_time(run_.max_time);
+      finish(stalls ? run_end::stalled : run_end::out_of_time);
       return false;
     }
     pass_time(next);
-    happen(queue_.pop().slot);
+    happen(queue_.pop().source);
     settle();
     return result_.end == run_end::unfinished;
   }
@@ -130,9 +133,8 @@ class cluster {
   using worker = detail::simulated_worker;
   using arrival = detail::arrival;
 
-  // Slots of the event queue after those of the workers.
-  enum service : std::uint32_t { cores_slot, link_slot, server_slot, failure_slot, deadline_slot, services };
-  [[nodiscard]] std::uint32_t slot(service s) const noexcept { return machines_.workers + s; }
+  // Of the event queue.
+  enum service : std::uint32_t { cores_service, link_service, server_service, failure_service, deadline, services };
 
   // What the controller decides, carried out. Nothing here calls the controller: arrivals wait for settle().
   struct effects {
@@ -173,10 +175,10 @@ class cluster {
   void happen(std::uint32_t what) {
     if (what < machines_.workers) return proceed(what);
     switch (static_cast<service>(what - machines_.workers)) {
-      case cores_slot: return proceed(cores_.finish(now_));
-      case link_slot: return proceed(link_.finish(now_));
-      case server_slot: return end_service();
-      case failure_slot: return fail();
+      case cores_service: return proceed(cores_.finish(now_));
+      case link_service: return proceed(link_.finish(now_));
+      case server_service: return end_service(verdict_);
+      case failure_service: return fail();
       default:
         polled_at_ = now_;
         return sync_.poll(now_, effects{*this});
@@ -185,21 +187,21 @@ class cluster {
 
   // Brings everything that an event has caused to rest.
   void settle() {
-    while (!serving_ && result_.end == run_end::unfinished && !awaits() && (probing_ > 0 || !arrivals_.empty()))
+    while (!serving_ && (probing_ > 0 || !arrivals_.empty()) && result_.end == run_end::unfinished && !awaits())
       probing_ > 0 ? begin_probe() : begin_service();
     if (result_.end != run_end::unfinished || awaits()) return;
-    retime(cores_slot, cores_);
-    retime(link_slot, link_);
+    if (shared_cores_) retime(cores_service, cores_);
+    if (transfer_ > 0) retime(link_service, link_);
     // A deadline that a poll leaves in the past is polled again once time has moved.
     const double due = sync_.next_deadline();
     const bool again = std::isfinite(due) && due <= polled_at_ && now_ <= polled_at_;
-    queue_.schedule(slot(deadline_slot), again ? std::numeric_limits<double>::infinity() : (std::max)(due, now_),
-                    no_worker);
+    queue_.schedule_service(deadline, again ? std::numeric_limits<double>::infinity() : (std::max)(due, now_),
+                            no_worker);
   }
   void retime(service s, const shared_resource& of) noexcept {
-    queue_.schedule(slot(s), of.next_completion(), of.active() > 0 ? of.next_job() : 0);
+    queue_.schedule_service(s, of.next_completion(), of.active() > 0 ? of.next_job() : 0);
   }
-  void wait(std::uint32_t w, double duration) noexcept { queue_.schedule(w, now_ + duration, w); }
+  void wait(std::uint32_t w, double duration) noexcept { queue_.schedule(w, now_ + duration); }
 
   // ---- a worker's step
 
@@ -207,7 +209,7 @@ class cluster {
     worker& me = workers_[w];
     RUBATO_ASSERT(me.at == stage::parked, "cluster: a release of a worker that does not wait");
     --parked_;
-    me.granted = terms;
+    me.lr_scale = terms.lr_scale;
     me.work = goal_.compute(w, ++me.step, terms.batch == 0 ? run_.batch : (std::min)(terms.batch, largest_batch));
     ++result_.gradients.computed;
     proceed(w);
@@ -216,45 +218,48 @@ class cluster {
   // The worker enters the next stage that takes time, or arrives.
   void proceed(std::uint32_t w) {
     worker& me = workers_[w];
-    for (;;) {
-      me.at = static_cast<stage>(static_cast<std::uint8_t>(me.at) + 1);
-      switch (me.at) {
-        case stage::pulling:
-        case stage::pushing:
-          if (transfer_ > 0) return link_.start(w, transfer_, now_);
-          continue;
-        case stage::pull_latency:
-        case stage::push_latency:
-          if (machines_.link.latency > 0) return wait(w, machines_.link.latency);
-          continue;
-        case stage::computing:
-          if (shared_cores_) return cores_.start(w, computing_time(w), now_);
-          return wait(w, computing_time(w));
-        case stage::sleeping:
-          if (const double sleep = stragglers_.sleep(w, me.step, now_); sleep > 0) return wait(w, sleep);
-          continue;
-        default:
-          return arrive(w, false);
-      }
+    switch (me.at) {
+      case stage::parked:
+        if (transfer_ > 0) return me.at = stage::pulling, link_.start(w, transfer_, now_);
+        [[fallthrough]];
+      case stage::pulling:
+        if (machines_.link.latency > 0) return me.at = stage::pull_latency, wait(w, machines_.link.latency);
+        [[fallthrough]];
+      case stage::pull_latency:
+        me.at = stage::computing;
+        return shared_cores_ ? cores_.start(w, computing_time(w), now_) : wait(w, computing_time(w));
+      case stage::computing:
+        if (const double sleep = stragglers_.sleep(w, me.step, now_); sleep > 0)
+          return me.at = stage::sleeping, wait(w, sleep);
+        [[fallthrough]];
+      case stage::sleeping:
+        if (transfer_ > 0) return me.at = stage::pushing, link_.start(w, transfer_, now_);
+        [[fallthrough]];
+      case stage::pushing:
+        if (machines_.link.latency > 0) return me.at = stage::push_latency, wait(w, machines_.link.latency);
+        [[fallthrough]];
+      default: return arrive(w, false);
     }
   }
 
-  [[nodiscard]] double computing_time(std::uint32_t w) const noexcept {
+  [[nodiscard]] double computing_time(std::uint32_t w) noexcept {
     constexpr double shortest = 0.01;  // of the mean: a normal deviate may fall below 0
     const worker& me = workers_[w];
     const double mean = machines_.step_time[machines_.step_time.size() == 1 ? 0 : w];
-    double factor = static_cast<double>(me.work.samples) / run_.batch;
-    if (machines_.jitter > 0) {
-      random_sequence random{run_.seed, stream_of(random_purpose::jitter, w), me.step};
-      factor *= (std::max)(shortest, 1 + machines_.jitter * random.normal());
-    }
+    double factor = me.work.samples == run_.batch ? 1.0 : static_cast<double>(me.work.samples) / run_.batch;
+    if (machines_.jitter > 0) factor *= (std::max)(shortest, 1 + machines_.jitter * jitter_(w, me.step));
     return mean * factor;
   }
 
   void arrive(std::uint32_t w, bool cancelled) {
     worker& me = workers_[w];
     me.at = stage::at_server;
-    arrivals_.push({id(w), me.step, me.granted, me.work, cancelled});
+    arrival& push = arrivals_.push();  // member by member: a copy would wait for what was written just before
+    push.from = id(w);
+    push.step = me.step;
+    push.work = me.work;
+    push.lr_scale = me.lr_scale;
+    push.cancelled = cancelled;
   }
 
   void interrupt(std::uint32_t w) noexcept {
@@ -272,56 +277,56 @@ class cluster {
   // ---- the server
 
   void begin_service() {
-    now_served_ = arrivals_.pop();
-    const gradient& work = now_served_.work;
-    verdict_ = sync_.admit({.worker = now_served_.from,
-                            .now = now_,
-                            .step = now_served_.step,
-                            .samples = work.samples,
-                            .loss = loss_.with(work, now_served_.cancelled),
-                            .grad_norm = work.norm});
+    const arrival& push = arrivals_.front();
+    const gradient& work = push.work;
+    const admitted answer = sync_.admit({.worker = push.from,
+                                         .now = now_,
+                                         .step = push.step,
+                                         .samples = work.samples,
+                                         .loss = loss_.with(work, push.cancelled),
+                                         .grad_norm = work.norm});
     serving_ = true;
     served_ = false;
-    if (service_ > 0 && verdict_.what.what != verdict::refused)
-      queue_.schedule(slot(server_slot), now_ + service_, now_served_.from.index);
-    else
-      end_service();
+    if (!(service_ > 0) || answer.what.what == verdict::refused) return end_service(answer);
+    verdict_ = answer;
+    queue_.schedule_service(server_service, now_ + service_, push.from.index);
   }
 
   // After an update, whatever brought it about: the next push waits.
   void begin_probe() {
     serving_ = served_ = true;
-    queue_.schedule(slot(server_slot), now_ + std::exchange(probing_, 0.0), no_worker);
+    queue_.schedule_service(server_service, now_ + std::exchange(probing_, 0.0), no_worker);
   }
 
-  void end_service() {
+  void end_service(const admitted& answer) {
     serving_ = false;
     if (std::exchange(served_, true)) return;  // it has probed, and is free again
-    const arrival& push = now_served_;
-    const bool known = verdict_.what.what != verdict::refused;
-    carry_out();
+    const worker_id from = arrivals_.front().from;
+    const bool known = answer.what.what != verdict::refused;
+    carry_out(answer);
+    arrivals_.pop();
     if (known) {
       ++result_.pushes;
-      ++result_.steps[push.from.index];
+      ++result_.steps[from.index];
     }
-    worker& me = workers_[push.from.index];
-    if (me.incarnation == push.from.incarnation && me.at == stage::at_server) {
+    worker& me = workers_[from.index];
+    if (me.incarnation == from.incarnation && me.at == stage::at_server) {
       me.at = stage::parked;
       ++parked_;
     }
-    static_cast<void>(sync_.commit(verdict_.work, now_, outcome::done, push.from.index, effects{*this}));
+    static_cast<void>(sync_.commit(answer.work, now_, outcome::done, from.index, effects{*this}));
     if (known) judge();
   }
 
-  void carry_out() {
-    const arrival& push = now_served_;
-    const admission& what = verdict_.what;
+  void carry_out(const admitted& answer) {
+    const arrival& push = arrivals_.front();
+    const admission& what = answer.what;
     if (what.what == verdict::apply || what.what == verdict::accumulate) {
-      staleness_.add(verdict_.staleness);
+      staleness_.add(answer.staleness);
       result_.samples += push.work.samples;
-      const contribution part{push.work.handle,
-                              applied_weight(push.granted, what.weight, push.work.samples, run_.batch)};
-      if (what.what == verdict::accumulate) return rounds_.add(verdict_.round, part);
+      const contribution part{push.work.handle, applied_weight({.lr_scale = push.lr_scale}, what.weight,
+                                                               push.work.samples, run_.batch)};
+      if (what.what == verdict::accumulate) return rounds_.add(answer.round, part);
       update({&part, 1});
       ++result_.gradients.applied;
     } else {
@@ -371,7 +376,7 @@ class cluster {
 
   void schedule_failure() noexcept {
     if (next_failure_ < failures_.size())
-      queue_.schedule(slot(failure_slot), failures_[next_failure_].time, failures_[next_failure_].worker);
+      queue_.schedule_service(failure_service, failures_[next_failure_].time, failures_[next_failure_].worker);
   }
 
   void fail() {
@@ -422,8 +427,7 @@ class cluster {
     const auto give_back = [&](std::uint32_t handle) { goal_.release(handle), ++count; };
     for (const worker& each : workers_)
       if (each.in_step()) give_back(each.work.handle);
-    if (serving_ && !served_) give_back(now_served_.work.handle);
-    while (!arrivals_.empty()) give_back(arrivals_.pop().work.handle);
+    for (; !arrivals_.empty(); arrivals_.pop()) give_back(arrivals_.front().work.handle);
     while (rounds_.waiting() > 0)
       for (const contribution& part : rounds_.take(rounds_.any())) give_back(part.handle);
   }
@@ -435,6 +439,7 @@ class cluster {
   event_queue queue_;
   shared_resource cores_;
   shared_resource link_;
+  normal_draws jitter_;
   straggler_model stragglers_;
   learning_rate rate_;
   finish_line line_;
@@ -453,12 +458,11 @@ class cluster {
   double polled_at_ = -std::numeric_limits<double>::infinity();
   std::size_t next_failure_ = 0;
 
-  fifo<arrival> arrivals_;
+  fifo<arrival> arrivals_;  // the first one stays until it has been served
   bool serving_ = false;
   bool served_ = false;   // the push in service has been committed: the server probes
   double probing_ = 0;    // time of probes that are to be made
-  arrival now_served_{};
-  admitted verdict_{};
+  admitted verdict_{};      // on the push in service, where that takes time
   open_rounds rounds_;
 
   std::uint64_t evaluated_at_ = (std::numeric_limits<std::uint64_t>::max)();

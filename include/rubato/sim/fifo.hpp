@@ -19,29 +19,32 @@ class fifo {
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  void push(T value) {
+  /// A new last element, to be written: it holds what some earlier one did. References into the queue become invalid.
+  [[nodiscard]] T& push() {
     if (size_ == ring_.size()) grow();
-    ring_[(first_ + size_++) % ring_.size()] = std::move(value);
+    return ring_[(first_ + size_++) & (ring_.size() - 1)];
   }
 
-  /// Precondition: not empty.
-  T pop() noexcept {
+  /// Precondition, as of pop(): not empty.
+  [[nodiscard]] const T& front() const noexcept {
+    RUBATO_ASSERT(size_ > 0, "fifo: front of an empty queue");
+    return ring_[first_];
+  }
+  void pop() noexcept {
     RUBATO_ASSERT(size_ > 0, "fifo: pop of an empty queue");
-    T value = std::move(ring_[first_]);
-    first_ = (first_ + 1) % ring_.size();
+    first_ = (first_ + 1) & (ring_.size() - 1);
     --size_;
-    return value;
   }
 
  private:
   void grow() {
     std::vector<T> larger(ring_.empty() ? 8 : 2 * ring_.size());
-    for (std::size_t i = 0; i < size_; ++i) larger[i] = std::move(ring_[(first_ + i) % ring_.size()]);
+    for (std::size_t i = 0; i < size_; ++i) larger[i] = std::move(ring_[(first_ + i) & (ring_.size() - 1)]);
     ring_ = std::move(larger);
     first_ = 0;
   }
 
-  std::vector<T> ring_;
+  std::vector<T> ring_;  // its size is 0 or a power of two
   std::size_t first_ = 0;
   std::size_t size_ = 0;
 };

@@ -2,11 +2,12 @@
 #define RUBATO_SIM_SHARED_RESOURCE_HPP
 
 #include <algorithm>
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
-#include "indexed_heap.hpp"
+#include "tournament.hpp"
 
 namespace rubato::inline RUBATO_ABI::sim {
 
@@ -24,72 +25,79 @@ namespace rubato::inline RUBATO_ABI::sim {
 class shared_resource {
  public:
   /// Jobs are numbered 0 to jobs - 1. Precondition: capacity > 0; infinity makes all jobs independent.
-  shared_resource(double capacity, std::uint32_t jobs) : capacity_{capacity}, ends_{jobs} {
+  shared_resource(double capacity, std::uint32_t jobs) : rates_(std::size_t{jobs} + 1), is_there_(jobs), ends_{jobs} {
     RUBATO_ASSERT(capacity > 0, "shared_resource: no capacity");
+    for (std::size_t n = 1; n < rates_.size(); ++n) rates_[n] = (std::min)(1.0, capacity / static_cast<double>(n));
   }
 
-  [[nodiscard]] std::uint32_t active() const noexcept { return ends_.size(); }
-  [[nodiscard]] bool contains(std::uint32_t job) const noexcept { return ends_.contains(job); }
-  /// Service per time that each job gets at present.
-  [[nodiscard]] double rate() const noexcept { return (std::min)(1.0, capacity_ / ends_.size()); }
+  [[nodiscard]] std::uint32_t active() const noexcept { return active_; }
+  [[nodiscard]] bool contains(std::uint32_t job) const noexcept { return is_there_[job] != 0; }
+  /// Service per time that each job gets at present. Precondition: active() > 0.
+  [[nodiscard]] double rate() const noexcept { return rate_; }
 
   /// When the next job ends if nothing else changes; infinity if there is none.
   [[nodiscard]] double next_completion() const noexcept {
-    if (ends_.empty()) return std::numeric_limits<double>::infinity();
-    return since_ + (std::max)(0.0, ends_.top_key().end - served_) / rate();
+    if (active_ == 0) return std::numeric_limits<double>::infinity();
+    return since_ + (std::max)(0.0, ends_.first_time() - served_) / rate_;
   }
   /// Which one it is: the smallest number among those that end together. Precondition: active() > 0.
-  [[nodiscard]] std::uint32_t next_job() const noexcept { return ends_.top(); }
+  [[nodiscard]] std::uint32_t next_job() const noexcept { return ends_.first(); }
 
   /// Time that the job would still need with a unit of its own. Precondition: contains(job).
   [[nodiscard]] double remaining(std::uint32_t job, double now) const noexcept {
-    return (std::max)(0.0, ends_.key(job).end - served_at(now));
+    return (std::max)(0.0, ends_.time(job) - served_at(now));
   }
 
   /// A job of this length arrives. Preconditions: it is not there; work >= 0; `now` never runs back.
   void start(std::uint32_t job, double work, double now) noexcept {
     RUBATO_ASSERT(!contains(job) && work >= 0, "shared_resource: job is there already, or has no length");
-    advance(ends_.empty() ? 0.0 : served_at(now), now);
-    ends_.set(job, {served_ + work, job});
+    advance(active_ == 0 ? 0.0 : served_at(now), now);
+    is_there_[job] = 1;
+    count(active_ + 1);
+    ends_.set(job, served_ + work);
   }
 
   /// A job goes before its end. Nothing happens if it is not there.
   void remove(std::uint32_t job, double now) noexcept {
     if (!contains(job)) return;
     advance(served_at(now), now);
-    ends_.erase(job);
+    take_out(job);
   }
 
   /// The job that ends at next_completion() ends. Precondition: now == next_completion(). Returns the job.
   std::uint32_t finish(double now) noexcept {
     const std::uint32_t job = next_job();
-    advance(ends_.top_key().end, now);
-    ends_.erase(job);
+    advance(ends_.first_time(), now);
+    take_out(job);
     return job;
   }
 
  private:
-  struct key {
-    double end;  // service, at which the job is over
-    std::uint32_t job;
-    friend constexpr bool operator<(const key& a, const key& b) noexcept {
-      return a.end != b.end ? a.end < b.end : a.job < b.job;
-    }
-  };
-
   [[nodiscard]] double served_at(double now) const noexcept {
-    if (ends_.empty()) return served_;
-    return (std::min)(ends_.top_key().end, served_ + (now - since_) * rate());
+    if (active_ == 0) return served_;
+    return (std::min)(ends_.first_time(), served_ + (now - since_) * rate_);
   }
   void advance(double served, double now) noexcept {
     served_ = served;
     since_ = now;
   }
+  void take_out(std::uint32_t job) noexcept {
+    is_there_[job] = 0;
+    count(active_ - 1);
+    ends_.set(job, std::numeric_limits<double>::infinity());
+  }
+  void count(std::uint32_t active) noexcept {
+    active_ = active;
+    rate_ = rates_[active];
+  }
 
-  double capacity_;
   double served_ = 0;  // service that a job present all the time has had, at time since_
   double since_ = 0;
-  indexed_heap<key> ends_;
+  double rate_ = 0;
+  std::uint32_t active_ = 0;
+  std::vector<double> rates_;  // with so many jobs: a division takes as long as all the rest
+  std::vector<std::uint8_t> is_there_;
+  tournament ends_;  // by job: the service at which it is over
 };
 
 }  // namespace rubato::inline RUBATO_ABI::sim

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../core/rng.hpp"
+#include "normal_draws.hpp"
 #include "out_of_range.hpp"
 
 namespace rubato::inline RUBATO_ABI::sim {
@@ -72,7 +73,9 @@ struct straggler_options {
 class straggler_model {
  public:
   straggler_model(const straggler_options& options, std::uint32_t workers, std::uint64_t seed)
-      : options_{options}, seed_{seed}, workers_{workers} {
+      : options_{options}, seed_{seed}, workers_{workers},
+        lengths_{seed, stream_of(random_purpose::sleep_length, 0),
+                 options.kind == straggler_kind::fixed ? workers : 0} {
     RUBATO_ASSERT(problem(options, workers).empty(), "straggler options out of range");
     if (options.kind != straggler_kind::fixed && options.kind != straggler_kind::burst) return;
     drawn_.resize(workers);
@@ -89,11 +92,23 @@ class straggler_model {
 
   /// Sleep of a step whose computation ends at `now`; 0 if it does not straggle. A worker's `now` never runs back.
   [[nodiscard]] double sleep(std::uint32_t worker, std::uint64_t step, double now) {
+    if (options_.kind == straggler_kind::none) return 0;
+    return drawn_sleep(worker, step, now);
+  }
+
+ private:
+  struct phase {
+    double end = 0;
+    std::uint64_t number = 0;
+    bool sleepy = false;
+  };
+
+  [[nodiscard]] double drawn_sleep(std::uint32_t worker, std::uint64_t step, double now) {
     switch (options_.kind) {
       case straggler_kind::none:
         return 0;
       case straggler_kind::fixed:
-        return drawn_[worker] != 0 ? normal(worker, step) : 0;
+        return drawn_[worker] != 0 ? cut_off(lengths_(worker, step)) : 0;
       case straggler_kind::transient:
         return draw(worker, step) ? normal(worker, step) : 0;
       case straggler_kind::burst:
@@ -103,13 +118,6 @@ class straggler_model {
     }
     return 0;
   }
-
- private:
-  struct phase {
-    double end = 0;
-    std::uint64_t number = 0;
-    bool sleepy = false;
-  };
 
   [[nodiscard]] double uniform(random_purpose purpose, std::uint32_t worker, std::uint64_t index) const noexcept {
     return random_sequence{seed_, stream_of(purpose, worker), index}.uniform();
@@ -128,7 +136,10 @@ class straggler_model {
 
   [[nodiscard]] double normal(std::uint32_t worker, std::uint64_t step) const noexcept {
     random_sequence random{seed_, stream_of(random_purpose::sleep_length, worker), step};
-    return (std::max)(0.0, options_.mean + options_.sd * random.normal());
+    return cut_off(random.normal());
+  }
+  [[nodiscard]] double cut_off(double deviate) const noexcept {
+    return (std::max)(0.0, options_.mean + options_.sd * deviate);
   }
 
   [[nodiscard]] double pareto(std::uint32_t worker, std::uint64_t step) const noexcept {
@@ -153,6 +164,7 @@ class straggler_model {
   straggler_options options_;
   std::uint64_t seed_;
   std::uint32_t workers_;
+  normal_draws lengths_;             // fixed
   std::vector<std::uint8_t> drawn_;  // fixed, burst
   std::vector<phase> phases_;        // burst
 };

@@ -26,8 +26,8 @@ struct simulated_worker {
   std::uint32_t incarnation = 0;
   stage at = stage::absent;
   std::uint64_t step = 0;  ///< over all incarnations, from 1
-  grant granted{};
-  gradient work{};  ///< while it is in a step
+  float lr_scale = 1;  ///< of its grant
+  gradient work{};     ///< while it is in a step
 
   [[nodiscard]] bool in_step() const noexcept { return at >= stage::pulling && at <= stage::push_latency; }
 };
@@ -36,8 +36,8 @@ struct simulated_worker {
 struct arrival {
   worker_id from{};
   std::uint64_t step = 0;
-  grant granted{};
   gradient work{};
+  float lr_scale = 1;
   bool cancelled = false;
 };
 

@@ -16,7 +16,7 @@
 #define RUBATO_DETAIL_AVX2 RUBATO_DETAIL_OPTIMISED __attribute__((target("avx2,fma")))
 #define RUBATO_DETAIL_AVX2_TILE RUBATO_DETAIL_AVX2 __attribute__((always_inline))
 
-namespace rubato::inline RUBATO_ABI::sim::kernels::avx2 {
+namespace rubato::inline RUBATO_ABI::sim::kernels::avx2::inline RUBATO_DETAIL_OF_UNIT {
 
 RUBATO_DETAIL_AVX2 inline void widen(const std::uint8_t* bytes, std::size_t count, float scale, float* out) {
   std::size_t i = 0;
@@ -306,19 +306,19 @@ inline constexpr kernel_set set{"avx2+fma",          "avx2+fma", widen,         
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &set : nullptr;
 }
 
-}  // namespace rubato::inline RUBATO_ABI::sim::kernels::avx2
+}  // namespace rubato::inline RUBATO_ABI::sim::kernels::avx2::inline RUBATO_DETAIL_OF_UNIT
 
 #undef RUBATO_DETAIL_AVX2
 #undef RUBATO_DETAIL_AVX2_TILE
 
 #else
 
-namespace rubato::inline RUBATO_ABI::sim::kernels::avx2 {
+namespace rubato::inline RUBATO_ABI::sim::kernels::avx2::inline RUBATO_DETAIL_OF_UNIT {
 
 /// No such instructions on this architecture.
 [[nodiscard]] inline const kernel_set* available() noexcept { return nullptr; }
 
-}  // namespace rubato::inline RUBATO_ABI::sim::kernels::avx2
+}  // namespace rubato::inline RUBATO_ABI::sim::kernels::avx2::inline RUBATO_DETAIL_OF_UNIT
 
 #endif
 

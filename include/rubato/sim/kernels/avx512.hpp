@@ -14,7 +14,7 @@
 #define RUBATO_DETAIL_AVX512 RUBATO_DETAIL_OPTIMISED __attribute__((target("avx512f,avx512dq")))
 #define RUBATO_DETAIL_AVX512_TILE RUBATO_DETAIL_AVX512 __attribute__((always_inline))
 
-namespace rubato::inline RUBATO_ABI::sim::kernels::avx512 {
+namespace rubato::inline RUBATO_ABI::sim::kernels::avx512::inline RUBATO_DETAIL_OF_UNIT {
 
 // c[Rows x 64] += scale * x y. Entries of several rows go side by side for as long as each has some: one row alone
 // would wait for its own latency and for that of the second-level cache.
@@ -230,19 +230,19 @@ inline constexpr kernel_set set{
   return found && avx2::available() != nullptr ? &set : nullptr;
 }
 
-}  // namespace rubato::inline RUBATO_ABI::sim::kernels::avx512
+}  // namespace rubato::inline RUBATO_ABI::sim::kernels::avx512::inline RUBATO_DETAIL_OF_UNIT
 
 #undef RUBATO_DETAIL_AVX512
 #undef RUBATO_DETAIL_AVX512_TILE
 
 #else
 
-namespace rubato::inline RUBATO_ABI::sim::kernels::avx512 {
+namespace rubato::inline RUBATO_ABI::sim::kernels::avx512::inline RUBATO_DETAIL_OF_UNIT {
 
 /// No such instructions on this architecture.
 [[nodiscard]] inline const kernel_set* available() noexcept { return nullptr; }
 
-}  // namespace rubato::inline RUBATO_ABI::sim::kernels::avx512
+}  // namespace rubato::inline RUBATO_ABI::sim::kernels::avx512::inline RUBATO_DETAIL_OF_UNIT
 
 #endif
 

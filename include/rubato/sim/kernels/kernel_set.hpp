@@ -14,6 +14,18 @@
 #define RUBATO_DETAIL_OPTIMISED __attribute__((optimize("O2")))
 #endif
 
+// To the instructions that a function is declared for, the compiler adds those that its unit is compiled for. So vector
+// kernels have other names in units that are compiled for more: the linker never keeps such a body for all of them.
+#if defined(__AVX512VL__)
+#define RUBATO_DETAIL_OF_UNIT in_avx512vl_units
+#elif defined(__AVX512F__)
+#define RUBATO_DETAIL_OF_UNIT in_avx512f_units
+#elif defined(__AVX2__)
+#define RUBATO_DETAIL_OF_UNIT in_avx2_units
+#else
+#define RUBATO_DETAIL_OF_UNIT in_plain_units
+#endif
+
 namespace rubato::inline RUBATO_ABI::sim::kernels {
 
 /// Rows of a sparse matrix: row r holds value[j] in column index[j] for j in [begin[r], begin[r + 1]).

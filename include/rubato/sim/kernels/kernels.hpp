@@ -6,7 +6,7 @@
 #include "kernel_set.hpp"
 #include "portable.hpp"
 
-namespace rubato::inline RUBATO_ABI::sim::kernels {
+namespace rubato::inline RUBATO_ABI::sim::kernels::inline RUBATO_DETAIL_OF_UNIT {
 
 /// The quickest set that this processor can run.
 [[nodiscard]] inline const kernel_set& native() noexcept {
@@ -15,6 +15,6 @@ namespace rubato::inline RUBATO_ABI::sim::kernels {
   return vector != nullptr ? *vector : portable::set;
 }
 
-}  // namespace rubato::inline RUBATO_ABI::sim::kernels
+}  // namespace rubato::inline RUBATO_ABI::sim::kernels::inline RUBATO_DETAIL_OF_UNIT
 
 #endif

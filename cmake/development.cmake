@@ -8,5 +8,6 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 add_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wshadow)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # False alarms: on std::string (GCC bug 105329) and on std::jthread.
-  add_compile_options(-Wno-restrict -Wno-array-bounds -Wno-maybe-uninitialized)
+  add_compile_options(-Wno-restrict -Wno-array-bounds -Wno-maybe-uninitialized -Wno-stringop-overflow
+                      -Wno-stringop-overread)
 endif()

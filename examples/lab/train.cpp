@@ -236,8 +236,8 @@ class session {
     const auto by = [&](auto optimiser) {
       return value_or_refuse(rl::pretrain(net, optimiser, seen, lesson.regression, order, stop));
     };
-    const rl::pretrain_stats done = lesson.adaptive ? by(nn::adam{parameters, {.learning_rate = rate}})
-                                                    : by(nn::sgd{parameters, {.learning_rate = rate}});
+    const rl::pretrain_stats done = lesson.adaptive ? by(nn::adam{parameters, {.learning_rate = rate}, net.kernel()})
+                                                    : by(nn::sgd{parameters, {.learning_rate = rate}, net.kernel()});
     if (done.stopped) return false;
     note("learned from experts: " + std::to_string(done.updates) + " updates, " +
          std::to_string(done.rejected_updates) + " refused (not finite); mean squared error of the last pass " +

@@ -41,6 +41,31 @@ TEST(Replay, OldestIsReplaced) {
   EXPECT_EQ(actions, (std::set<std::uint32_t>{2, 3, 4}));
 }
 
+// Whatever an experience is rounded up to, none reaches into the next.
+TEST(Replay, EveryWidthIsKept) {
+  for (std::size_t width = 1; width <= 40; ++width) {
+    replay_buffer replay{3, width};
+    const auto observation = [&](std::size_t slot, float sign) {
+      std::vector<float> made(width);
+      for (std::size_t i = 0; i < width; ++i) made[i] = sign * static_cast<float>(100 * slot + i + 1);
+      return made;
+    };
+    for (std::uint32_t slot = 0; slot < 3; ++slot)
+      EXPECT_EQ(replay.add({observation(slot, 1), slot, -7, 0.5F, observation(slot, -1), 9 + slot}), slot);
+    const std::array<std::uint32_t, 3> all{0, 1, 2};
+    replay.prefetch(all);
+    for (const std::uint32_t slot : all) {
+      const experience what = replay[slot];
+      EXPECT_TRUE(std::ranges::equal(what.observation, observation(slot, 1)));
+      EXPECT_TRUE(std::ranges::equal(what.next, observation(slot, -1)));
+      EXPECT_EQ(what.action, slot);
+      EXPECT_EQ(what.reward, -7);
+      EXPECT_EQ(what.discount, 0.5F);
+      EXPECT_EQ(what.next_legal, 9 + slot);
+    }
+  }
+}
+
 // Counts of 40,000 draws from 8 slots: expected 5,000, deviation 66.
 TEST(Replay, SamplesUniformly) {
   const replay_buffer replay = filled(20, 8);

@@ -203,6 +203,15 @@ using adam = basic_adam<float>;
 
 static_assert(Optimiser<sgd> && Optimiser<adam> && Optimiser<basic_sgd<double>> && Optimiser<basic_adam<double>>);
 
+/// The arithmetic that a network computes with, native() if it does not say: what its gradients are best clipped with.
+template <class Network>
+[[nodiscard]] const kernels::kernel_set<typename Network::scalar>& kernel_of(const Network& network) noexcept {
+  if constexpr (requires { network.kernel(); })
+    return network.kernel();
+  else
+    return kernels::native<typename Network::scalar>();
+}
+
 /// Scales gradients down to a Euclidean norm of at most `max_norm`. Returns the norm that they had.
 ///
 /// A norm that is not finite leaves them as they are: look at what is returned before you step.

@@ -26,12 +26,19 @@ namespace rubato::inline RUBATO_ABI::rl {
                                                std::uint32_t undecided = 0) noexcept {
   const std::uint32_t among = legal_among(values.size(), legal);
   auto best = static_cast<std::uint32_t>(std::countr_zero(among));
+  auto most = std::bit_cast<std::uint32_t>(values[best]);
   for (std::uint32_t rest = among & (among - 1); rest != 0; rest &= rest - 1) {
     const auto a = static_cast<std::uint32_t>(std::countr_zero(rest));
-    if (values[a] > values[best] || (std::isnan(values[best]) && !std::isnan(values[a]))) best = a;
+    const float value = values[a], so_far = std::bit_cast<float>(most);
+    // Without a branch: which action is best is hard to foresee.
+    const std::uint32_t first_number =
+        static_cast<std::uint32_t>(std::isnan(so_far)) & static_cast<std::uint32_t>(!std::isnan(value));
+    const std::uint32_t better = static_cast<std::uint32_t>(value > so_far) | first_number;
+    best ^= (best ^ a) & (0U - better);
+    most ^= (most ^ std::bit_cast<std::uint32_t>(value)) & (0U - better);
   }
   const bool allowed = undecided < max_actions && (among >> undecided & 1) != 0;
-  return allowed && std::isnan(values[best]) ? undecided : best;
+  return allowed && std::isnan(std::bit_cast<float>(most)) ? undecided : best;
 }
 
 /// One of the legal actions, all equally likely.

@@ -32,10 +32,39 @@ namespace rubato::inline RUBATO_ABI::rl {
 
 namespace detail {
 
+// What an experience of a batch says about the action that was taken.
+struct td_row {
+  std::uint32_t action = 0;
+  std::uint32_t next_legal = all_legal;
+  float reward = 0;
+  float discount = 0;
+  float next = 0;   // the value of the next state,
+  float value = 0;  // and that of the action
+  float weight = 1;
+  float error = 0;  // target - value
+  float slope = 0;  // of the loss by the value
+};
+
 // reward + discount * value, where a value that does not count may be anything.
-RUBATO_DETAIL_PINNED inline float td_value(float reward, float discount, float value) noexcept {
+RUBATO_DETAIL_PINNED_INLINE inline float td_value(float reward, float discount, float value) noexcept {
   RUBATO_DETAIL_EXACT
   return discount == 0 ? reward : reward + discount * value;
+}
+
+// The errors of a batch, and the slopes of `share` of its loss, which is returned.
+RUBATO_DETAIL_PINNED inline float td_errors(std::span<td_row> rows, td_loss loss, float delta, float share) noexcept {
+  RUBATO_DETAIL_EXACT
+  float sum = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    td_row& row = rows.data()[i];
+    const float target = td_value(row.reward, row.discount, row.next), weight = share * row.weight;
+    const nn::loss_term<float> term =
+        loss == td_loss::squared ? nn::squared_error(row.value, target) : nn::huber(row.value, target, delta);
+    sum += weight * term.value;
+    row.error = target - row.value;
+    row.slope = weight * term.slope;
+  }
+  return sum;
 }
 
 // target += rate * (online - target)
@@ -186,28 +215,27 @@ class dqn {
       : options_{options},
         online_{std::move(initial)},
         target_{online_},
-        optimiser_{made(options, online_.parameters().size())},
+        optimiser_{made(options, online_)},
         replay_{options.replay_capacity, online_.inputs()},
         window_{options.n_step, online_.inputs()},
-        now_{online_, options.batch},
-        then_{online_, options.batch},
+        work_{online_, options.batch},
         gradients_(online_.parameters().size()),
-        observations_(options.batch * online_.inputs()),
-        next_(options.batch * online_.inputs()),
+        batch_(options.batch * online_.inputs()),
         slopes_(options.batch * online_.outputs()),
-        targets_(options.batch),
+        rows_(options.batch),
         weights_(options.batch, 1.0F),
         slots_(options.batch),
         choices_(options.batch) {
     if (options.sample == sampling::prioritised) priorities_.emplace(options.replay_capacity, options.priority);
   }
 
-  [[nodiscard]] static optimiser made(const dqn_options& options, std::size_t parameters) {
+  [[nodiscard]] static optimiser made(const dqn_options& options, const Network& network) {
+    const std::size_t parameters = network.parameters().size();
     if (options.optimiser == optimiser_kind::sgd)
-      return optimiser{std::in_place_type<nn::sgd>, parameters,
-                       nn::sgd_options{.learning_rate = options.learning_rate}};
-    return optimiser{std::in_place_type<nn::adam>, parameters,
-                     nn::adam_options{.learning_rate = options.learning_rate}};
+      return optimiser{std::in_place_type<nn::sgd>, parameters, nn::sgd_options{.learning_rate = options.learning_rate},
+                       nn::kernel_of(network)};
+    return optimiser{std::in_place_type<nn::adam>, parameters, nn::adam_options{.learning_rate = options.learning_rate},
+                     nn::kernel_of(network)};
   }
 
   // Action values from the outputs of a network, for one row.
@@ -223,7 +251,8 @@ class dqn {
     values_of(std::span<const float>{outputs}.first(net.outputs()), values);
   }
 
-  void gather(random_sequence& random) noexcept {
+  // A batch of slots, and what is known of them without a network.
+  void draw(random_sequence& random) noexcept {
     switch (options_.sample) {
       case sampling::distinct:
         replay_.sample_distinct(random, slots_);
@@ -234,82 +263,94 @@ class dqn {
       default:
         replay_.sample(random, slots_);
     }
-    const std::size_t width = online_.inputs();
+    replay_.prefetch(slots_);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       const experience what = replay_[slots_[i]];
-      std::copy(what.observation.begin(), what.observation.end(), observations_.data() + i * width);
-      std::copy(what.next.begin(), what.next.end(), next_.data() + i * width);
+      rows_[i] = {.action = what.action,
+                  .next_legal = options_.masks_targets ? what.next_legal : all_legal,
+                  .reward = what.reward,
+                  .discount = what.discount,
+                  .weight = weights_[i]};
+    }
+  }
+  // One observation of each slot, side by side.
+  template <std::span<const float> experience::*Observation>
+  void gather(std::span<float> to) const noexcept {
+    float* at = to.data();
+    for (const std::uint32_t slot : slots_) {
+      const std::span<const float> from = replay_[slot].*Observation;
+      at = std::copy(from.begin(), from.end(), at);
     }
   }
 
-  // targets_: what each experience of the batch says that its action is worth.
-  void aim() noexcept {
-    const bool masked = options_.masks_targets;
-    std::array<float, max_actions> memory;
-    const auto values = std::span{memory}.first(actions());
-    const auto row = [&](std::span<const float> outputs, std::size_t i) {
-      values_of(outputs.subspan(i * online_.outputs(), online_.outputs()), values);
-    };
-    const auto best = [&](std::size_t i) {
-      return best_action(values, masked ? replay_[slots_[i]].next_legal : all_legal, options_.undecided_action);
-    };
+  // What a network's outputs say that the actions of a row are worth.
+  [[nodiscard]] std::span<const float> values_at(std::span<const float> outputs, std::size_t row,
+                                                 std::span<float> memory) const noexcept {
+    const std::span<const float> at = outputs.subspan(row * online_.outputs(), online_.outputs());
+    if (!options_.dueling) return at;
+    dueling_values(at, memory);
+    return memory;
+  }
+
+  // Each row's value of the next state.
+  void look_ahead() noexcept {
     const bool online_chooses = options_.target != td_target::target_max;
     const bool target_values = options_.target != td_target::online_max;
+    std::array<float, max_actions> memory;
+    const auto values = std::span{memory}.first(actions());
+    gather<&experience::next>(batch_);
     if (online_chooses) {
-      const auto outputs = online_.forward(next_, then_);
-      for (std::size_t i = 0; i < slots_.size(); ++i) {
-        row(outputs, i);
-        choices_[i] = best(i);
-        targets_[i] = values[choices_[i]];
+      const auto outputs = online_.forward(batch_, work_);
+      for (std::size_t i = 0; i < rows_.size(); ++i) {
+        const std::span<const float> of = values_at(outputs, i, values);
+        choices_[i] = best_action(of, rows_[i].next_legal, options_.undecided_action);
+        rows_[i].next = of[choices_[i]];
       }
     }
     if (target_values) {
-      const auto outputs = target_.forward(next_, then_);
-      for (std::size_t i = 0; i < slots_.size(); ++i) {
-        row(outputs, i);
-        if (!online_chooses) choices_[i] = best(i);
-        targets_[i] = values[choices_[i]];
+      const auto outputs = target_.forward(batch_, work_);
+      for (std::size_t i = 0; i < rows_.size(); ++i) {
+        const std::span<const float> of = values_at(outputs, i, values);
+        if (!online_chooses) choices_[i] = best_action(of, rows_[i].next_legal, options_.undecided_action);
+        rows_[i].next = of[choices_[i]];
       }
     }
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-      const experience what = replay_[slots_[i]];
-      targets_[i] = detail::td_value(what.reward, what.discount, targets_[i]);
+  }
+
+  // The gradient by the network's outputs: nothing but the actions that were taken has a slope.
+  void spread() noexcept {
+    const std::size_t width = online_.outputs();
+    std::fill(slopes_.begin(), slopes_.end(), 0.0F);
+    if (!options_.dueling) {
+      for (std::size_t i = 0; i < rows_.size(); ++i) slopes_[i * width + rows_[i].action] = rows_[i].slope;
+      return;
+    }
+    std::array<float, max_actions> memory{};
+    const auto values = std::span{memory}.first(actions());
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      values[rows_[i].action] = rows_[i].slope;
+      dueling_gradient(values, std::span{slopes_}.subspan(i * width, width));
+      values[rows_[i].action] = 0;
     }
   }
 
   update_stats learn(random_sequence& random) noexcept {
-    gather(random);
-    aim();
-    const auto outputs = online_.forward(observations_, now_);
-    const std::size_t width = online_.outputs();
-    const float share = options_.mean_loss ? 1.0F / static_cast<float>(slots_.size()) : 1.0F;
-    const float delta = static_cast<float>(options_.huber_delta);
+    draw(random);
+    look_ahead();
+    gather<&experience::observation>(batch_);
+    const auto outputs = online_.forward(batch_, work_);
     std::array<float, max_actions> memory;
     const auto values = std::span{memory}.first(actions());
-    float loss = 0;
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-      const std::uint32_t action = replay_[slots_[i]].action;
-      values_of(outputs.subspan(i * width, width), values);
-      const float value = values[action];
-      const nn::loss_term<float> term = options_.loss == td_loss::squared ? nn::squared_error(value, targets_[i])
-                                                                          : nn::huber(value, targets_[i], delta);
-      const float weight = share * weights_[i];
-      loss = pinned::plus_product(loss, weight, term.value);
-      targets_[i] -= value;  // from here on, the error
-      std::fill(values.begin(), values.end(), 0.0F);
-      values[action] = weight * term.slope;
-      const auto slopes = std::span{slopes_}.subspan(i * width, width);
-      if (options_.dueling)
-        dueling_gradient(values, slopes);
-      else
-        std::copy(values.begin(), values.end(), slopes.begin());
-    }
+    for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i].value = values_at(outputs, i, values)[rows_[i].action];
+    const float share = options_.mean_loss ? 1.0F / static_cast<float>(rows_.size()) : 1.0F;
+    const float loss = detail::td_errors(rows_, options_.loss, static_cast<float>(options_.huber_delta), share);
+    spread();
     std::fill(gradients_.begin(), gradients_.end(), 0.0F);
-    online_.backward(slopes_, now_, gradients_);
+    online_.backward(slopes_, work_, gradients_);
 
     update_stats stats{.learned = false, .loss = loss, .gradient_norm = 0};
     const double most = options_.max_gradient_norm > 0 ? options_.max_gradient_norm : HUGE_VAL;
-    stats.gradient_norm = nn::clip_by_norm<float>(gradients_, most);
+    stats.gradient_norm = nn::clip_by_norm<float>(gradients_, most, nn::kernel_of(online_));
     if (!std::isfinite(stats.gradient_norm)) {
       ++counters_.rejected_updates;
       return stats;
@@ -317,7 +358,8 @@ class dqn {
     if (auto* plain = std::get_if<nn::sgd>(&optimiser_)) plain->step(online_.parameters(), gradients_);
     if (auto* adaptive = std::get_if<nn::adam>(&optimiser_)) adaptive->step(online_.parameters(), gradients_);
     if (priorities_) {
-      for (std::size_t i = 0; i < slots_.size(); ++i) priorities_->learned(slots_[i], static_cast<double>(targets_[i]));
+      for (std::size_t i = 0; i < rows_.size(); ++i)
+        priorities_->learned(slots_[i], static_cast<double>(rows_[i].error));
       priorities_->updated();
     }
     ++counters_.updates;
@@ -344,13 +386,11 @@ class dqn {
   dqn_counters counters_;
 
   // One batch on its way.
-  typename Network::workspace now_;
-  typename Network::workspace then_;
+  typename Network::workspace work_;
   nn::aligned_vector<float> gradients_;
-  nn::aligned_vector<float> observations_;
-  nn::aligned_vector<float> next_;
+  nn::aligned_vector<float> batch_;  // of next observations, and then of observations
   std::vector<float> slopes_;
-  std::vector<float> targets_;
+  std::vector<detail::td_row> rows_;
   std::vector<float> weights_;
   std::vector<std::uint32_t> slots_;
   std::vector<std::uint32_t> choices_;

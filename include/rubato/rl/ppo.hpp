@@ -184,8 +184,10 @@ class ppo {
       : options_{options},
         policy_{std::move(policy)},
         value_{std::move(value)},
-        policy_optimiser_{policy_.parameters().size(), {.learning_rate = options.learning_rate}},
-        value_optimiser_{value_.parameters().size(), {.learning_rate = options.value_learning_rate}},
+        policy_optimiser_{
+            policy_.parameters().size(), {.learning_rate = options.learning_rate}, nn::kernel_of(policy_)},
+        value_optimiser_{
+            value_.parameters().size(), {.learning_rate = options.value_learning_rate}, nn::kernel_of(value_)},
         rollout_{options.horizon, policy_.inputs(), policy_.outputs()},
         legal_{legal_among(policy_.outputs(), all_legal)},
         policy_work_{policy_, options.batch},
@@ -327,8 +329,8 @@ class ppo {
   // A gradient step, counted, unless the gradient is not finite. Its norm before clipping.
   template <class Any>
   double follow(std::span<float> gradient, Any& net, nn::adam& optimiser, std::uint64_t& updates) noexcept {
-    const double norm =
-        nn::clip_by_norm<float>(gradient, options_.max_gradient_norm > 0 ? options_.max_gradient_norm : HUGE_VAL);
+    const double most = options_.max_gradient_norm > 0 ? options_.max_gradient_norm : HUGE_VAL;
+    const double norm = nn::clip_by_norm<float>(gradient, most, nn::kernel_of(net));
     if (!std::isfinite(norm)) {
       ++counters_.rejected_updates;
       return norm;

@@ -106,7 +106,7 @@ requires std::same_as<typename Network::scalar, float> && std::same_as<typename 
     std::fill(gradients.begin(), gradients.end(), 0.0F);
     net.backward(std::span<const float>{slopes}.first(chosen.size() * outputs), work, gradients);
     const double most = options.max_gradient_norm > 0 ? options.max_gradient_norm : HUGE_VAL;
-    if (std::isfinite(nn::clip_by_norm<float>(gradients, most))) {
+    if (std::isfinite(nn::clip_by_norm<float>(gradients, most, nn::kernel_of(net)))) {
       optimiser.step(net.parameters(), gradients);
       ++stats.updates;
     } else {

@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
-#include <vector>
 
 #include "../core/archive.hpp"
 #include "../core/rng.hpp"
+#include "../nn/aligned_vector.hpp"
 #include "../nn/saved_values.hpp"
 #include "environment.hpp"
 
@@ -25,41 +26,38 @@ struct experience {
   std::uint32_t next_legal = all_legal;
 };
 
-/// The latest `capacity` experiences, in flat memory; each new one takes the place of the oldest.
+/// The latest `capacity` experiences, in flat memory; each new one takes the place of the oldest. What belongs to one
+/// lies side by side from the start of a cache line on.
 ///
-/// Memory  capacity * (2 * observation_size + 4) words, allocated by the constructor; none later, except state() when
-///         it saves.
+/// Memory  capacity * (2 * observation_size + 4) words, each experience rounded up to a cache line, allocated by the
+///         constructor; none later, except state() when it saves.
 /// Thread  const calls are thread-safe.
 /// Tests   tests/rl/replay_test.cpp: OldestIsReplaced, SamplesUniformly, DistinctSamplesAreDistinctAndUniform,
-///         SameSeedSameSample, StateRoundTrip, StateOfAnotherShapeIsRefused; tests/rl/no_allocation_test.cpp
+///         SameSeedSameSample, EveryWidthIsKept, StateRoundTrip, StateOfAnotherShapeIsRefused;
+///         tests/rl/no_allocation_test.cpp
 /// Source  Lin, "Self-improving reactive agents based on reinforcement learning, planning and teaching", 1992
 class replay_buffer {
  public:
   /// Preconditions: both at least 1, capacity below 2^32.
   replay_buffer(std::size_t capacity, std::size_t observation_size)
-      : width_{observation_size},
-        observations_(capacity * observation_size),
-        next_(capacity * observation_size),
-        actions_(capacity),
-        rewards_(capacity),
-        discounts_(capacity),
-        legal_(capacity) {
+      : capacity_{capacity},
+        width_{observation_size},
+        stride_{(2 * observation_size + words + line - 1) / line * line},
+        memory_(capacity * stride_) {
     RUBATO_ASSERT(capacity > 0 && capacity < 0xFFFFFFFF && observation_size > 0, "replay_buffer: bad size");
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] std::size_t capacity() const noexcept { return actions_.size(); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
   /// Keeps a copy, and returns its slot. Precondition: both spans have observation_size numbers.
   std::uint32_t add(const experience& what) noexcept {
     RUBATO_ASSERT(what.observation.size() == width_ && what.next.size() == width_, "replay_buffer: wrong width");
     const std::size_t slot = head_;
-    std::copy(what.observation.begin(), what.observation.end(), observations_.data() + slot * width_);
-    std::copy(what.next.begin(), what.next.end(), next_.data() + slot * width_);
-    actions_[slot] = what.action;
-    rewards_[slot] = what.reward;
-    discounts_[slot] = what.discount;
-    legal_[slot] = what.next_legal;
+    float* const at = memory_.data() + slot * stride_;
+    std::copy(what.observation.begin(), what.observation.end(), at);
+    std::copy(what.next.begin(), what.next.end(), at + width_);
+    put(slot, {what.action, what.reward, what.discount, what.next_legal});
     head_ = (head_ + 1) % capacity();
     size_ = (std::min)(size_ + 1, capacity());
     return static_cast<std::uint32_t>(slot);
@@ -68,8 +66,15 @@ class replay_buffer {
   /// What a slot holds, until it is replaced. Precondition: slot < size().
   [[nodiscard]] experience operator[](std::size_t slot) const noexcept {
     RUBATO_ASSERT(slot < size_, "replay_buffer: empty slot");
-    return {{observations_.data() + slot * width_, width_}, actions_[slot], rewards_[slot], discounts_[slot],
-            {next_.data() + slot * width_, width_},         legal_[slot]};
+    const float* const at = memory_.data() + slot * stride_;
+    const rest of = get(slot);
+    return {{at, width_}, of.action, of.reward, of.discount, {at + width_, width_}, of.next_legal};
+  }
+
+  /// Asks memory for what slots hold: the first that is read of them is waited for, the others come meanwhile.
+  void prefetch(std::span<const std::uint32_t> slots) const noexcept {
+    for (const std::uint32_t slot : slots)
+      for (std::size_t i = 0; i < stride_; i += line) __builtin_prefetch(memory_.data() + slot * stride_ + i);
   }
 
   /// Fills `slots` with slots drawn uniformly, with replacement. Precondition: size() > 0. O(slots).
@@ -100,21 +105,48 @@ class replay_buffer {
     if (!bytes.ok()) return;
     size_ = static_cast<std::size_t>(size);
     head_ = static_cast<std::size_t>(head);
-    nn::detail::saved_values(bytes, std::span{observations_}.first(size_ * width_));
-    nn::detail::saved_values(bytes, std::span{next_}.first(size_ * width_));
-    for (std::size_t i = 0; i < size_; ++i) bytes(actions_[i], rewards_[i], discounts_[i], legal_[i]);
+    saved_observations(bytes, 0);
+    saved_observations(bytes, width_);
+    for (std::size_t slot = 0; slot < size_; ++slot) {
+      rest of = get(slot);
+      bytes(of.action, of.reward, of.discount, of.next_legal);
+      put(slot, of);
+    }
   }
 
  private:
+  // What an experience has besides observations; it lies behind them.
+  struct rest {
+    std::uint32_t action;
+    float reward;
+    float discount;
+    std::uint32_t next_legal;
+  };
+  static constexpr std::size_t words = sizeof(rest) / sizeof(float), line = nn::cache_line / sizeof(float);
+
+  [[nodiscard]] rest get(std::size_t slot) const noexcept {
+    rest of;
+    std::memcpy(&of, memory_.data() + slot * stride_ + 2 * width_, sizeof(of));
+    return of;
+  }
+  void put(std::size_t slot, const rest& of) noexcept {
+    std::memcpy(memory_.data() + slot * stride_ + 2 * width_, &of, sizeof(of));
+  }
+
+  // As saved_values() of all those that begin at this word of an experience.
+  void saved_observations(archive& bytes, std::size_t first) {
+    nn::detail::expect(bytes, sizeof(float));
+    nn::detail::expect(bytes, size_ * width_);
+    for (std::size_t slot = 0; slot < size_; ++slot)
+      for (float& value : std::span{memory_}.subspan(slot * stride_ + first, width_)) bytes(value);
+  }
+
+  std::size_t capacity_;
   std::size_t width_;
+  std::size_t stride_;  // words from one experience to the next
   std::size_t size_ = 0;
   std::size_t head_ = 0;  // the slot of the next experience
-  std::vector<float> observations_;
-  std::vector<float> next_;
-  std::vector<std::uint32_t> actions_;
-  std::vector<float> rewards_;
-  std::vector<float> discounts_;
-  std::vector<std::uint32_t> legal_;
+  nn::aligned_vector<float> memory_;
 };
 
 }  // namespace rubato::inline RUBATO_ABI::rl

@@ -34,6 +34,38 @@ RUBATO_DETAIL_HELPER inline pack<N> multiply_add(const pack<N>& a, const pack<N>
   else
     return __builtin_ia32_vfmaddps512_mask(a, b, c, static_cast<std::uint16_t>(-1), 4);
 }
+typedef double wide __attribute__((vector_size(64)));
+RUBATO_DETAIL_HELPER inline wide multiply_add(const wide& a, const wide& b, const wide& c) noexcept {
+  return __builtin_ia32_vfmaddpd512_mask(a, b, c, static_cast<std::uint8_t>(-1), 4);
+}
+RUBATO_DETAIL_HELPER inline wide widened(const pack<8>& x) noexcept {
+#if defined(__clang__)
+  return __builtin_convertvector(x, wide);
+#else
+  return __builtin_ia32_cvtps2pd512_mask(x, wide{}, static_cast<std::uint8_t>(-1), 4);
+#endif
+}
+template <std::size_t N>
+RUBATO_DETAIL_HELPER inline pack<N> square_root(const pack<N>& x) noexcept {
+  pack<N> y;
+  __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
+  return y;
+}
+// b if either is NaN
+template <std::size_t N>
+RUBATO_DETAIL_HELPER inline pack<N> smaller(const pack<N>& a, const pack<N>& b) noexcept {
+  if constexpr (N == 4)
+    return __builtin_ia32_minps(a, b);
+  else if constexpr (N == 8)
+    return __builtin_ia32_minps256(a, b);
+#if defined(__clang__)
+  else
+    return __builtin_ia32_minps512(a, b, 4);
+#else
+  else
+    return __builtin_ia32_minps512_mask(a, b, a, static_cast<std::uint16_t>(-1), 4);
+#endif
+}
 // b if either is NaN
 template <std::size_t N>
 RUBATO_DETAIL_HELPER inline pack<N> larger(const pack<N>& a, const pack<N>& b) noexcept {

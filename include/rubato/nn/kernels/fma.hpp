@@ -36,6 +36,33 @@ RUBATO_DETAIL_HELPER inline pack<N> multiply_add(const pack<N>& a, const pack<N>
   else
     return __builtin_ia32_vfmaddps256(a, b, c);
 }
+typedef double wide __attribute__((vector_size(32)));
+RUBATO_DETAIL_HELPER inline wide multiply_add(const wide& a, const wide& b, const wide& c) noexcept {
+  return __builtin_ia32_vfmaddpd256(a, b, c);
+}
+// clang has no such builtin and needs none; GCC makes a chain of the conversion.
+RUBATO_DETAIL_HELPER inline wide widened(const pack<4>& x) noexcept {
+#if defined(__clang__)
+  return __builtin_convertvector(x, wide);
+#else
+  return __builtin_ia32_cvtps2pd256(x);
+#endif
+}
+// By name, as in pinned.hpp.
+template <std::size_t N>
+RUBATO_DETAIL_HELPER inline pack<N> square_root(const pack<N>& x) noexcept {
+  pack<N> y;
+  __asm__("vsqrtps %1, %0" : "=x"(y) : "x"(x));
+  return y;
+}
+// b if either is NaN
+template <std::size_t N>
+RUBATO_DETAIL_HELPER inline pack<N> smaller(const pack<N>& a, const pack<N>& b) noexcept {
+  if constexpr (N == 4)
+    return __builtin_ia32_minps(a, b);
+  else
+    return __builtin_ia32_minps256(a, b);
+}
 // b if either is NaN
 template <std::size_t N>
 RUBATO_DETAIL_HELPER inline pack<N> larger(const pack<N>& a, const pack<N>& b) noexcept {

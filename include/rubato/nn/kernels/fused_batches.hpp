@@ -8,71 +8,119 @@
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
 
-// Tiles of Rows x Packs sums in registers.
+// Tiles of Rows x Packs sums in registers: twelve of sixteen, or 24 of 32.
+inline constexpr std::size_t tile_sums = width == 8 ? 12 : 24;
 template <std::size_t N, std::size_t Rows, std::size_t Packs>
 struct tile {
   pack<N> at[Rows][Packs];
 };
 
-// A matrix that walks: element (r, n) is at data[r * row + n * step].
-struct walking {
-  const float* data;
+// Factors x[r, n] for the n that they have come to; those of one r lie side by side. A pointer reaches three r: an
+// address has room for a row or two, not for three.
+template <std::size_t Rows, std::ptrdiff_t Step = 1>
+struct factor_rows {
+  const float* at[(Rows + 2) / 3];
   std::ptrdiff_t row;
+
+  RUBATO_DETAIL_HELPER inline factor_rows(const float* data, std::size_t stride) noexcept
+      : row{static_cast<std::ptrdiff_t>(stride)} {
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < (Rows + 2) / 3; ++k) at[k] = walk(data, static_cast<std::ptrdiff_t>(3 * k) * row);
+  }
+  RUBATO_DETAIL_HELPER inline float operator[](std::size_t r) const noexcept {
+    return at[r / 3][static_cast<std::ptrdiff_t>(r % 3) * row];
+  }
+  RUBATO_DETAIL_HELPER inline void go() noexcept {
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < (Rows + 2) / 3; ++k) at[k] = walk(at[k], Step);
+  }
+};
+// The same where those of one n lie side by side.
+struct factor_columns {
+  const float* at;
+  std::ptrdiff_t step;
+
+  RUBATO_DETAIL_HELPER inline factor_columns(const float* data, std::size_t stride) noexcept
+      : at{data}, step{static_cast<std::ptrdiff_t>(stride)} {}
+  RUBATO_DETAIL_HELPER inline float operator[](std::size_t r) const noexcept { return at[r]; }
+  RUBATO_DETAIL_HELPER inline void go() noexcept { at = walk(at, step); }
+};
+// Packs y[n, .], side by side.
+struct pack_rows {
+  const float* at;
   std::ptrdiff_t step;
 };
 
-// sum[r, p] += x[r, n] * pack p of y[., n], for n from 0 to count - 1; columns of y lie side by side.
-template <bool Whole, std::size_t N, std::size_t Rows, std::size_t Packs>
-RUBATO_DETAIL_HELPER inline void add_products(tile<N, Rows, Packs>& sum, std::size_t count, walking x, walking y,
-                                              std::size_t columns) noexcept {
-  for (; count > 0; --count) {
-    pack<N> shared[Packs];
+// sum[r, p] += x[r, n] * pack p of y[n, .]; x and y go on to the next n.
+template <bool Whole, std::size_t N, std::size_t Rows, std::size_t Packs, class Factors>
+RUBATO_DETAIL_HELPER inline void add_product(tile<N, Rows, Packs>& sum, Factors& x, pack_rows& y,
+                                             std::size_t columns) noexcept {
+  pack<N> shared[Packs];
 #pragma GCC unroll 8
-    for (std::size_t p = 0; p < Packs; ++p) shared[p] = load_columns<Whole, N>(y.data + p * N, columns);
-    y.data = walk(y.data, y.step);
+  for (std::size_t p = 0; p < Packs; ++p) shared[p] = load_columns<Whole, N>(y.at + p * N, columns);
+  y.at = walk(y.at, y.step);
 #pragma GCC unroll 8
-    for (std::size_t r = 0; r < Rows; ++r) {
-      const pack<N> factor = all<N>(x.data[static_cast<std::ptrdiff_t>(r) * x.row]);
+  for (std::size_t r = 0; r < Rows; ++r) {
+    const pack<N> factor = all<N>(x[r]);
 #pragma GCC unroll 8
-      for (std::size_t p = 0; p < Packs; ++p) sum.at[r][p] = multiply_add<N>(factor, shared[p], sum.at[r][p]);
-    }
-    x.data = walk(x.data, x.step);
+    for (std::size_t p = 0; p < Packs; ++p) sum.at[r][p] = multiply_add<N>(factor, shared[p], sum.at[r][p]);
   }
+  x.go();
+}
+// The same for n from 0 to count - 1.
+template <bool Whole, std::size_t N, std::size_t Rows, std::size_t Packs, class Factors>
+RUBATO_DETAIL_HELPER inline void add_products(tile<N, Rows, Packs>& sum, std::size_t count, Factors x, pack_rows y,
+                                              std::size_t columns) noexcept {
+  for (; count > 0; --count) add_product<Whole>(sum, x, y, columns);
 }
 
-// The sums of evaluating::columns() for several rows: one after another, where those run side by side.
-template <bool Whole, std::size_t N, std::size_t Rows, std::size_t Packs, std::size_t Sums>
+// Sums that run side by side, added up in pairs.
+template <std::size_t Step, std::size_t N, std::size_t Rows, std::size_t Packs, std::size_t Sums>
+RUBATO_DETAIL_HELPER inline void add_up(tile<N, Rows, Packs> (&sum)[Sums]) noexcept {
+  RUBATO_DETAIL_EXACT
+  if constexpr (Step < Sums) {
+#pragma GCC unroll 4
+    for (std::size_t s = 0; s < Sums; s += 2 * Step) {
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < Rows; ++r) {
+#pragma GCC unroll 8
+        for (std::size_t p = 0; p < Packs; ++p) sum[s].at[r][p] += sum[s + Step].at[r][p];
+      }
+    }
+    add_up<2 * Step>(sum);
+  }
+}
+// The sums of evaluating::columns() for several rows, as many as there are registers for.
+template <std::size_t N, std::size_t Rows, std::size_t Packs, std::size_t Sums>
 RUBATO_DETAIL_HELPER inline void forward_tile(const dense_layer<float>& layer, std::size_t column, const bend& f,
                                               const float* in, float* out) noexcept {
   RUBATO_DETAIL_EXACT
-  const std::size_t columns = layer.outputs - column;
-  const auto inputs = static_cast<std::ptrdiff_t>(layer.inputs), outputs = static_cast<std::ptrdiff_t>(layer.outputs);
-  tile<N, Rows, Packs> part[Sums];
+  const std::size_t inputs = layer.inputs, outputs = layer.outputs;
+  tile<N, Rows, Packs> sum[Sums];
+#pragma GCC unroll 8
   for (std::size_t s = 0; s < Sums; ++s) {
-    tile<N, Rows, Packs> sum;
 #pragma GCC unroll 8
     for (std::size_t p = 0; p < Packs; ++p) {
-      const pack<N> first = s > 0 ? pack<N>{} : load_columns<Whole, N>(layer.bias + column + p * N, columns);
+      const pack<N> first = s > 0 ? pack<N>{} : load<N>(layer.bias + column + p * N);
 #pragma GCC unroll 8
-      for (std::size_t r = 0; r < Rows; ++r) sum.at[r][p] = first;
+      for (std::size_t r = 0; r < Rows; ++r) sum[s].at[r][p] = first;
     }
-    const std::size_t count = (layer.inputs + Sums - 1 - s) / Sums;
-    if (count > 0) {
-      const std::size_t last = s + (count - 1) * Sums;
-      constexpr auto step = static_cast<std::ptrdiff_t>(Sums);
-      add_products<Whole>(sum, count, {in + last, inputs, -step},
-                          {layer.weight + last * layer.outputs + column, 0, -step * outputs}, columns);
-    }
-    part[s] = sum;
   }
+  factor_rows<Rows, -1> x{in + inputs - 1, inputs};
+  pack_rows y{layer.weight + (inputs - 1) * outputs + column, -static_cast<std::ptrdiff_t>(outputs)};
+#pragma GCC unroll 8
+  for (std::size_t s = Sums - 1; s > 0; --s)
+    if (s <= inputs % Sums) add_product<true>(sum[s - 1], x, y, 0);
+  for (std::size_t left = inputs / Sums; left > 0; --left) {
+#pragma GCC unroll 8
+    for (std::size_t s = Sums; s > 0; --s) add_product<true>(sum[s - 1], x, y, 0);
+  }
+  add_up<1>(sum);
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < Rows; ++r) {
 #pragma GCC unroll 8
-    for (std::size_t p = 0; p < Packs; ++p) {
-      for (std::size_t step = 1; step < Sums; step *= 2)
-        for (std::size_t s = 0; s < Sums; s += 2 * step) part[s].at[r][p] += part[s + step].at[r][p];
-      store_columns<Whole, N>(out + r * layer.outputs + column + p * N, bent<N>(f, part[0].at[r][p]), columns);
-    }
+    for (std::size_t p = 0; p < Packs; ++p)
+      store<N>(out + r * outputs + column + p * N, bent<N>(f, sum[0].at[r][p]));
   }
 }
 // The last columns, fewer than eight, for a batch: the eight sums of evaluating::columns() are the lanes of a pack. The
@@ -122,16 +170,17 @@ RUBATO_DETAIL_HELPER inline void forward_rest_of(const dense_layer<float>& layer
   if constexpr (Most > 1) forward_rest_of<Most - 1>(layer, column, f, rows, in, out);
 }
 
-// Tiles of Rows, then of four, two and one.
+// As few tiles as will do, of Rows and fewer, as equal as can be: one of few rows waits for its own sums.
 template <std::size_t Rows, class Op>
 RUBATO_DETAIL_HELPER inline void each_tile(std::size_t begin, std::size_t end, const Op& op) noexcept {
-  for (; begin + Rows <= end; begin += Rows) op.template rows<Rows>(begin);
-  if constexpr (Rows > 1) each_tile<(Rows > 4 ? 4 : Rows / 2)>(begin, end, op);
+  const std::size_t left = end - begin, tiles = (left + Rows - 1) / Rows;
+  for (std::size_t more = tiles * (Rows - 1); more < left; ++more, begin += Rows) op.template rows<Rows>(begin);
+  if constexpr (Rows > 1) each_tile<Rows - 1>(begin, end, op);
 }
 template <std::size_t Packs>
 inline constexpr std::size_t tile_packs = Packs < 2 ? Packs : 2;
 
-template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums>
+template <std::size_t N, std::size_t Packs, std::size_t Sums>
 struct forward_tiles {
   const dense_layer<float>& layer;
   std::size_t column;
@@ -140,8 +189,8 @@ struct forward_tiles {
   float* out;
 
   template <std::size_t Rows>
-  RUBATO_DETAIL_HELPER inline void rows(std::size_t row) const noexcept {
-    forward_tile<Whole, N, Rows, Packs, Sums>(layer, column, f, in + row * layer.inputs, out + row * layer.outputs);
+  RUBATO_DETAIL_KERNEL inline void rows(std::size_t row) const noexcept {
+    forward_tile<N, Rows, Packs, Sums>(layer, column, f, in + row * layer.inputs, out + row * layer.outputs);
   }
 };
 struct forwarding {
@@ -154,9 +203,10 @@ struct forwarding {
   template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums>
   RUBATO_DETAIL_HELPER inline void columns(std::size_t column) const noexcept {
     constexpr std::size_t together = tile_packs<Packs>;
+    constexpr std::size_t fit = tile_sums / (together * Sums), most = fit < 1 ? 1 : fit < tile_rows ? fit : tile_rows;
     if constexpr (Whole)
       for (std::size_t p = 0; p < Packs; p += together)
-        each_tile<tile_rows>(0, rows, forward_tiles<Whole, N, together, Sums>{layer, column + p * N, f, in, out});
+        each_tile<most>(0, rows, forward_tiles<N, together, Sums>{layer, column + p * N, f, in, out});
     else if (rows >= 4 && layer.inputs <= longest_turned)
       forward_rest_of<N - 1>(layer, column, f, rows, in, out);
     else
@@ -173,59 +223,61 @@ RUBATO_DETAIL_KERNEL inline void forward(const dense_layer<float>& layer, std::s
 }
 
 // to[i, o] += the sum over rows of in[., i] * delta[., o], rows from 0 on, in tiles of inputs.
-template <bool Whole, std::size_t N, std::size_t Packs>
+template <std::size_t N, std::size_t Packs>
 struct gradient_tiles {
+  const dense_layer<float>& layer;
   std::size_t batch;
-  std::size_t columns;
-  walking in;
-  walking delta;
+  const float* in;
+  const float* delta;
   float* to;
-  std::size_t stride;
 
   template <std::size_t Inputs>
-  RUBATO_DETAIL_HELPER inline void rows(std::size_t input) const noexcept {
-    float* const at = to + input * stride;
+  RUBATO_DETAIL_KERNEL inline void rows(std::size_t input) const noexcept {
+    const std::size_t outputs = layer.outputs;
+    float* const at = to + input * outputs;
     tile<N, Inputs, Packs> sum;
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < Inputs; ++i) {
 #pragma GCC unroll 8
-      for (std::size_t p = 0; p < Packs; ++p) sum.at[i][p] = load_columns<Whole, N>(at + i * stride + p * N, columns);
+      for (std::size_t p = 0; p < Packs; ++p) sum.at[i][p] = load<N>(at + i * outputs + p * N);
     }
-    add_products<Whole>(sum, batch, {in.data + input, in.row, in.step}, delta, columns);
+    add_products<true>(sum, batch, factor_columns{in + input, layer.inputs},
+                       {delta, static_cast<std::ptrdiff_t>(outputs)}, 0);
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < Inputs; ++i) {
 #pragma GCC unroll 8
-      for (std::size_t p = 0; p < Packs; ++p) store_columns<Whole, N>(at + i * stride + p * N, sum.at[i][p], columns);
+      for (std::size_t p = 0; p < Packs; ++p) store<N>(at + i * outputs + p * N, sum.at[i][p]);
     }
   }
 };
 // The same for the last columns, fewer than eight: the columns are the rows of the tile, and inputs lie side by side.
 template <bool Whole, std::size_t Packs>
 struct rest_gradient_tiles {
+  const dense_layer<float>& layer;
   std::size_t batch;
   std::size_t inputs;
-  walking delta;
-  walking in;
+  const float* in;
+  const float* delta;
   float* to;
-  std::size_t stride;
 
   template <std::size_t Columns>
-  RUBATO_DETAIL_HELPER inline void rows(std::size_t column) const noexcept {
-    const std::size_t count = Whole ? 8 * Packs : inputs;
+  RUBATO_DETAIL_KERNEL inline void rows(std::size_t column) const noexcept {
+    const std::size_t count = Whole ? 8 * Packs : inputs, outputs = layer.outputs;
     float turned[Columns][8 * Packs] = {};
     for (std::size_t i = 0; i < count; ++i)
-      for (std::size_t c = 0; c < Columns; ++c) turned[c][i] = to[i * stride + column + c];
+      for (std::size_t c = 0; c < Columns; ++c) turned[c][i] = to[i * outputs + column + c];
     tile<8, Columns, Packs> sum;
     __builtin_memcpy(&sum, turned, sizeof(sum));
-    add_products<Whole>(sum, batch, {delta.data + column, delta.row, delta.step}, in, inputs);
+    add_products<Whole>(sum, batch, factor_columns{delta + column, outputs},
+                        {in, static_cast<std::ptrdiff_t>(layer.inputs)}, inputs);
     __builtin_memcpy(turned, &sum, sizeof(sum));
     for (std::size_t i = 0; i < count; ++i)
-      for (std::size_t c = 0; c < Columns; ++c) to[i * stride + column + c] = turned[c][i];
+      for (std::size_t c = 0; c < Columns; ++c) to[i * outputs + column + c] = turned[c][i];
   }
 };
 struct parameter_gradients {
   const dense_layer<float>& layer;
-  std::size_t rows;
+  std::size_t batch;
   const float* in;
   const float* delta;
   float* weight;
@@ -234,34 +286,43 @@ struct parameter_gradients {
   template <bool Whole, std::size_t N, std::size_t Packs, std::size_t>
   RUBATO_DETAIL_HELPER inline void columns(std::size_t column) const noexcept {
     constexpr std::size_t together = tile_packs<Packs>;
-    const float one = 1;  // the biases are the weights of an input that is always 1
-    for (std::size_t c = column; c < column + Packs * N; c += together * N) {
-      const std::size_t left = layer.outputs - c;
-      const walking slopes{delta + c, 0, static_cast<std::ptrdiff_t>(layer.outputs)};
-      const auto step = static_cast<std::ptrdiff_t>(layer.inputs);
-      if constexpr (Whole)
-        each_tile<tile_rows>(0, layer.inputs, gradient_tiles<Whole, N, together>{rows, left, {in, 1, step}, slopes,
-                                                                                 weight + c, layer.outputs});
-      else
-        rest_of_weights(c, {delta + c, 1, slopes.step});
-      each_tile<1>(0, 1, gradient_tiles<Whole, N, together>{rows, left, {&one, 0, 0}, slopes, bias + c, 0});
-    }
+    if constexpr (Whole)
+      for (std::size_t c = column; c < column + Packs * N; c += together * N)
+        each_tile<tile_rows>(0, layer.inputs, gradient_tiles<N, together>{layer, batch, in, delta + c, weight + c});
+    else
+      rest_of_weights(column);
+    biases<Whole, N, Packs>(column);
   }
 
  private:
-  RUBATO_DETAIL_HELPER inline void rest_of_weights(std::size_t column, const walking& slopes) const noexcept {
-    const std::size_t stride = layer.outputs, left = stride - column;
-    const auto step = static_cast<std::ptrdiff_t>(layer.inputs);
+  RUBATO_DETAIL_HELPER inline void rest_of_weights(std::size_t column) const noexcept {
+    const std::size_t left = layer.outputs - column;
     std::size_t i = 0;
     for (; i + 32 <= layer.inputs; i += 32)
-      each_tile<2>(0, left, rest_gradient_tiles<true, 4>{rows, 32, slopes, {in + i, 0, step},
-                                                         weight + i * stride + column, stride});
+      each_tile<2>(0, left, rest_gradient_tiles<true, 4>{layer, batch, 32, in + i, delta + column,
+                                                         weight + i * layer.outputs + column});
     for (; i + 8 <= layer.inputs; i += 8)
-      each_tile<4>(0, left, rest_gradient_tiles<true, 1>{rows, 8, slopes, {in + i, 0, step},
-                                                         weight + i * stride + column, stride});
+      each_tile<4>(0, left, rest_gradient_tiles<true, 1>{layer, batch, 8, in + i, delta + column,
+                                                         weight + i * layer.outputs + column});
     if (i < layer.inputs)
-      each_tile<4>(0, left, rest_gradient_tiles<false, 1>{rows, layer.inputs - i, slopes, {in + i, 0, step},
-                                                          weight + i * stride + column, stride});
+      each_tile<4>(0, left, rest_gradient_tiles<false, 1>{layer, batch, layer.inputs - i, in + i, delta + column,
+                                                          weight + i * layer.outputs + column});
+  }
+  template <bool Whole, std::size_t N, std::size_t Packs>
+  RUBATO_DETAIL_HELPER inline void biases(std::size_t column) const noexcept {
+    RUBATO_DETAIL_EXACT
+    const std::size_t left = layer.outputs - column;
+    pack<N> sum[Packs];
+#pragma GCC unroll 8
+    for (std::size_t p = 0; p < Packs; ++p) sum[p] = load_columns<Whole, N>(bias + column + p * N, left);
+    const float* row = delta + column;
+    for (std::size_t r = 0; r < batch; ++r) {
+#pragma GCC unroll 8
+      for (std::size_t p = 0; p < Packs; ++p) sum[p] += load_columns<Whole, N>(row + p * N, left);
+      row = walk(row, static_cast<std::ptrdiff_t>(layer.outputs));
+    }
+#pragma GCC unroll 8
+    for (std::size_t p = 0; p < Packs; ++p) store_columns<Whole, N>(bias + column + p * N, sum[p], left);
   }
 };
 
@@ -271,28 +332,25 @@ RUBATO_DETAIL_KERNEL inline void parameter_gradient(const dense_layer<float>& la
   each_panel(layer.outputs, parameter_gradients{layer, rows, in, delta, weight_gradient, bias_gradient});
 }
 
-// to[o, k] = from[k, o] for eight by eight numbers.
+// to[o, k] = from[k, o] for eight by eight numbers. Rows k and k + 4 share a pack, so that nothing changes its half.
 RUBATO_DETAIL_HELPER inline void turn(const float* from, std::size_t from_stride, float* to,
                                       std::size_t to_stride) noexcept {
-  pack<8> x[8], y[8];
-#pragma GCC unroll 8
-  for (std::size_t k = 0; k < 8; ++k) x[k] = load<8>(from + k * from_stride);
-#pragma GCC unroll 4
-  for (std::size_t k = 0; k < 8; k += 2) {  // inside each half of a pack, as the instructions do
-    y[k] = __builtin_shufflevector(x[k], x[k + 1], 0, 8, 1, 9, 4, 12, 5, 13);
-    y[k + 1] = __builtin_shufflevector(x[k], x[k + 1], 2, 10, 3, 11, 6, 14, 7, 15);
-  }
 #pragma GCC unroll 2
-  for (std::size_t k = 0; k < 8; k += 4) {
-    x[k] = __builtin_shufflevector(y[k], y[k + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-    x[k + 1] = __builtin_shufflevector(y[k], y[k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
-    x[k + 2] = __builtin_shufflevector(y[k + 1], y[k + 3], 0, 1, 8, 9, 4, 5, 12, 13);
-    x[k + 3] = __builtin_shufflevector(y[k + 1], y[k + 3], 2, 3, 10, 11, 6, 7, 14, 15);
-  }
+  for (std::size_t half = 0; half < 8; half += 4) {
+    pack<8> x[4];
 #pragma GCC unroll 4
-  for (std::size_t k = 0; k < 4; ++k) {
-    store<8>(to + k * to_stride, __builtin_shufflevector(x[k], x[k + 4], 0, 1, 2, 3, 8, 9, 10, 11));
-    store<8>(to + (k + 4) * to_stride, __builtin_shufflevector(x[k], x[k + 4], 4, 5, 6, 7, 12, 13, 14, 15));
+    for (std::size_t k = 0; k < 4; ++k)
+      x[k] = __builtin_shufflevector(load<4>(from + k * from_stride + half),
+                                     load<4>(from + (k + 4) * from_stride + half), 0, 1, 2, 3, 4, 5, 6, 7);
+    const pack<8> even_low = __builtin_shufflevector(x[0], x[1], 0, 8, 1, 9, 4, 12, 5, 13);
+    const pack<8> even_high = __builtin_shufflevector(x[0], x[1], 2, 10, 3, 11, 6, 14, 7, 15);
+    const pack<8> odd_low = __builtin_shufflevector(x[2], x[3], 0, 8, 1, 9, 4, 12, 5, 13);
+    const pack<8> odd_high = __builtin_shufflevector(x[2], x[3], 2, 10, 3, 11, 6, 14, 7, 15);
+    float* const at = to + half * to_stride;
+    store<8>(at, __builtin_shufflevector(even_low, odd_low, 0, 1, 8, 9, 4, 5, 12, 13));
+    store<8>(at + to_stride, __builtin_shufflevector(even_low, odd_low, 2, 3, 10, 11, 6, 7, 14, 15));
+    store<8>(at + 2 * to_stride, __builtin_shufflevector(even_high, odd_high, 0, 1, 8, 9, 4, 5, 12, 13));
+    store<8>(at + 3 * to_stride, __builtin_shufflevector(even_high, odd_high, 2, 3, 10, 11, 6, 7, 14, 15));
   }
 }
 
@@ -302,30 +360,31 @@ inline constexpr std::size_t turned = 64;
 
 template <bool Whole, std::size_t N, std::size_t Packs>
 struct input_gradient_tiles {
+  const dense_layer<float>& layer;
   std::size_t count;
-  std::size_t inputs;
-  walking delta;
+  std::size_t left;
+  const float* delta;
   const float* weight;
   float* to;
-  std::size_t stride;
   bool first;
 
   template <std::size_t Rows>
-  RUBATO_DETAIL_HELPER inline void rows(std::size_t row) const noexcept {
-    float* const at = to + row * stride;
+  RUBATO_DETAIL_KERNEL inline void rows(std::size_t row) const noexcept {
+    const std::size_t inputs = layer.inputs;
+    float* const at = to + row * inputs;
     tile<N, Rows, Packs> sum;
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < Rows; ++r) {
 #pragma GCC unroll 8
       for (std::size_t p = 0; p < Packs; ++p)
-        sum.at[r][p] = first ? pack<N>{} : load_columns<Whole, N>(at + r * stride + p * N, inputs);
+        sum.at[r][p] = first ? pack<N>{} : load_columns<Whole, N>(at + r * inputs + p * N, left);
     }
-    add_products<true>(sum, count, {delta.data + static_cast<std::ptrdiff_t>(row) * delta.row, delta.row, delta.step},
-                       {weight, 0, N * Packs}, N);
+    add_products<true>(sum, count, factor_rows<Rows>{delta + row * layer.outputs, layer.outputs},
+                       {weight, static_cast<std::ptrdiff_t>(N * Packs)}, 0);
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < Rows; ++r) {
 #pragma GCC unroll 8
-      for (std::size_t p = 0; p < Packs; ++p) store_columns<Whole, N>(at + r * stride + p * N, sum.at[r][p], inputs);
+      for (std::size_t p = 0; p < Packs; ++p) store_columns<Whole, N>(at + r * inputs + p * N, sum.at[r][p], left);
     }
   }
 };
@@ -351,9 +410,9 @@ struct input_gradients {
               turn(from + k * layer.outputs + o, layer.outputs, weight + o * many + k, many);
         for (; o < count; ++o)
           for (std::size_t k = 0; k < inputs; ++k) weight[o * many + k] = from[k * layer.outputs + o];
-        const walking slopes{delta + begin, static_cast<std::ptrdiff_t>(layer.outputs), 1};
-        each_tile<tile_rows>(0, rows, input_gradient_tiles<Whole, N, together>{count, left, slopes, weight, to + i,
-                                                                               layer.inputs, begin == 0});
+        each_tile<tile_rows>(
+            0, rows,
+            input_gradient_tiles<Whole, N, together>{layer, count, left, delta + begin, weight, to + i, begin == 0});
       }
     }
   }

@@ -349,6 +349,7 @@ RUBATO_DETAIL_HELPER inline gate_pack add_product(const gate_pack& sum, const ga
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
 
 #include "fused_batches.hpp"
+#include "fused_updates.hpp"
 #include "lstm_loops.hpp"
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
@@ -361,11 +362,11 @@ inline constexpr kernel_set<float> set{RUBATO_DETAIL_SET_NAME,
                                        avx2::set<float>.activation_gradient,
                                        &parameter_gradient,
                                        &input_gradient,
-                                       avx2::set<float>.sum_of_squares,
+                                       &sum_of_squares,
                                        avx2::set<float>.scale,
                                        avx2::set<float>.sgd,
                                        avx2::set<float>.momentum,
-                                       avx2::set<float>.adam,
+                                       &adam,
                                        &lstm_step<float>,
                                        &lstm_step_gradient<float>};
 

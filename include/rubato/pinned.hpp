@@ -8,6 +8,7 @@
 //
 //   RUBATO_DETAIL_PINNED         attributes of a function that is called from outside
 //   RUBATO_DETAIL_PINNED_INLINE  attributes of a helper that only pinned functions call
+//   RUBATO_DETAIL_APART          the part of the first that keeps a function out of its callers
 //   RUBATO_DETAIL_EXACT          first statement of either: keeps clang to the written operations
 //   RUBATO_DETAIL_ALONE(x)       statement before the C library is called with the variable x
 //   RUBATO_DETAIL_BASELINE       attribute for the second half alone: no instruction that some processor lacks
@@ -25,6 +26,7 @@
 // Tests   tests/flags/flags_test.cpp: PinnedArithmeticHasTheSameBits; tests/flags/baseline.py
 #if defined(__clang__)
 #define RUBATO_DETAIL_PINNED_OPTIONS
+#define RUBATO_DETAIL_APART __attribute__((noinline))
 #if defined(__x86_64__)
 #define RUBATO_DETAIL_EXACT _Pragma("float_control(precise, on)") _Pragma("clang fp contract(off)")
 #else
@@ -32,6 +34,7 @@
 #endif
 #else
 #define RUBATO_DETAIL_PINNED_OPTIONS __attribute__((optimize("no-fast-math", "fp-contract=off")))
+#define RUBATO_DETAIL_APART __attribute__((noinline, noclone))  // of a clone GCC 12 warns without a cause
 #define RUBATO_DETAIL_EXACT
 #endif
 #define RUBATO_DETAIL_ALONE(x) __asm__("" : "+m"(x))
@@ -44,7 +47,7 @@
 #endif
 
 #define RUBATO_DETAIL_PINNED_INLINE RUBATO_DETAIL_PINNED_OPTIONS RUBATO_DETAIL_BASELINE
-#define RUBATO_DETAIL_PINNED RUBATO_DETAIL_PINNED_INLINE __attribute__((noinline))
+#define RUBATO_DETAIL_PINNED RUBATO_DETAIL_PINNED_INLINE RUBATO_DETAIL_APART
 
 namespace rubato::inline RUBATO_ABI::pinned {
 

@@ -13,7 +13,7 @@
 // of <immintrin.h> be used: they have the unit's flags, and must not be inlined into a function that has fewer.
 #define RUBATO_DETAIL_AVX2_INLINE \
   RUBATO_DETAIL_PINNED_OPTIONS __attribute__((target(RUBATO_DETAIL_BASELINE_TARGET ",avx2")))
-#define RUBATO_DETAIL_AVX2 RUBATO_DETAIL_AVX2_INLINE __attribute__((noinline))
+#define RUBATO_DETAIL_AVX2 RUBATO_DETAIL_AVX2_INLINE RUBATO_DETAIL_APART
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::avx2 {
 

@@ -13,7 +13,7 @@
 #define RUBATO_DETAIL_AVX512 \
   RUBATO_DETAIL_FUSED __attribute__((target(RUBATO_DETAIL_BASELINE_TARGET ",avx2,fma,avx512f,avx512vl,avx512dq")))
 #define RUBATO_DETAIL_HELPER RUBATO_DETAIL_AVX512 __attribute__((always_inline))
-#define RUBATO_DETAIL_KERNEL RUBATO_DETAIL_AVX512 __attribute__((noinline))
+#define RUBATO_DETAIL_KERNEL RUBATO_DETAIL_AVX512 RUBATO_DETAIL_APART
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::avx512 {
 

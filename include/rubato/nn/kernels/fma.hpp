@@ -17,7 +17,7 @@
 #endif
 #define RUBATO_DETAIL_FMA RUBATO_DETAIL_FUSED __attribute__((target(RUBATO_DETAIL_BASELINE_TARGET ",avx2,fma")))
 #define RUBATO_DETAIL_HELPER RUBATO_DETAIL_FMA __attribute__((always_inline))
-#define RUBATO_DETAIL_KERNEL RUBATO_DETAIL_FMA __attribute__((noinline))
+#define RUBATO_DETAIL_KERNEL RUBATO_DETAIL_FMA RUBATO_DETAIL_APART
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::fma {
 

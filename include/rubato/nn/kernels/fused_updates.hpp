@@ -8,22 +8,26 @@
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
 
-// The square of a float is a double without rounding. Four sums of half a pack each, and then the rest.
+// The square of a float is a double without rounding. 32 sums, whatever the width of a pack, and then the rest.
 RUBATO_DETAIL_KERNEL inline double sum_of_squares(std::size_t count, const float* x) noexcept {
   RUBATO_DETAIL_EXACT
-  constexpr std::size_t half = width / 2, sums = 4;
+  constexpr std::size_t half = width / 2, sums = 32 / half;
   wide sum[sums] = {};
   std::size_t i = 0;
   for (; i + sums * half <= count; i += sums * half) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (std::size_t s = 0; s < sums; ++s) {
       const wide value = widened(load<half>(x + i + s * half));
       sum[s] = multiply_add(value, value, sum[s]);
     }
   }
-  const wide total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+#pragma GCC unroll 2
+  for (std::size_t step = sums / 2; step * half >= 8; step /= 2) {  // down to eight
+#pragma GCC unroll 4
+    for (std::size_t s = 0; s < step; ++s) sum[s] += sum[s + step];
+  }
   double all = 0;
-  for (std::size_t lane = 0; lane < half; ++lane) all += total[lane];
+  for (std::size_t lane = 0; lane < 8; ++lane) all += sum[lane / half][lane % half];
   for (; i < count; ++i) all += static_cast<double>(x[i]) * static_cast<double>(x[i]);
   return all;
 }

@@ -5,10 +5,10 @@
 // a sum are rounded once or twice.
 #ifdef RUBATO_DETAIL_SET
 
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "../../pinned.hpp"
 #include "kernel_set.hpp"
@@ -72,8 +72,8 @@ RUBATO_DETAIL_HELPER inline gate_pack hyperbolic_tangent(const gate_pack& x) noe
 }
 
 // What the loops below work on: packs of floats, or one double, whose functions are the C library's.
-RUBATO_DETAIL_HELPER inline double sigmoid(double x) noexcept { return 1 / (1 + std::exp(-x)); }
-RUBATO_DETAIL_HELPER inline double hyperbolic_tangent(double x) noexcept { return std::tanh(x); }
+RUBATO_DETAIL_HELPER inline double sigmoid(double x) noexcept { return 1 / (1 + __builtin_exp(-x)); }
+RUBATO_DETAIL_HELPER inline double hyperbolic_tangent(double x) noexcept { return __builtin_tanh(x); }
 RUBATO_DETAIL_HELPER inline double add_product(double sum, double a, double b) noexcept {
   RUBATO_DETAIL_EXACT
   return sum + a * b;

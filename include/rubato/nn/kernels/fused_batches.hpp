@@ -27,8 +27,8 @@ struct factor_rows {
 #pragma GCC unroll 8
     for (std::size_t k = 0; k < (Rows + 2) / 3; ++k) at[k] = walk(data, static_cast<std::ptrdiff_t>(3 * k) * row);
   }
-  RUBATO_DETAIL_HELPER inline float operator[](std::size_t r) const noexcept {
-    return at[r / 3][static_cast<std::ptrdiff_t>(r % 3) * row];
+  RUBATO_DETAIL_HELPER inline float operator()(std::size_t r, std::ptrdiff_t ahead) const noexcept {
+    return at[r / 3][static_cast<std::ptrdiff_t>(r % 3) * row + ahead];
   }
   RUBATO_DETAIL_HELPER inline void go() noexcept {
 #pragma GCC unroll 8
@@ -42,7 +42,7 @@ struct factor_columns {
 
   RUBATO_DETAIL_HELPER inline factor_columns(const float* data, std::size_t stride) noexcept
       : at{data}, step{static_cast<std::ptrdiff_t>(stride)} {}
-  RUBATO_DETAIL_HELPER inline float operator[](std::size_t r) const noexcept { return at[r]; }
+  RUBATO_DETAIL_HELPER inline float operator()(std::size_t r, std::ptrdiff_t) const noexcept { return at[r]; }
   RUBATO_DETAIL_HELPER inline void go() noexcept { at = walk(at, step); }
 };
 // Packs y[n, .], side by side.
@@ -51,76 +51,72 @@ struct pack_rows {
   std::ptrdiff_t step;
 };
 
-// sum[r, p] += x[r, n] * pack p of y[n, .]; x and y go on to the next n.
-template <bool Whole, std::size_t N, std::size_t Rows, std::size_t Packs, class Factors>
-RUBATO_DETAIL_HELPER inline void add_product(tile<N, Rows, Packs>& sum, Factors& x, pack_rows& y,
+// sum[r, p] += x[r, n] * pack p of y[n, .], `Ahead` of where x has come to; y points to the row of that n.
+template <bool Whole, std::ptrdiff_t Ahead, std::size_t N, std::size_t Rows, std::size_t Packs, class Factors>
+RUBATO_DETAIL_HELPER inline void add_product(tile<N, Rows, Packs>& sum, const Factors& x, const float* y,
                                              std::size_t columns) noexcept {
   pack<N> shared[Packs];
 #pragma GCC unroll 8
-  for (std::size_t p = 0; p < Packs; ++p) shared[p] = load_columns<Whole, N>(y.at + p * N, columns);
-  y.at = walk(y.at, y.step);
+  for (std::size_t p = 0; p < Packs; ++p) shared[p] = load_columns<Whole, N>(y + p * N, columns);
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < Rows; ++r) {
-    const pack<N> factor = all<N>(x[r]);
+    const pack<N> factor = all<N>(x(r, Ahead));
 #pragma GCC unroll 8
     for (std::size_t p = 0; p < Packs; ++p) sum.at[r][p] = multiply_add<N>(factor, shared[p], sum.at[r][p]);
   }
-  x.go();
 }
 // The same for n from 0 to count - 1.
 template <bool Whole, std::size_t N, std::size_t Rows, std::size_t Packs, class Factors>
 RUBATO_DETAIL_HELPER inline void add_products(tile<N, Rows, Packs>& sum, std::size_t count, Factors x, pack_rows y,
                                               std::size_t columns) noexcept {
-  for (; count > 0; --count) add_product<Whole>(sum, x, y, columns);
-}
-
-// Sums that run side by side, added up in pairs.
-template <std::size_t Step, std::size_t N, std::size_t Rows, std::size_t Packs, std::size_t Sums>
-RUBATO_DETAIL_HELPER inline void add_up(tile<N, Rows, Packs> (&sum)[Sums]) noexcept {
-  RUBATO_DETAIL_EXACT
-  if constexpr (Step < Sums) {
-#pragma GCC unroll 4
-    for (std::size_t s = 0; s < Sums; s += 2 * Step) {
-#pragma GCC unroll 8
-      for (std::size_t r = 0; r < Rows; ++r) {
-#pragma GCC unroll 8
-        for (std::size_t p = 0; p < Packs; ++p) sum[s].at[r][p] += sum[s + Step].at[r][p];
-      }
-    }
-    add_up<2 * Step>(sum);
+  for (; count > 0; --count) {
+    add_product<Whole, 0>(sum, x, y.at, columns);
+    y.at = walk(y.at, y.step);
+    x.go();
   }
 }
-// The sums of evaluating::columns() for several rows, as many as there are registers for.
+
+// The sums of evaluating::columns() for several rows, as many as there are registers for: two of each output at a time,
+// which are added up, and then those pairs.
 template <std::size_t N, std::size_t Rows, std::size_t Packs, std::size_t Sums>
 RUBATO_DETAIL_HELPER inline void forward_tile(const dense_layer<float>& layer, std::size_t column, const bend& f,
                                               const float* in, float* out) noexcept {
   RUBATO_DETAIL_EXACT
-  const std::size_t inputs = layer.inputs, outputs = layer.outputs;
-  tile<N, Rows, Packs> sum[Sums];
-#pragma GCC unroll 8
-  for (std::size_t s = 0; s < Sums; ++s) {
+  const std::size_t inputs = layer.inputs, outputs = layer.outputs, top = inputs / Sums * Sums;
+  tile<N, Rows, Packs> pair[Sums / 2];
+  for (std::size_t s = 0; s < Sums; s += 2) {
+    tile<N, Rows, Packs> even, odd;
 #pragma GCC unroll 8
     for (std::size_t p = 0; p < Packs; ++p) {
       const pack<N> first = s > 0 ? pack<N>{} : load<N>(layer.bias + column + p * N);
 #pragma GCC unroll 8
-      for (std::size_t r = 0; r < Rows; ++r) sum[s].at[r][p] = first;
+      for (std::size_t r = 0; r < Rows; ++r) even.at[r][p] = first, odd.at[r][p] = pack<N>{};
+    }
+    factor_rows<Rows, -static_cast<std::ptrdiff_t>(Sums)> x{in + top + s, inputs};
+    const float* y = layer.weight + (top + s) * outputs + column;
+    if (top + s + 1 < inputs) add_product<true, 1>(odd, x, y + outputs, 0);
+    if (top + s < inputs) add_product<true, 0>(even, x, y, 0);
+    for (std::size_t left = top; left > 0; left -= Sums) {
+      x.go();
+      y = walk(y, -static_cast<std::ptrdiff_t>(Sums * outputs));
+      add_product<true, 1>(odd, x, y + outputs, 0);
+      add_product<true, 0>(even, x, y, 0);
+    }
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < Rows; ++r) {
+#pragma GCC unroll 8
+      for (std::size_t p = 0; p < Packs; ++p) pair[s / 2].at[r][p] = even.at[r][p] + odd.at[r][p];
     }
   }
-  factor_rows<Rows, -1> x{in + inputs - 1, inputs};
-  pack_rows y{layer.weight + (inputs - 1) * outputs + column, -static_cast<std::ptrdiff_t>(outputs)};
-#pragma GCC unroll 8
-  for (std::size_t s = Sums - 1; s > 0; --s)
-    if (s <= inputs % Sums) add_product<true>(sum[s - 1], x, y, 0);
-  for (std::size_t left = inputs / Sums; left > 0; --left) {
-#pragma GCC unroll 8
-    for (std::size_t s = Sums; s > 0; --s) add_product<true>(sum[s - 1], x, y, 0);
-  }
-  add_up<1>(sum);
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < Rows; ++r) {
 #pragma GCC unroll 8
-    for (std::size_t p = 0; p < Packs; ++p)
-      store<N>(out + r * outputs + column + p * N, bent<N>(f, sum[0].at[r][p]));
+    for (std::size_t p = 0; p < Packs; ++p) {
+      pack<N> sum = pair[0].at[r][p];
+      if constexpr (Sums >= 4) sum += pair[1].at[r][p];
+      if constexpr (Sums == 8) sum += pair[2].at[r][p] + pair[3].at[r][p];
+      store<N>(out + r * outputs + column + p * N, bent<N>(f, sum));
+    }
   }
 }
 // The last columns, fewer than eight, for a batch: the eight sums of evaluating::columns() are the lanes of a pack. The
@@ -203,7 +199,7 @@ struct forwarding {
   template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums>
   RUBATO_DETAIL_HELPER inline void columns(std::size_t column) const noexcept {
     constexpr std::size_t together = tile_packs<Packs>;
-    constexpr std::size_t fit = tile_sums / (together * Sums), most = fit < 1 ? 1 : fit < tile_rows ? fit : tile_rows;
+    constexpr std::size_t fit = tile_sums / (together * 2), most = fit < tile_rows ? fit : tile_rows;
     if constexpr (Whole)
       for (std::size_t p = 0; p < Packs; p += together)
         each_tile<most>(0, rows, forward_tiles<N, together, Sums>{layer, column + p * N, f, in, out});

@@ -1,6 +1,11 @@
 #ifndef RUBATO_PINNED_HPP
 #define RUBATO_PINNED_HPP
 
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
 #include "config.hpp"
 
 // Arithmetic that gives the same bits in every unit, whatever flags the unit is built with, and that runs on every
@@ -66,6 +71,14 @@ RUBATO_DETAIL_PINNED_INLINE inline double square_root(double x) noexcept {
 RUBATO_DETAIL_PINNED_INLINE inline float square_root(float x) noexcept { return __builtin_sqrtf(x); }
 RUBATO_DETAIL_PINNED_INLINE inline double square_root(double x) noexcept { return __builtin_sqrt(x); }
 #endif
+
+// Neither infinite nor NaN, by its bits: std::isfinite is always true in a unit with -ffast-math.
+template <class T>
+[[nodiscard]] constexpr bool is_finite(T x) noexcept {
+  using bits = std::conditional_t<sizeof(T) == sizeof(std::uint32_t), std::uint32_t, std::uint64_t>;
+  constexpr auto infinite = std::bit_cast<bits>((std::numeric_limits<T>::infinity)());
+  return (std::bit_cast<bits>(x) & infinite) != infinite;
+}
 
 // sum + a * b, of which a compiler may make one fused operation elsewhere: for the few places where a number that is
 // kept for long depends on it.

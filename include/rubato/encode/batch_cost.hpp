@@ -39,7 +39,7 @@ class batch_cost {
 
   void observe(const feedback& step) noexcept {
     const std::uint32_t samples = step.what.samples;
-    const bool timed = step.step_time > 0 && std::isfinite(step.step_time);
+    const bool timed = step.step_time > 0 && pinned::is_finite(step.step_time);
     if (step.what.worker >= latest_.size()) return;
     note& it = latest_[step.what.worker];
     if (!it.started || samples == 0 || !timed || step.what.why_dropped == reason::cancelled) return;
@@ -124,10 +124,11 @@ class batch_cost {
   }
 
   [[nodiscard]] bool is_sound() const noexcept {
-    const bool sums = squares_ > 0 && std::isfinite(squares_) && std::isfinite(products_) && std::abs(at_) <= largest;
+    const bool finite = pinned::is_finite(squares_) && pinned::is_finite(products_);
+    const bool sums = squares_ > 0 && finite && std::abs(at_) <= largest;
     const bool counts = obeyed_ <= most_obeyed && (obeyed_ == 0 || usual_ > 0);
     return sums && counts && std::ranges::all_of(latest_, [](const note& each) {
-      return std::isfinite(each.time) && each.batch >= 0 && static_cast<double>(each.batch) <= largest;
+      return pinned::is_finite(each.time) && each.batch >= 0 && static_cast<double>(each.batch) <= largest;
     });
   }
 

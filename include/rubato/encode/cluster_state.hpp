@@ -70,7 +70,7 @@ class cluster_state {
     detail::average(idle_, 1 - std::clamp(active, 0.0, 1.0), 0.1, pushes_ == 0);
     now_ = now;
     arrivals_.remove(w);
-    if (const double loss = static_cast<double>(step.what.loss); std::isfinite(loss) && loss != 0) {
+    if (const double loss = static_cast<double>(step.what.loss); pinned::is_finite(loss) && loss != 0) {
       if (first_ == 0) first_ = loss;
       detail::average(fast_loss_, loss, 0.1, loss_ == 0);
       detail::average(slow_loss_, loss, 0.02, loss_ == 0);

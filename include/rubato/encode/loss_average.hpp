@@ -20,7 +20,7 @@ namespace rubato::inline RUBATO_ABI {
 class loss_average {
  public:
   double operator()(double loss) noexcept {
-    if (!std::isfinite(loss)) return loss;
+    if (!pinned::is_finite(loss)) return loss;
     average_ = measured_ ? pinned::plus_product(average_, newest, loss - average_) : loss;
     measured_ = true;
     return average_;

@@ -1,7 +1,6 @@
 #ifndef RUBATO_ENCODE_NEXT_ARRIVAL_HPP
 #define RUBATO_ENCODE_NEXT_ARRIVAL_HPP
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "../core/archive.hpp"
+#include "../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -81,7 +81,7 @@ class next_arrival {
       bool active = contains(w);
       bytes(active, each.since, each.due);
       if (bytes.saving()) continue;
-      if (!std::isfinite(each.since) || !(each.due >= each.since)) bytes.fail();
+      if (!pinned::is_finite(each.since) || !(each.due >= each.since)) bytes.fail();
       if (!bytes.ok()) return;
       read.steps_[w] = {each.since, each.due};
       if (active) read.insert(w);

@@ -2,7 +2,6 @@
 #define RUBATO_ENCODE_NORMALISER_HPP
 
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -102,7 +101,7 @@ class normaliser {
     bytes(count_, bits);
     for (std::size_t i = 0; i < Dim; ++i) {
       bytes(mean_[i], squares_[i], scale_[i]);
-      const bool sane = std::isfinite(mean_[i]) && std::isfinite(squares_[i]) && std::isfinite(scale_[i]);
+      const bool sane = pinned::is_finite(mean_[i]) && pinned::is_finite(squares_[i]) && pinned::is_finite(scale_[i]);
       if (!bytes.saving() && !(sane && squares_[i] >= 0 && scale_[i] >= 0)) bytes.fail();
     }
     if (!bytes.saving()) counts_.fill(count_);

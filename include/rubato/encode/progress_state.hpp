@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "../pinned.hpp"
 #include "batch_cost.hpp"
 #include "encoder.hpp"
 
@@ -66,7 +67,7 @@ class progress_state {
     ++pushes_;
     detail::average(updates_, 1 + static_cast<double>(step.what.staleness), 0.1, pushes_ == 1);
     const auto loss = static_cast<double>(step.what.loss);
-    if (!(loss > 0) || !std::isfinite(loss)) return;
+    if (!(loss > 0) || !pinned::is_finite(loss)) return;
     const bool first = losses_ == 0;
     if (!first) {
       const double surprise = std::log(loss / fast_);
@@ -142,11 +143,11 @@ class progress_state {
   }
 
   [[nodiscard]] bool is_sound() const noexcept {
-    const auto positive = [](double x) { return x > 0 && std::isfinite(x); };
-    const auto no_less_than_0 = [](double x) { return x >= 0 && std::isfinite(x); };
+    const auto positive = [](double x) { return x > 0 && pinned::is_finite(x); };
+    const auto no_less_than_0 = [](double x) { return x >= 0 && pinned::is_finite(x); };
     const bool losses = losses_ == 0 || (positive(first_) && positive(fast_) && positive(slow_) && positive(latest_));
-    return losses && no_less_than_0(noise_) && no_less_than_0(changes_) && std::isfinite(persistence_) &&
-           std::ranges::all_of(before_, [](double x) { return std::isfinite(x); }) &&
+    return losses && no_less_than_0(noise_) && no_less_than_0(changes_) && pinned::is_finite(persistence_) &&
+           std::ranges::all_of(before_, [](double x) { return pinned::is_finite(x); }) &&
            (pushes_ == 0 || positive(updates_));
   }
 

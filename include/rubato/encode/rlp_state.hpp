@@ -62,7 +62,7 @@ class basic_rlp_state {
     ++pushes_;
     double before = loss_;
     double change = 0;
-    if (const double loss = static_cast<double>(step.what.loss); std::isfinite(loss) && loss != 0) {
+    if (const double loss = static_cast<double>(step.what.loss); pinned::is_finite(loss) && loss != 0) {
       if (measured_ == 0) before = first_ = loss;
       change = loss - before;
       loss_ = loss;

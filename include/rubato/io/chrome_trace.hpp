@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../core/record.hpp"
+#include "../pinned.hpp"
 #include "json_writer.hpp"
 
 namespace rubato::inline RUBATO_ABI {
@@ -56,7 +57,7 @@ class chrome_trace {
 
   void operator()(const record& r) noexcept {
     using kind = record::kind;
-    if (!std::isfinite(r.now)) return;  // a refusal before the first valid time
+    if (!pinned::is_finite(r.now)) return;  // a refusal before the first valid time
     latest_ = (std::max)(latest_, microseconds(r.now));
     const bool about_worker = r.worker.index != no_worker;
     if (about_worker && r.worker.index >= tracks_.size()) {

@@ -3,12 +3,12 @@
 
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
+#include "../pinned.hpp"
 #include "byte_sink.hpp"
 #include "utf8.hpp"
 
@@ -57,7 +57,7 @@ class json_writer {
     requires(std::integral<Number> || std::floating_point<Number>) && (!std::same_as<Number, char>)
   json_writer& value(Number number) noexcept {
     if constexpr (std::floating_point<Number>)
-      if (!std::isfinite(number)) return raw("null");
+      if (!pinned::is_finite(number)) return raw("null");
     std::array<char, 64> digits;
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
     return raw({digits.data(), static_cast<std::size_t>(end - digits.data())});

@@ -2,7 +2,6 @@
 #define RUBATO_IO_POLICY_CARD_HPP
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +17,7 @@
 #include "../core/fnv1a.hpp"
 #include "../core/number_text.hpp"
 #include "../core/result.hpp"
+#include "../pinned.hpp"
 #include "json_reader.hpp"
 #include "json_writer.hpp"
 #include "safetensors.hpp"
@@ -281,7 +281,7 @@ class card_tensors {
     const bool variances = t.name == "obs_norm/var";
     for (std::size_t i = 0; i < t.size(); ++i) {
       const T value = t.at<T>(i);
-      if (std::isfinite(value) && (value > 0 || !variances)) continue;
+      if (pinned::is_finite(value) && (value > 0 || !variances)) continue;
       return refuse(t.name, detail::text_of(value) + " at " + std::to_string(i),
                     variances ? "a finite variance above 0" : "a finite number");
     }

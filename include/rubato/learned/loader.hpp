@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,6 +19,7 @@
 #include "../io/safetensors_writer.hpp"
 #include "../io/utf8.hpp"
 #include "../nn/dynamic_mlp.hpp"
+#include "../pinned.hpp"
 #include "../sync/any_policy.hpp"
 #include "network_file.hpp"
 #include "q_policy.hpp"
@@ -148,7 +148,7 @@ result<std::uint64_t> save_q_policy(const std::string& path, const q_policy<Enco
   std::vector<double> variances;
   for (std::size_t i = 0; i < Encoder::dim; ++i) variances.push_back(scale.variance(i));
   for (const auto statistics : {scale.mean(), std::span<const double, Encoder::dim>{variances}})
-    if (!std::ranges::all_of(statistics, [](double x) { return std::isfinite(x); }))
+    if (!std::ranges::all_of(statistics, [](double x) { return pinned::is_finite(x); }))
       return detail::not_written(path, "a mean or variance of a feature that is not finite", "finite ones");
   const result<std::string> json = to_json(card_of(policy, std::move(about)));
   if (!json) return json.error();

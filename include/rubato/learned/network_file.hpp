@@ -2,7 +2,6 @@
 #define RUBATO_LEARNED_NETWORK_FILE_HPP
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,6 +17,7 @@
 #include "../io/utf8.hpp"
 #include "../nn/activation_text.hpp"
 #include "../nn/dynamic_mlp.hpp"
+#include "../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI::detail {
 
@@ -113,7 +113,7 @@ template <class Network>
 [[nodiscard]] error check_network(const std::string& path, const Network& network) {
   if (network.options().output.kind != nn::activation_kind::identity)
     return not_written(path, "an output layer with an activation", "none");
-  if (!std::ranges::all_of(network.parameters(), [](float w) { return std::isfinite(w); }))
+  if (!std::ranges::all_of(network.parameters(), [](float w) { return pinned::is_finite(w); }))
     return not_written(path, "a weight that is not finite", "finite weights");
   return {};
 }

@@ -2,7 +2,6 @@
 #define RUBATO_LEARNED_RESIDUAL_FILE_HPP
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,6 +14,7 @@
 #include "../io/safetensors.hpp"
 #include "../io/safetensors_writer.hpp"
 #include "../nn/dynamic_mlp.hpp"
+#include "../pinned.hpp"
 #include "network_file.hpp"
 #include "residual_policy.hpp"
 
@@ -75,7 +75,7 @@ result<std::uint64_t> save_residual_policy(const std::string& path, const residu
   const trained_range<Encoder::dim> none{};
   const bool ranged = range.least != none.least || range.most != none.most;
   for (std::size_t i = 0; ranged && i < Encoder::dim; ++i)
-    if (!std::isfinite(range.least[i]) || !std::isfinite(range.most[i]) || range.least[i] > range.most[i])
+    if (!pinned::is_finite(range.least[i]) || !pinned::is_finite(range.most[i]) || range.least[i] > range.most[i])
       return detail::not_written(path, "a trained range that is empty, or has an end that is not finite",
                                  "finite ones, the least first");
   const result<std::string> json = to_json(card_of(policy, std::move(about)));

@@ -192,7 +192,7 @@ class residual_policy {
     std::array<float, corrections> outputs;
     const bool is_asked = encoder_.cost().usual() > 0 && range_.contains(inputs_);
     if (is_asked) network_.evaluate(inputs_, outputs);
-    if (!is_asked || !std::isfinite(outputs[0]) || !std::isfinite(outputs[1])) return give_up();
+    if (!is_asked || !pinned::is_finite(outputs[0]) || !pinned::is_finite(outputs[1])) return give_up();
     for (std::size_t i = 0; i < corrections; ++i)
       outputs[i] = std::clamp(outputs[i], -largest_corrections[i], largest_corrections[i]);
     alternates_ = outputs[1] != 0.0F;

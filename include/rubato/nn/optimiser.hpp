@@ -222,7 +222,7 @@ template <std::floating_point T>
 [[nodiscard]] double clip_by_norm(std::span<T> gradients, double max_norm,
                                   const kernels::kernel_set<T>& kernel = kernels::native<T>()) noexcept {
   const double norm = std::sqrt(kernel.sum_of_squares(gradients.size(), gradients.data()));
-  if (norm > max_norm && std::isfinite(norm))
+  if (norm > max_norm && pinned::is_finite(norm))
     kernel.scale(gradients.size(), static_cast<T>(max_norm / norm), gradients.data());
   return norm;
 }

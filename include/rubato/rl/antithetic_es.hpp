@@ -12,6 +12,7 @@
 
 #include "../config.hpp"
 #include "../core/result.hpp"
+#include "../pinned.hpp"
 #include "evaluation.hpp"
 #include "search.hpp"
 #include "setting.hpp"
@@ -28,7 +29,7 @@ struct antithetic_es_options {
 
 /// What is wrong with the options, or nullptr.
 [[nodiscard]] inline const char* problem(const antithetic_es_options& o) noexcept {
-  if (!(o.step_size > 0 && std::isfinite(o.step_size))) return "step_size: expected a number above 0";
+  if (!(o.step_size > 0 && pinned::is_finite(o.step_size))) return "step_size: expected a number above 0";
   if (!(o.learning_rate > 0 && o.learning_rate <= 1e30))
     return "learning_rate: expected a number above 0, at most 1e30";
   if (!(o.averaging >= 0 && o.averaging < 1)) return "averaging: expected a number of at least 0 and below 1";

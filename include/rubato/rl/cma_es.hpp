@@ -12,6 +12,7 @@
 
 #include "../config.hpp"
 #include "../core/result.hpp"
+#include "../pinned.hpp"
 #include "evaluation.hpp"
 #include "search.hpp"
 #include "setting.hpp"
@@ -26,7 +27,7 @@ struct cma_es_options {
 
 /// What is wrong with the options, or nullptr.
 [[nodiscard]] inline const char* problem(const cma_es_options& o) noexcept {
-  if (!(o.step_size > 0 && std::isfinite(o.step_size))) return "step_size: expected a number above 0";
+  if (!(o.step_size > 0 && pinned::is_finite(o.step_size))) return "step_size: expected a number above 0";
   if (o.population != 0 && o.population < 4) return "population: expected 0 or at least 4";
   return nullptr;
 }
@@ -141,7 +142,7 @@ class cma_es {
     bytes(generation_, step_size_);
     for (std::vector<double>* all : {&mean_, &variance_, &path_, &shape_path_}) detail::finite_numbers(bytes, *all);
     const bool positive = step_size_ > 0 && std::ranges::all_of(variance_, [](double v) { return v > 0; });
-    if (!positive || !std::isfinite(step_size_)) bytes.fail();
+    if (!positive || !pinned::is_finite(step_size_)) bytes.fail();
   }
 
  private:

@@ -143,7 +143,7 @@ class dqn {
   /// A step for the replay. One that is not finite is not learned from: windows of n steps end before it.
   void record(const transition& step) noexcept {
     const auto keep = [this](const experience& what) {
-      if (!std::isfinite(what.reward)) {
+      if (!pinned::is_finite(what.reward)) {
         ++counters_.rejected_transitions;
         return;
       }
@@ -351,7 +351,7 @@ class dqn {
     update_stats stats{.learned = false, .loss = loss, .gradient_norm = 0};
     const double most = options_.max_gradient_norm > 0 ? options_.max_gradient_norm : HUGE_VAL;
     stats.gradient_norm = nn::clip_by_norm<float>(gradients_, most, nn::kernel_of(online_));
-    if (!std::isfinite(stats.gradient_norm)) {
+    if (!pinned::is_finite(stats.gradient_norm)) {
       ++counters_.rejected_updates;
       return stats;
     }

@@ -2,7 +2,6 @@
 #define RUBATO_RL_LEARNER_HPP
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +11,7 @@
 
 #include "../core/archive.hpp"
 #include "../core/rng.hpp"
+#include "../pinned.hpp"
 #include "environment.hpp"
 
 namespace rubato::inline RUBATO_ABI::rl {
@@ -32,8 +32,8 @@ namespace detail {
 
 /// Whether this can be learned from: finite numbers, time that does not run back, an action that exists.
 [[nodiscard]] inline bool is_sound(const transition& step, std::size_t actions) noexcept {
-  constexpr auto finite = [](float x) { return std::isfinite(x); };
-  return std::isfinite(step.reward) && std::isfinite(step.elapsed) && step.elapsed >= 0 && step.action < actions &&
+  constexpr auto finite = [](float x) { return pinned::is_finite(x); };
+  return finite(step.reward) && pinned::is_finite(step.elapsed) && step.elapsed >= 0 && step.action < actions &&
          std::all_of(step.observation.begin(), step.observation.end(), finite) &&
          std::all_of(step.next.begin(), step.next.end(), finite);
 }

@@ -17,6 +17,7 @@
 #include "../nn/dynamic_mlp.hpp"
 #include "../nn/loss.hpp"
 #include "../nn/optimiser.hpp"
+#include "../pinned.hpp"
 #include "action_choice.hpp"
 #include "learner.hpp"
 #include "ppo_options.hpp"
@@ -331,7 +332,7 @@ class ppo {
   double follow(std::span<float> gradient, Any& net, nn::adam& optimiser, std::uint64_t& updates) noexcept {
     const double most = options_.max_gradient_norm > 0 ? options_.max_gradient_norm : HUGE_VAL;
     const double norm = nn::clip_by_norm<float>(gradient, most, nn::kernel_of(net));
-    if (!std::isfinite(norm)) {
+    if (!pinned::is_finite(norm)) {
       ++counters_.rejected_updates;
       return norm;
     }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +19,7 @@
 #include "../nn/concepts.hpp"
 #include "../nn/loss.hpp"
 #include "../nn/optimiser.hpp"
+#include "../pinned.hpp"
 #include "dueling.hpp"
 #include "trace.hpp"
 
@@ -106,7 +106,7 @@ requires std::same_as<typename Network::scalar, float> && std::same_as<typename 
     std::fill(gradients.begin(), gradients.end(), 0.0F);
     net.backward(std::span<const float>{slopes}.first(chosen.size() * outputs), work, gradients);
     const double most = options.max_gradient_norm > 0 ? options.max_gradient_norm : HUGE_VAL;
-    if (std::isfinite(nn::clip_by_norm<float>(gradients, most, nn::kernel_of(net)))) {
+    if (pinned::is_finite(nn::clip_by_norm<float>(gradients, most, nn::kernel_of(net)))) {
       optimiser.step(net.parameters(), gradients);
       ++stats.updates;
     } else {
@@ -124,8 +124,8 @@ requires std::same_as<typename Network::scalar, float> && std::same_as<typename 
       std::swap(order[i - 1], order[static_cast<std::size_t>(random.below(i))]);
     for (const std::uint32_t step : order) {
       const auto seen = log.observation(step);
-      const bool sound = std::isfinite(log.returns[step]) && log.actions[step] < actions &&
-                         std::all_of(seen.begin(), seen.end(), [](float x) { return std::isfinite(x); });
+      const bool sound = pinned::is_finite(log.returns[step]) && log.actions[step] < actions &&
+                         std::all_of(seen.begin(), seen.end(), [](float x) { return pinned::is_finite(x); });
       if (!sound) {
         ++stats.skipped;
         continue;

@@ -32,7 +32,7 @@ class sum_tree {
 
   /// Precondition: index < size(), value finite and >= 0.
   void set(std::size_t index, double value) noexcept {
-    RUBATO_ASSERT(index < size_ && value >= 0 && std::isfinite(value), "sum_tree: bad index or value");
+    RUBATO_ASSERT(index < size_ && value >= 0 && pinned::is_finite(value), "sum_tree: bad index or value");
     std::size_t at = leaves_ + index;
     node_[at] = value;
     while (at > 1) {
@@ -100,7 +100,7 @@ class priorities {
 
   /// What was learned from a slot had this error (target minus prediction); one that is not finite changes nothing.
   void learned(std::size_t slot, double error) noexcept {
-    if (!std::isfinite(error)) return;
+    if (!pinned::is_finite(error)) return;
     const double priority = std::pow(std::fabs(error) + options_.smallest, options_.alpha);
     largest_ = (std::max)(largest_, priority);
     tree_.set(slot, priority);
@@ -122,7 +122,7 @@ class priorities {
     for (std::size_t i = 0; i < tree_.size(); ++i) {
       double value = tree_[i];
       bytes(value);
-      if (!(value >= 0 && std::isfinite(value))) bytes.fail();
+      if (!(value >= 0 && pinned::is_finite(value))) bytes.fail();
       if (bytes.ok() && !bytes.saving()) tree_.set(i, value);
     }
   }

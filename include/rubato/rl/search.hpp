@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../core/archive.hpp"
+#include "../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI::rl {
 
@@ -61,7 +62,7 @@ namespace detail {
 
 /// Whether a search can begin here.
 [[nodiscard]] inline bool is_start(std::span<const float> parameters) {
-  return !parameters.empty() && std::ranges::all_of(parameters, [](float x) { return std::isfinite(x); });
+  return !parameters.empty() && std::ranges::all_of(parameters, [](float x) { return pinned::is_finite(x); });
 }
 inline constexpr const char* expected_start = "mean: expected at least one parameter, and finite ones";
 
@@ -69,7 +70,7 @@ inline constexpr const char* expected_start = "mean: expected at least one param
 inline void finite_numbers(archive& bytes, std::span<double> numbers) {
   for (double& x : numbers) {
     bytes(x);
-    if (!std::isfinite(x)) bytes.fail();
+    if (!pinned::is_finite(x)) bytes.fail();
   }
 }
 

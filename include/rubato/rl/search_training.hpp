@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "../pinned.hpp"
 #include "checkpoint.hpp"
 #include "evaluation.hpp"
 #include "search.hpp"
@@ -204,7 +205,7 @@ class search_trainer {
   // Infinite where a cost is not finite.
   [[nodiscard]] static double mean_of(const std::vector<double>& costs) noexcept {
     const double mean = std::accumulate(costs.begin(), costs.end(), 0.0) / static_cast<double>(costs.size());
-    return std::isfinite(mean) ? mean : std::numeric_limits<double>::infinity();
+    return pinned::is_finite(mean) ? mean : std::numeric_limits<double>::infinity();
   }
 
   // Nothing, and nothing has changed, if it was stopped.
@@ -219,7 +220,7 @@ class search_trainer {
     selection_report report{.generation = search_.generation(), .mean = mean_of(costs)};
     double squares = 0;
     for (const double cost : costs) squares += (cost - report.mean) * (cost - report.mean);
-    report.standard_error = std::isfinite(report.mean) ? std::sqrt(squares / (count - 1) / count) : report.mean;
+    report.standard_error = pinned::is_finite(report.mean) ? std::sqrt(squares / (count - 1) / count) : report.mean;
     report.best = selections_.empty() || report.mean < least_;
     if (report.best) best_ = std::move(guess);
     if (report.mean < least_) least_ = report.mean;
@@ -268,7 +269,7 @@ class search_trainer {
     for (const std::size_t c : racing) means.push_back(field[c].mean());
     const entrant& median = field[racing[detail::by_cost(means)[(racing.size() - 1) / 2]]];
     const auto is_worse = [&](std::size_t c) {
-      if (!std::isfinite(field[c].mean())) return std::isfinite(median.mean());
+      if (!pinned::is_finite(field[c].mean())) return pinned::is_finite(median.mean());
       const std::size_t n = median.costs.size();
       const double difference = field[c].mean() - median.mean();
       double squares = 0;
@@ -283,7 +284,7 @@ class search_trainer {
     std::vector<double> means;
     for (const entrant& e : field) means.push_back(e.mean());
     std::vector<std::size_t> order = detail::by_cost(means);
-    const auto runs_that_count = [&](std::size_t c) { return std::isfinite(means[c]) ? field[c].costs.size() : 0; };
+    const auto runs_that_count = [&](std::size_t c) { return pinned::is_finite(means[c]) ? field[c].costs.size() : 0; };
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return runs_that_count(a) > runs_that_count(b); });
     trials_ += made;

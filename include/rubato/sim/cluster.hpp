@@ -2,7 +2,6 @@
 #define RUBATO_SIM_CLUSTER_HPP
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "../pinned.hpp"
 #include "../sync/controller.hpp"
 #include "event_queue.hpp"
 #include "fifo.hpp"
@@ -194,7 +194,7 @@ class cluster {
     if (transfer_ > 0) retime(link_service, link_);
     // A deadline that a poll leaves in the past is polled again once time has moved.
     const double due = sync_.next_deadline();
-    const bool again = std::isfinite(due) && due <= polled_at_ && now_ <= polled_at_;
+    const bool again = pinned::is_finite(due) && due <= polled_at_ && now_ <= polled_at_;
     queue_.schedule_service(deadline, again ? std::numeric_limits<double>::infinity() : (std::max)(due, now_),
                             no_worker);
   }

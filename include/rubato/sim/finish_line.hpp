@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "../pinned.hpp"
 #include "objective.hpp"
 #include "options.hpp"
 #include "result.hpp"
@@ -44,7 +45,7 @@ class finish_line {
   [[nodiscard]] run_end judge(const evaluation& now, std::uint64_t pushes) noexcept {
     constexpr double most = (std::numeric_limits<float>::max)();
     // Gradients report their loss as float: beyond its range all of them would be dropped.
-    if (!(std::abs(now.loss) <= most) || !std::isfinite(now.accuracy)) return run_end::diverged;
+    if (!(std::abs(now.loss) <= most) || !pinned::is_finite(now.accuracy)) return run_end::diverged;
     next_ = pushes + every_ * (stop_ == stop_rule::target ? spacing(target_ - now.accuracy) : 1);
     if (stop_ == stop_rule::target) return now.accuracy >= target_ ? run_end::reached : run_end::unfinished;
     if (stop_ != stop_rule::converged) return run_end::unfinished;

@@ -1,13 +1,13 @@
 #ifndef RUBATO_SIM_LEARNING_RATE_HPP
 #define RUBATO_SIM_LEARNING_RATE_HPP
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "../config.hpp"
+#include "../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI::sim {
 
@@ -25,10 +25,11 @@ struct learning_rate_options {
 
 /// What is wrong with the options, or nullptr.
 [[nodiscard]] inline const char* problem(const learning_rate_options& options) noexcept {
-  if (!(options.base > 0) || !std::isfinite(options.base)) return "base: expected a positive number";
+  if (!(options.base > 0) || !pinned::is_finite(options.base)) return "base: expected a positive number";
   for (std::size_t i = 0; i < options.boundaries.size(); ++i) {
     const rate_boundary& boundary = options.boundaries[i];
-    if (!(boundary.factor >= 0) || !std::isfinite(boundary.factor)) return "boundaries: expected factors of 0 or more";
+    if (!(boundary.factor >= 0) || !pinned::is_finite(boundary.factor))
+      return "boundaries: expected factors of 0 or more";
     if (i > 0 && boundary.after_pushes <= options.boundaries[i - 1].after_pushes)
       return "boundaries: expected after_pushes in ascending order";
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../encode/loss_average.hpp"
+#include "../pinned.hpp"
 #include "objective.hpp"
 #include "options.hpp"
 
@@ -26,7 +27,8 @@ class loss_feature {
   /// The loss to report with this gradient. What is not finite goes through as it is, so that the controller drops the
   /// gradient; a cancelled worker has measured nothing.
   [[nodiscard]] float with(const gradient& work, bool cancelled) noexcept {
-    if (!std::isfinite(work.loss) || !std::isfinite(work.norm)) return std::isfinite(work.loss) ? work.norm : work.loss;
+    if (!pinned::is_finite(work.loss)) return work.loss;
+    if (!pinned::is_finite(work.norm)) return work.norm;
     if (probes()) return static_cast<float>(probed_);
     return static_cast<float>(cancelled ? average_.value() : average_(work.loss));
   }

@@ -2,11 +2,11 @@
 #define RUBATO_SIM_OUT_OF_RANGE_HPP
 
 #include <charconv>
-#include <cmath>
 #include <string>
 #include <string_view>
 
 #include "../config.hpp"
+#include "../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI::sim::detail {
 
@@ -19,7 +19,7 @@ namespace rubato::inline RUBATO_ABI::sim::detail {
 }
 
 /// Finite and not negative.
-[[nodiscard]] inline bool is_duration(double t) noexcept { return t >= 0 && std::isfinite(t); }
+[[nodiscard]] inline bool is_duration(double t) noexcept { return t >= 0 && pinned::is_finite(t); }
 
 inline constexpr std::string_view a_duration = "a finite number of 0 or more";
 inline constexpr double shortest = 1e-6;  ///< of the durations that may not be 0: shorter ones would never add up

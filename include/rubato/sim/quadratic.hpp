@@ -11,6 +11,7 @@
 
 #include "../config.hpp"
 #include "../core/rng.hpp"
+#include "../pinned.hpp"
 #include "gradient_pool.hpp"
 #include "objective.hpp"
 #include "philox_blocks.hpp"
@@ -27,8 +28,8 @@ struct quadratic_options {
 /// What is wrong with the options, or nullptr.
 [[nodiscard]] inline const char* problem(const quadratic_options& options) noexcept {
   if (options.dimension == 0) return "dimension: expected at least 1";
-  if (!(options.condition >= 1) || !std::isfinite(options.condition)) return "condition: expected at least 1";
-  if (!(options.noise >= 0) || !std::isfinite(options.noise)) return "noise: expected 0 or more";
+  if (!(options.condition >= 1) || !pinned::is_finite(options.condition)) return "condition: expected at least 1";
+  if (!(options.noise >= 0) || !pinned::is_finite(options.noise)) return "noise: expected 0 or more";
   if (!(options.momentum >= 0 && options.momentum < 1)) return "momentum: expected a number in [0, 1)";
   return nullptr;
 }
@@ -103,7 +104,7 @@ class quadratic {
 
   [[nodiscard]] evaluation evaluate() const {
     const double value = loss();
-    return {value, std::isfinite(value) ? 1 / (1 + value) : 0};
+    return {value, pinned::is_finite(value) ? 1 / (1 + value) : 0};
   }
 
   [[nodiscard]] double probe() const { return loss(); }

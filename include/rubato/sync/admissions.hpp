@@ -1,11 +1,11 @@
 #ifndef RUBATO_SYNC_ADMISSIONS_HPP
 #define RUBATO_SYNC_ADMISSIONS_HPP
 
-#include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "../pinned.hpp"
 #include "executor.hpp"
 
 namespace rubato::inline RUBATO_ABI::detail {
@@ -36,11 +36,11 @@ class admissions : protected executor<Policy, Ticket, Watcher> {
   // A policy's verdict with everything that makes no sense taken out.
   [[nodiscard]] admission checked(admission a, std::uint32_t worker) noexcept {
     const bool droppable = a.why >= reason::stale && a.why <= reason::unwanted;
-    if (a.what > verdict::drop || !std::isfinite(a.weight) || (a.what == verdict::drop && !droppable)) {
+    if (a.what > verdict::drop || !pinned::is_finite(a.weight) || (a.what == verdict::drop && !droppable)) {
       this->adjust(reason::invalid_decision, worker);
       return admission::drop(reason::unwanted);
     }
-    if (!std::isfinite(a.scale)) {
+    if (!pinned::is_finite(a.scale)) {
       this->adjust(reason::invalid_decision, worker);
       a.scale = 1.0F;
     }

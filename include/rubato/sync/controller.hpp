@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../core/result.hpp"
+#include "../pinned.hpp"
 #include "admissions.hpp"
 
 namespace rubato::inline RUBATO_ABI {
@@ -61,7 +62,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
   errc join(worker_id who, double now, std::optional<Ticket> ticket, Sink&& host) {
     const full<Sink> sink{host};
     const std::uint32_t w = who.index;
-    if (!std::isfinite(now)) return refuse(who, reason::invalid_time, ticket, sink);
+    if (!pinned::is_finite(now)) return refuse(who, reason::invalid_time, ticket, sink);
     if (w >= workers_.capacity()) return refuse(who, reason::unknown_worker, ticket, sink);
     worker_record& r = workers_[w];
     const bool gone = roster::is_gone(r.state);
@@ -93,7 +94,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     std::optional<Ticket> none;
     if (why != cause::leave && why != cause::death && why != cause::done)
       return refuse(who, reason::invalid_cause, none, sink);
-    if (!std::isfinite(now)) return refuse(who, reason::invalid_time, none, sink);
+    if (!pinned::is_finite(now)) return refuse(who, reason::invalid_time, none, sink);
     if (const reason bad = stranger(who); bad != reason::none) return refuse(who, bad, none, sink);
     advance(now, who.index);
     this->drain(sink);
@@ -104,7 +105,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
   /// A gradient has arrived: what is to be done with it. Every answer, refusals included, is to be committed once.
   [[nodiscard, gnu::always_inline]] admitted admit(const push_event& push) {
     const std::uint32_t w = push.worker.index;
-    const reason bad = std::isfinite(push.now) ? stranger(push.worker) : reason::invalid_time;
+    const reason bad = pinned::is_finite(push.now) ? stranger(push.worker) : reason::invalid_time;
     if (bad != reason::none) [[unlikely]]
       return count_refusal(bad, push.worker), this->answer(push.worker, {.what = verdict::refused, .why = bad});
     advance(push.now, w);
@@ -118,7 +119,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     const std::uint64_t staleness = ledger_.updates() - (std::min)(push.read.lowest, r.granted.version);
     if (r.doomed != reason::none) [[unlikely]]
       return this->drop(push, staleness, step_time, r.doomed);
-    if (!std::isfinite(push.loss) || !std::isfinite(push.grad_norm)) [[unlikely]]
+    if (!pinned::is_finite(push.loss) || !pinned::is_finite(push.grad_norm)) [[unlikely]]
       return this->drop(push, staleness, step_time, reason::non_finite);
     admission verdict_on = admission::apply();
     if constexpr (AdmittingPolicy<Policy>) {
@@ -135,7 +136,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
   errc commit(const token& work, double now, outcome how, std::optional<Ticket> ticket, Sink&& host) {
     const full<Sink> sink{host};
     const std::uint32_t w = work.worker.index;
-    if (work.what >= verdict::repeated || !std::isfinite(now) || w >= workers_.capacity() || work.serial == 0 ||
+    if (work.what >= verdict::repeated || !pinned::is_finite(now) || w >= workers_.capacity() || work.serial == 0 ||
         work.serial != out_[w].serial) [[unlikely]]
       return commit_nothing(work, now, std::move(ticket), sink);
     advance(now, w);
@@ -185,7 +186,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
   errc pull(worker_id who, double now, Ticket ticket, Sink&& host) {
     const full<Sink> sink{host};
     std::optional<Ticket> held{std::move(ticket)};
-    if (!std::isfinite(now)) return refuse(who, reason::invalid_time, held, sink);
+    if (!pinned::is_finite(now)) return refuse(who, reason::invalid_time, held, sink);
     if (park_on_ != park_on::pull) return refuse(who, reason::no_pulls, held, sink);
     if (const reason bad = stranger(who); bad != reason::none) return refuse(who, bad, held, sink);
     advance(now, who.index);
@@ -206,7 +207,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
   template <class Sink>
   void poll(double now, Sink&& host) {
     const full<Sink> sink{host};
-    if (!std::isfinite(now)) return count_refusal(reason::invalid_time, {});
+    if (!pinned::is_finite(now)) return count_refusal(reason::invalid_time, {});
     advance(now);
     if (now >= at_.wake_at - clock_offset_) at_.now = (std::max)(at_.now, at_.wake_at);  // next_deadline(), rounded
     if (residue_.has_value()) return this->resume(max_release_, sink);
@@ -224,7 +225,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
   template <class Sink>
   errc switch_to(Policy policy, double now, pending_gradients waiting, Sink&& host) {
     const full<Sink> sink{host};
-    if (!std::isfinite(now)) return count_refusal(reason::invalid_time, {}), errc::invalid_time;
+    if (!pinned::is_finite(now)) return count_refusal(reason::invalid_time, {}), errc::invalid_time;
     if (!problem_of(policy, workers_.capacity()).empty()) return errc::invalid_option;
     advance(now);
     this->drain(sink);
@@ -248,7 +249,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
   errc set_quorum(std::uint32_t quorum, double now, Sink&& host) {
     const full<Sink> sink{host};
     if (quorum == 0 || quorum > workers_.capacity()) return errc::invalid_option;
-    if (!std::isfinite(now)) return count_refusal(reason::invalid_time, {}), errc::invalid_time;
+    if (!pinned::is_finite(now)) return count_refusal(reason::invalid_time, {}), errc::invalid_time;
     advance(now);
     quorum_ = quorum;
     if (!at_.started && seat_quorum()) this->ask({.why = cause::enter, .now = at_.now}, sink);
@@ -261,7 +262,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
   template <class Sink>
   errc force_release(worker_id who, double now, Sink&& host) {
     const full<Sink> sink{host};
-    const reason bad = std::isfinite(now) ? stranger(who) : reason::invalid_time;
+    const reason bad = pinned::is_finite(now) ? stranger(who) : reason::invalid_time;
     if (bad != reason::none) return count_refusal(bad, who), error_of(bad);
     advance(now);
     base::force_release(who.index, sink);
@@ -392,7 +393,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
       return error_of(work.why);
     }
     reason bad = reason::none;
-    if (!std::isfinite(now))
+    if (!pinned::is_finite(now))
       bad = reason::invalid_time;
     else if (w >= workers_.capacity())
       bad = reason::unknown_worker;

@@ -1,7 +1,6 @@
 #ifndef RUBATO_SYNC_EXECUTOR_HPP
 #define RUBATO_SYNC_EXECUTOR_HPP
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "../core/rng.hpp"
+#include "../pinned.hpp"
 #include "counters.hpp"
 #include "guard.hpp"
 #include "ledger.hpp"
@@ -234,7 +234,7 @@ class executor {
 
  private:
   [[nodiscard]] float finite_or_one(float scale) noexcept {
-    if (std::isfinite(scale)) return scale;
+    if (pinned::is_finite(scale)) return scale;
     adjust(reason::invalid_decision, no_worker);
     return 1.0F;
   }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "../core/number_text.hpp"
+#include "../pinned.hpp"
 #include "concepts.hpp"
 #include "knee_finder.hpp"
 
@@ -80,8 +81,8 @@ struct knee {
     description self{"knee: the fastest workers, as many as raise the throughput", R"({"kind":"knee","threshold":)"};
     if (scales_rate) self.line.append("; learning rate by parallelism");
     self.json.append(detail::text_of(threshold)).append(R"(,"scales_rate":)").append(scales_rate ? "true" : "false");
-    self.line.append(std::isfinite(most_scatter) ? "" : "; however much steps scatter");
-    if (std::isfinite(most_scatter)) self.json.append(R"(,"most_scatter":)").append(detail::text_of(most_scatter));
+    self.line.append(pinned::is_finite(most_scatter) ? "" : "; however much steps scatter");
+    if (pinned::is_finite(most_scatter)) self.json.append(R"(,"most_scatter":)").append(detail::text_of(most_scatter));
     self.json.append("}");
     return self;
   }

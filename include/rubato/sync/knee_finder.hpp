@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "../pinned.hpp"
 #include "concepts.hpp"
 #include "level_search.hpp"
 
@@ -79,7 +80,8 @@ class knee_finder {
       return e.doubt > unknown || !(std::abs(e.usual) <= most_log) || !(e.speed >= 0.0F && e.speed <= most_speed);
     };
     if (level_ == 0 || (std::max)(patience_, search_.patience) > level_search::longest_patience ||
-        !std::isfinite(scatter_ + log_batch_factor_ + longest_batch_ + limit_) || std::ranges::any_of(each_, is_bad))
+        !pinned::is_finite(scatter_ + log_batch_factor_ + longest_batch_ + limit_) ||
+        std::ranges::any_of(each_, is_bad))
       bytes.fail();
   }
 

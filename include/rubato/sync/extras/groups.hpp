@@ -2,7 +2,6 @@
 #define RUBATO_SYNC_EXTRAS_GROUPS_HPP
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "../../core/index_list.hpp"
+#include "../../pinned.hpp"
 #include "../controller.hpp"
 
 namespace rubato::inline RUBATO_ABI {
@@ -139,7 +139,7 @@ class groups {
   /// A worker asks for its next step, and is answered when every group has released it: at once, or later.
   template <class Host>
   errc pull(worker_id who, double now, Ticket ticket, Host&& host) {
-    const reason bad = std::isfinite(now) ? stranger(who) : reason::invalid_time;
+    const reason bad = pinned::is_finite(now) ? stranger(who) : reason::invalid_time;
     if (bad != reason::none) {
       counters_.add(bad, who.index);
       abandon(std::move(ticket), who, bad, host);
@@ -304,7 +304,7 @@ class groups {
   // Starts those who are free to go and have asked for it, and sees to it that somebody runs.
   template <class Host>
   void settle(double now, Host& host) {
-    if (!std::isfinite(now)) return;  // that call was refused
+    if (!pinned::is_finite(now)) return;  // that call was refused
     start_the_free(now, host);
     const std::uint32_t worker = stuck();
     if (worker == no_worker) return;

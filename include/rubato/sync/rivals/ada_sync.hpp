@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "../../core/number_text.hpp"
+#include "../../pinned.hpp"
 #include "k_async.hpp"
 #include "k_batch_async.hpp"
 #include "k_batch_sync.hpp"
@@ -92,7 +93,7 @@ struct ada_sync {
   void state(archive& bytes) {
     loss.state(bytes);
     bytes(first, next, grown);
-    if (!std::isfinite(first) || std::isnan(next)) bytes.fail();
+    if (!pinned::is_finite(first) || std::isnan(next)) bytes.fail();
   }
   [[nodiscard]] description describe() const {
     const std::string_view name = as_rule([](const auto& r) noexcept { return kind_of(r); });

@@ -2,11 +2,11 @@
 #define RUBATO_SYNC_RIVALS_CONCURRENCY_SCALED_HPP
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <utility>
 
+#include "../../pinned.hpp"
 #include "treatment.hpp"
 #include "wording.hpp"
 
@@ -28,7 +28,7 @@ struct concurrency_scale {
     return detail::first_of(
         {detail::unless_above_0("concurrency_scale.reference", reference),
          detail::unless_from_0("concurrency_scale.least", least),
-         detail::unless(std::isfinite(most) && most >= least, "concurrency_scale.most", most,
+         detail::unless(pinned::is_finite(most) && most >= least, "concurrency_scale.most", most,
                         "a number of at least " + detail::text_of(least) + ", the least")});
   }
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../../core/number_text.hpp"
+#include "../../pinned.hpp"
 #include "../concepts.hpp"
 #include "wording.hpp"
 
@@ -107,7 +108,7 @@ struct dssp {
   void state(archive& bytes) {
     for (history& h : known) {
       bytes(h.pushes.last, h.pushes.interval, h.extra, h.seen);
-      if (!std::isfinite(h.pushes.last) || !std::isfinite(h.pushes.interval) || h.seen > 2) bytes.fail();
+      if (!pinned::is_finite(h.pushes.last) || !pinned::is_finite(h.pushes.interval) || h.seen > 2) bytes.fail();
     }
   }
   [[nodiscard]] description describe() const {

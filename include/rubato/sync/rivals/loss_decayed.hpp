@@ -2,11 +2,11 @@
 #define RUBATO_SYNC_RIVALS_LOSS_DECAYED_HPP
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <utility>
 
+#include "../../pinned.hpp"
 #include "running_loss.hpp"
 #include "treatment.hpp"
 #include "wording.hpp"
@@ -30,7 +30,7 @@ struct loss_decay {
   [[nodiscard]] std::string problem() const {
     return detail::first_of(
         {detail::unless_above_0("loss_decay.slope", slope), detail::unless_above_0("loss_decay.least", least),
-         detail::unless(std::isfinite(most) && most >= least, "loss_decay.most", most,
+         detail::unless(pinned::is_finite(most) && most >= least, "loss_decay.most", most,
                         "a number of at least " + detail::text_of(least) + ", the least"),
          detail::unless_a_share("loss_decay.newest", newest), detail::below("loss_decay.first", first, 1)});
   }
@@ -79,7 +79,7 @@ struct loss_decayed : Policy {
     if constexpr (StatefulPolicy<Policy>) Policy::state(bytes);
     loss_.state(bytes);
     bytes(beginning_, losses_);
-    if (!std::isfinite(beginning_)) bytes.fail();
+    if (!pinned::is_finite(beginning_)) bytes.fail();
   }
   [[nodiscard]] description describe() const {
     const std::string slope = detail::text_of(decay.slope);

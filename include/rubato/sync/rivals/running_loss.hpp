@@ -17,7 +17,7 @@ struct running_loss {
 
   /// False if the loss was left out.
   bool add(float loss, double newest) noexcept {
-    if (!std::isfinite(loss) || loss == 0.0F) return false;
+    if (!pinned::is_finite(loss) || loss == 0.0F) return false;
     const auto number = static_cast<double>(loss);
     average = measured ? pinned::plus_product(average, newest, number - average) : number;
     measured = true;
@@ -25,7 +25,7 @@ struct running_loss {
   }
   void state(archive& bytes) {
     bytes(average, measured);
-    if (!std::isfinite(average)) bytes.fail();
+    if (!pinned::is_finite(average)) bytes.fail();
   }
 };
 

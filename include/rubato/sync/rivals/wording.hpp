@@ -1,7 +1,6 @@
 #ifndef RUBATO_SYNC_RIVALS_WORDING_HPP
 #define RUBATO_SYNC_RIVALS_WORDING_HPP
 
-#include <cmath>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "../../config.hpp"
 #include "../../core/number_text.hpp"
+#include "../../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI::detail {
 
@@ -45,11 +45,11 @@ template <class Number>
 }
 template <class Number>
 [[nodiscard]] std::string unless_above_0(std::string_view option, Number found) {
-  return unless(std::isfinite(found) && found > 0, option, found, "a number above 0");
+  return unless(pinned::is_finite(found) && found > 0, option, found, "a number above 0");
 }
 template <class Number>
 [[nodiscard]] std::string unless_from_0(std::string_view option, Number found) {
-  return unless(std::isfinite(found) && found >= 0, option, found, "a number of at least 0");
+  return unless(pinned::is_finite(found) && found >= 0, option, found, "a number of at least 0");
 }
 /// How far each new value moves an average.
 template <class Number>

@@ -81,12 +81,21 @@ template <class T>
 }
 
 // sum + a * b, of which a compiler may make one fused operation elsewhere: for the few places where a number that is
-// kept for long depends on it.
+// kept for long depends on it. On x86-64 it has no body of its own, whose instructions could be those of one unit.
+#if defined(__x86_64__)
+template <class T>
+[[nodiscard, gnu::always_inline]] constexpr T plus_product(T sum, T a, T b) noexcept {
+  T product = a * b;
+  if (!std::is_constant_evaluated()) __asm__("" : "+x"(product));
+  return sum + product;
+}
+#else
 template <class T>
 [[nodiscard]] RUBATO_DETAIL_PINNED constexpr T plus_product(T sum, T a, T b) noexcept {
   RUBATO_DETAIL_EXACT
   return sum + a * b;
 }
+#endif
 
 }  // namespace rubato::inline RUBATO_ABI::pinned
 

@@ -68,9 +68,11 @@ class random_sequence {
   /// Uniform in {0, ..., n - 1}; 0 for n = 0. Unbiased (rejection; under two draws on average).
   [[nodiscard]] constexpr std::uint64_t below(std::uint64_t n) noexcept {
     if (n == 0) return 0;
-    const std::uint64_t excess = ((max)() % n + 1) % n;  // how many of the 2^64 values would favour small results
     std::uint64_t bits = (*this)();
-    while (bits > (max)() - excess) bits = (*this)();
+    if (bits > (max)() - n) [[unlikely]] {
+      const std::uint64_t excess = (0 - n) % n;  // how many of the 2^64 values would favour small results: below n
+      while (bits > (max)() - excess) bits = (*this)();
+    }
     return bits % n;
   }
 

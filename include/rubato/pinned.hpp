@@ -81,13 +81,19 @@ template <class T>
 }
 
 // sum + a * b, of which a compiler may make one fused operation elsewhere: for the few places where a number that is
-// kept for long depends on it. On x86-64 it has no body of its own, whose instructions could be those of one unit.
+// kept for long depends on it. On x86-64 it has no body of its own, whose instructions could be those of one unit; what
+// goes in and comes out is as opaque as that of a call, so that nothing around it is fused with it or put in another
+// order.
 #if defined(__x86_64__)
 template <class T>
 [[nodiscard, gnu::always_inline]] constexpr T plus_product(T sum, T a, T b) noexcept {
+  if (std::is_constant_evaluated()) return sum + a * b;
+  __asm__("" : "+x"(sum), "+x"(a), "+x"(b));
   T product = a * b;
-  if (!std::is_constant_evaluated()) __asm__("" : "+x"(product));
-  return sum + product;
+  __asm__("" : "+x"(product));
+  sum += product;
+  __asm__("" : "+x"(sum));
+  return sum;
 }
 #else
 template <class T>

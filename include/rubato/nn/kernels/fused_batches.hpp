@@ -78,47 +78,72 @@ RUBATO_DETAIL_HELPER inline void add_products(tile<N, Rows, Packs>& sum, std::si
 
 // The sums of evaluating::columns() for several rows, as many as there are registers for: two of each output at a time,
 // which are added up, and then those pairs.
-template <std::size_t N, std::size_t Rows, std::size_t Packs, std::size_t Sums>
-RUBATO_DETAIL_HELPER inline void forward_tile(const dense_layer<float>& layer, std::size_t column, const bend& f,
-                                              const float* in, float* out) noexcept {
-  RUBATO_DETAIL_EXACT
-  const std::size_t inputs = layer.inputs, outputs = layer.outputs, top = inputs / Sums * Sums;
-  tile<N, Rows, Packs> pair[Sums / 2];
-  for (std::size_t s = 0; s < Sums; s += 2) {
-    tile<N, Rows, Packs> even, odd;
+template <std::size_t N, std::size_t Packs, std::size_t Sums>
+struct forward_tiles {
+  RUBATO_DETAIL_HELPER inline forward_tiles(const dense_layer<float>& layer, std::size_t column, const bend& how,
+                                            const float* from, float* to) noexcept
+      : inputs{layer.inputs}, outputs{layer.outputs}, top{inputs / Sums * Sums}, in{from + top},
+        weight{layer.weight + top * outputs + column}, bias{layer.bias + column}, out{to + column}, f{how} {}
+
+  // Tiles in a row share what is worked out once: called for each alone, they take 6 % longer.
+  template <std::size_t Rows>
+  RUBATO_DETAIL_KERNEL inline void rows(std::size_t row, std::size_t tiles) const noexcept {
+    const float* from = in + row * inputs;
+    float* to = out + row * outputs;
+    for (; tiles > 0; --tiles, from += Rows * inputs, to += Rows * outputs) one<Rows>(from, to);
+  }
+
+ private:
+  template <std::size_t Rows>
+  RUBATO_DETAIL_HELPER inline void one(const float* from, float* to) const noexcept {
+    RUBATO_DETAIL_EXACT
+    tile<N, Rows, Packs> pair[Sums / 2];
+    for (std::size_t s = 0; s < Sums; s += 2) {
+      tile<N, Rows, Packs> even, odd;
 #pragma GCC unroll 8
-    for (std::size_t p = 0; p < Packs; ++p) {
-      const pack<N> first = s > 0 ? pack<N>{} : load<N>(layer.bias + column + p * N);
+      for (std::size_t p = 0; p < Packs; ++p) {
+        const pack<N> first = s > 0 ? pack<N>{} : load<N>(bias + p * N);
 #pragma GCC unroll 8
-      for (std::size_t r = 0; r < Rows; ++r) even.at[r][p] = first, odd.at[r][p] = pack<N>{};
+        for (std::size_t r = 0; r < Rows; ++r) even.at[r][p] = first, odd.at[r][p] = pack<N>{};
+      }
+      factor_rows<Rows, -static_cast<std::ptrdiff_t>(Sums)> x{from + s, inputs};
+      const float* y = weight + s * outputs;
+      if (top + s + 1 < inputs) add_product<true, 1>(odd, x, y + outputs, 0);
+      if (top + s < inputs) add_product<true, 0>(even, x, y, 0);
+      for (std::size_t left = top; left > 0; left -= Sums) {
+        x.go();
+        y = walk(y, -static_cast<std::ptrdiff_t>(Sums * outputs));
+        add_product<true, 1>(odd, x, y + outputs, 0);
+        add_product<true, 0>(even, x, y, 0);
+      }
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < Rows; ++r) {
+#pragma GCC unroll 8
+        for (std::size_t p = 0; p < Packs; ++p) pair[s / 2].at[r][p] = even.at[r][p] + odd.at[r][p];
+      }
     }
-    factor_rows<Rows, -static_cast<std::ptrdiff_t>(Sums)> x{in + top + s, inputs};
-    const float* y = layer.weight + (top + s) * outputs + column;
-    if (top + s + 1 < inputs) add_product<true, 1>(odd, x, y + outputs, 0);
-    if (top + s < inputs) add_product<true, 0>(even, x, y, 0);
-    for (std::size_t left = top; left > 0; left -= Sums) {
-      x.go();
-      y = walk(y, -static_cast<std::ptrdiff_t>(Sums * outputs));
-      add_product<true, 1>(odd, x, y + outputs, 0);
-      add_product<true, 0>(even, x, y, 0);
-    }
+    const bend how = f;
 #pragma GCC unroll 8
-    for (std::size_t r = 0; r < Rows; ++r) {
+    for (std::size_t r = 0; r < Rows; ++r, to += outputs) {
 #pragma GCC unroll 8
-      for (std::size_t p = 0; p < Packs; ++p) pair[s / 2].at[r][p] = even.at[r][p] + odd.at[r][p];
+      for (std::size_t p = 0; p < Packs; ++p) {
+        pack<N> sum = pair[0].at[r][p];
+        if constexpr (Sums >= 4) sum += pair[1].at[r][p];
+        if constexpr (Sums == 8) sum += pair[2].at[r][p] + pair[3].at[r][p];
+        store<N>(to + p * N, bent<N>(how, sum));
+      }
     }
   }
-#pragma GCC unroll 8
-  for (std::size_t r = 0; r < Rows; ++r) {
-#pragma GCC unroll 8
-    for (std::size_t p = 0; p < Packs; ++p) {
-      pack<N> sum = pair[0].at[r][p];
-      if constexpr (Sums >= 4) sum += pair[1].at[r][p];
-      if constexpr (Sums == 8) sum += pair[2].at[r][p] + pair[3].at[r][p];
-      store<N>(out + r * outputs + column + p * N, bent<N>(f, sum));
-    }
-  }
-}
+
+  std::size_t inputs;
+  std::size_t outputs;
+  std::size_t top;  // what is a multiple of Sums
+  const float* in;  // from there on, as are the weights
+  const float* weight;
+  const float* bias;
+  float* out;
+  bend f;
+};
 // The last columns, fewer than eight, for a batch: the eight sums of evaluating::columns() are the lanes of a pack. The
 // weights are turned round first, so that those of one column lie side by side, with zeros after the last input.
 inline constexpr std::size_t longest_turned = 256;
@@ -130,34 +155,71 @@ RUBATO_DETAIL_HELPER inline pack<4> add_up_lanes(const pack<8>& a, const pack<8>
   const pack<8> halves = __builtin_ia32_haddps256(__builtin_ia32_haddps256(a, b), __builtin_ia32_haddps256(c, d));
   return __builtin_shufflevector(halves, halves, 0, 1, 2, 3) + __builtin_shufflevector(halves, halves, 4, 5, 6, 7);
 }
+// Sum k of the outputs of all rows, one row after another; zeros after the last.
+template <std::size_t K, std::size_t Rows, std::size_t Columns>
+RUBATO_DETAIL_HELPER inline pack<8> sum_of(const tile<8, Rows, Columns>& sum) noexcept {
+  if constexpr (K < Rows * Columns)
+    return sum.at[K / Columns][K % Columns];
+  else
+    return pack<8>{};
+}
+template <std::size_t K, std::size_t Rows, std::size_t Columns>
+RUBATO_DETAIL_HELPER inline void put_sums(const tile<8, Rows, Columns>& sum, const bend& f, float* out) noexcept {
+  constexpr std::size_t left = Rows * Columns - K, count = left < 4 ? left : 4;
+  store_columns<count == 4, 4>(
+      out + K, bent<4>(f, add_up_lanes(sum_of<K>(sum), sum_of<K + 1>(sum), sum_of<K + 2>(sum), sum_of<K + 3>(sum))),
+      count);
+  if constexpr (left > 4) put_sums<K + 4>(sum, f, out);
+}
+// Inputs from `at` on, eight of them or, if that is not Whole, `count`.
+template <bool Whole, std::size_t Rows, std::size_t Columns>
+RUBATO_DETAIL_HELPER inline void add_turned(tile<8, Rows, Columns>& sum, const float (&weight)[Columns][longest_turned],
+                                            const float* in, std::size_t inputs, std::size_t at,
+                                            std::size_t count) noexcept {
+  pack<8> shared[Columns];
+#pragma GCC unroll 8
+  for (std::size_t c = 0; c < Columns; ++c) shared[c] = load_columns<Whole, 8>(weight[c] + at, count);
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < Rows; ++r) {
+    const pack<8> x = load_columns<Whole, 8>(in + r * inputs + at, count);
+#pragma GCC unroll 8
+    for (std::size_t c = 0; c < Columns; ++c) sum.at[r][c] = multiply_add<8>(x, shared[c], sum.at[r][c]);
+  }
+}
+// For Rows rows, whose outputs follow one another if there is more than one.
+template <std::size_t Rows, std::size_t Columns>
+RUBATO_DETAIL_HELPER inline void forward_turned(const dense_layer<float>& layer, std::size_t column, const bend& f,
+                                                const float (&weight)[Columns][longest_turned], const float* in,
+                                                float* out) noexcept {
+  const std::size_t whole = layer.inputs / 8 * 8;
+  tile<8, Rows, Columns> sum;
+#pragma GCC unroll 8
+  for (std::size_t c = 0; c < Columns; ++c) {
+    const pack<8> bias = {layer.bias[column + c]};
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < Rows; ++r) sum.at[r][c] = bias;
+  }
+  if (whole < layer.inputs) add_turned<false>(sum, weight, in, layer.inputs, whole, layer.inputs - whole);
+  for (std::size_t i = whole; i > 0;) add_turned<true>(sum, weight, in, layer.inputs, i -= 8, 0);
+  put_sums<0>(sum, f, out + column);
+}
 template <std::size_t Columns>
 RUBATO_DETAIL_HELPER inline void forward_rest(const dense_layer<float>& layer, std::size_t column, const bend& f,
                                               std::size_t rows, const float* in, float* out) noexcept {
-  const std::size_t whole = layer.inputs / 8 * 8, over = layer.inputs - whole;
   alignas(32) float weight[Columns][longest_turned];
-  for (std::size_t i = 0; i < layer.inputs; ++i)
-    for (std::size_t c = 0; c < Columns; ++c) weight[c][i] = layer.weight[i * layer.outputs + column + c];
-  for (std::size_t r = 0; r < rows; ++r, in += layer.inputs, out += layer.outputs) {
-    pack<8> sum[8] = {};
+  const float* row = layer.weight + column;
+  for (std::size_t i = 0; i < layer.inputs; ++i, row += layer.outputs) {
 #pragma GCC unroll 8
-    for (std::size_t c = 0; c < Columns; ++c) sum[c][0] = layer.bias[column + c];
-    if (over > 0) {
-      const pack<8> x = load_some<8>(in + whole, over);
-#pragma GCC unroll 8
-      for (std::size_t c = 0; c < Columns; ++c)
-        sum[c] = multiply_add<8>(x, load_some<8>(weight[c] + whole, over), sum[c]);
-    }
-    for (std::size_t i = whole; i > 0;) {
-      i -= 8;
-      const pack<8> x = load<8>(in + i);
-#pragma GCC unroll 8
-      for (std::size_t c = 0; c < Columns; ++c) sum[c] = multiply_add<8>(x, load<8>(weight[c] + i), sum[c]);
-    }
-    constexpr std::size_t first = Columns < 4 ? Columns : 4;
-    store_columns<first == 4, 4>(out + column, bent<4>(f, add_up_lanes(sum[0], sum[1], sum[2], sum[3])), first);
-    if constexpr (Columns > 4)
-      store_columns<false, 4>(out + column + 4, bent<4>(f, add_up_lanes(sum[4], sum[5], sum[6], sum[7])), Columns - 4);
+    for (std::size_t c = 0; c < Columns; ++c) weight[c][i] = row[c];
   }
+  std::size_t r = 0;
+  if constexpr (Columns <= 3) {
+    if (layer.outputs == Columns)
+      for (; r + 4 <= rows; r += 4)
+        forward_turned<4>(layer, column, f, weight, in + r * layer.inputs, out + r * Columns);
+  }
+  for (; r < rows; ++r)
+    forward_turned<1>(layer, column, f, weight, in + r * layer.inputs, out + r * layer.outputs);
 }
 template <std::size_t Most>
 RUBATO_DETAIL_HELPER inline void forward_rest_of(const dense_layer<float>& layer, std::size_t column, const bend& f,
@@ -173,22 +235,17 @@ RUBATO_DETAIL_HELPER inline void each_tile(std::size_t begin, std::size_t end, c
   for (std::size_t more = tiles * (Rows - 1); more < left; ++more, begin += Rows) op.template rows<Rows>(begin);
   if constexpr (Rows > 1) each_tile<Rows - 1>(begin, end, op);
 }
+// The same, with one call for all tiles of a size.
+template <std::size_t Rows, class Op>
+RUBATO_DETAIL_HELPER inline void each_run(std::size_t begin, std::size_t end, const Op& op) noexcept {
+  const std::size_t left = end - begin, smaller = (left + Rows - 1) / Rows * (Rows - 1);
+  const std::size_t tiles = left > smaller ? left - smaller : 0;
+  if (tiles > 0) op.template rows<Rows>(begin, tiles);
+  if constexpr (Rows > 1) each_run<Rows - 1>(begin + tiles * Rows, end, op);
+}
 template <std::size_t Packs>
 inline constexpr std::size_t tile_packs = Packs < 2 ? Packs : 2;
 
-template <std::size_t N, std::size_t Packs, std::size_t Sums>
-struct forward_tiles {
-  const dense_layer<float>& layer;
-  std::size_t column;
-  bend f;
-  const float* in;
-  float* out;
-
-  template <std::size_t Rows>
-  RUBATO_DETAIL_KERNEL inline void rows(std::size_t row) const noexcept {
-    forward_tile<N, Rows, Packs, Sums>(layer, column, f, in + row * layer.inputs, out + row * layer.outputs);
-  }
-};
 struct forwarding {
   const dense_layer<float>& layer;
   bend f;
@@ -202,7 +259,7 @@ struct forwarding {
     constexpr std::size_t fit = tile_sums / (together * 2), most = fit < tile_rows ? fit : tile_rows;
     if constexpr (Whole)
       for (std::size_t p = 0; p < Packs; p += together)
-        each_tile<most>(0, rows, forward_tiles<N, together, Sums>{layer, column + p * N, f, in, out});
+        each_run<most>(0, rows, forward_tiles<N, together, Sums>{layer, column + p * N, f, in, out});
     else if (rows >= 4 && layer.inputs <= longest_turned)
       forward_rest_of<N - 1>(layer, column, f, rows, in, out);
     else

@@ -68,8 +68,8 @@ class basic_rlp_state {
       loss_ = loss;
       if (measured_++ > 0) squares_ = pinned::plus_product(squares_, change, change);
     }
-    float* const push = room_for_a_push();
     const auto n = static_cast<double>(pushes_);
+    std::array<float, width> push;
     push[3] = static_cast<float>(step.what.staleness);
     if constexpr (Scale == rlp_scale::raw) {
       push[0] = static_cast<float>(n);
@@ -81,6 +81,7 @@ class basic_rlp_state {
       push[1] = measured_ > 0 ? detail::finite_float(std::clamp(before / std::abs(first_), -100.0, 100.0)) : 0.0F;
       push[2] = rms > 0 ? detail::finite_float(std::asinh(change / rms)) : 0.0F;
     }
+    std::copy_n(push.begin(), width, room_for_a_push());
   }
 
   void encode(const cluster_view& view, const event&, std::span<float, dim> out) noexcept {

@@ -21,12 +21,11 @@ class admissions : protected executor<Policy, Ticket, Watcher> {
   explicit admissions(std::uint32_t capacity, Rest&&... rest)
       : base{capacity, std::forward<Rest>(rest)...}, out_(capacity) {}
 
-  struct alignas(64) outstanding {  // one cache line
-    std::uint64_t serial = 0;  // 0: none
-    std::uint32_t slot = 0;    // of its round in the ledger
+  struct alignas(64) outstanding {       // one cache line, hence the attribute
+    [[no_unique_address]] feedback step{};  // made up here, not copied: what has just been written waits for a wider read
     verdict what_to_do = verdict::drop;
-    event what{};
-    double step_time = 0.0;
+    std::uint32_t slot = 0;    // of its round in the ledger
+    std::uint64_t serial = 0;  // 0: none
   };
 
   [[nodiscard]] static admitted answer(worker_id who, const admission& a) noexcept {
@@ -62,14 +61,15 @@ class admissions : protected executor<Policy, Ticket, Watcher> {
     out.serial = at_.serial;
     out.slot = ledger_.open_slot();
     out.what_to_do = a.what;
-    out.step_time = step_time;
-    out.what.worker = who.index;
-    out.what.pending = out.what.flushed = false;
-    out.what.dropped = a.what == verdict::drop;
-    out.what.why_dropped = reason::none;
-    out.what.staleness = staleness;
-    out.what.loss = push.loss;
-    out.what.samples = push.samples;
+    out.step.step_time = step_time;
+    event& what = out.step.what;
+    what.worker = who.index;
+    what.pending = what.flushed = false;
+    what.dropped = a.what == verdict::drop;
+    what.why_dropped = reason::none;
+    what.staleness = staleness;
+    what.loss = push.loss;
+    what.samples = push.samples;
     if (a.what == verdict::apply) ledger_.decide_apply();
     if (a.what == verdict::accumulate) {
       result.round = ledger_.open_round();
@@ -77,12 +77,12 @@ class admissions : protected executor<Policy, Ticket, Watcher> {
       if (a.completes) ledger_.complete(a.scale);  // never ready here: this very gradient is still out
     }
     if (a.what == verdict::drop) [[unlikely]]
-      counters_.add(out.what.why_dropped = a.why, who.index);
+      counters_.add(what.why_dropped = a.why, who.index);
     else if (a.weight != 1.0F) [[unlikely]]
       counters_.add(reason::scaled, who.index);
     ++in_flight_;
     workers_.move_to(who.index, worker_state::admitted);
-    this->note({.what = record::kind::admit, .decided = a.what, .because = out.what.why_dropped, .worker = who,
+    this->note({.what = record::kind::admit, .decided = a.what, .because = what.why_dropped, .worker = who,
                 .staleness = staleness, .round = result.round, .step = workers_[who.index].step, .value = a.weight,
                 .loss = push.loss});
     return result;
@@ -93,21 +93,23 @@ class admissions : protected executor<Policy, Ticket, Watcher> {
   void settle(outstanding& done, outcome how, const Sink& sink) {
     done.serial = 0;
     --in_flight_;
-    const bool succeeded = how == outcome::done;
-    if (!succeeded && !done.what.dropped) counters_.add(reason::failed, done.what.worker);
+    event& what = done.step.what;
+    const bool succeeded = done.step.succeeded = how == outcome::done;
+    if (!succeeded && !what.dropped) counters_.add(reason::failed, what.worker);
     if (done.what_to_do == verdict::apply) ledger_.commit_apply();
     if (done.what_to_do == verdict::accumulate) {
       const ledger::finished_round finished = ledger_.commit_add(done.slot, succeeded);
-      done.what.pending = succeeded && done.slot == ledger_.open_slot();
-      done.what.flushed = finished.flushed;
+      what.pending = succeeded && done.slot == ledger_.open_slot();
+      what.flushed = finished.flushed;
       this->emit(finished, sink);
     }
   }
 
   void note_commit(worker_id who, const outstanding& done, outcome how) noexcept {
     this->note({.what = record::kind::commit, .decided = done.what_to_do,
-                .because = how == outcome::failed ? reason::failed : done.what.why_dropped, .worker = who,
-                .staleness = done.what.staleness, .step = workers_[who.index].step, .loss = done.what.loss});
+                .because = how == outcome::failed ? reason::failed : done.step.what.why_dropped, .worker = who,
+                .staleness = done.step.what.staleness, .step = workers_[who.index].step,
+                .loss = done.step.what.loss});
   }
 
   using base::at_;

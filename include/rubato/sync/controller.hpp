@@ -142,7 +142,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     advance(now, w);
     this->drain(sink);
     outstanding& done = out_[w];
-    event& what = done.what;
+    event& what = done.step.what;
     what.why = cause::push;
     what.now = at_.now;
     this->settle(done, how, sink);
@@ -167,8 +167,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     workers_[w].round = what.pending ? ledger_.open_round() : worker_record::no_round;
     if (!what.dropped) at_.may_cancel = true;
     this->note_commit(work.worker, done, how);
-    if constexpr (ObservingPolicy<Policy>)
-      policy_.observe({.what = what, .step_time = done.step_time, .succeeded = how == outcome::done});
+    if constexpr (ObservingPolicy<Policy>) policy_.observe(done.step);
     this->ask(what, sink);
     if constexpr (PreparingPolicy<Policy>) policy_.prepare();
     return errc::ok;

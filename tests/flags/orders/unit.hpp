@@ -13,7 +13,6 @@ struct order_bits {
 /// The unit of each set of flags.
 order_bits plain_bits();
 order_bits avx2_bits();
-order_bits avx512_bits();
 order_bits native_bits();
 order_bits fast_bits();
 

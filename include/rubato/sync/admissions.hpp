@@ -2,6 +2,7 @@
 #define RUBATO_SYNC_ADMISSIONS_HPP
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,7 +12,7 @@
 namespace rubato::inline RUBATO_ABI::detail {
 
 /// Gradients between their admission and their commit: what was said of each, and what its end means for rounds and
-/// versions. A worker has at most one out.
+/// versions; and who is refused. A worker has at most one out.
 template <SyncPolicy Policy, class Ticket, Observer Watcher>
 class admissions : protected executor<Policy, Ticket, Watcher> {
  protected:
@@ -21,8 +22,8 @@ class admissions : protected executor<Policy, Ticket, Watcher> {
   explicit admissions(std::uint32_t capacity, Rest&&... rest)
       : base{capacity, std::forward<Rest>(rest)...}, out_(capacity) {}
 
-  struct alignas(64) outstanding {       // one cache line, hence the attribute
-    [[no_unique_address]] feedback step{};  // made up here, not copied: what has just been written waits for a wider read
+  struct alignas(64) outstanding {          // one cache line, hence the attribute
+    [[no_unique_address]] feedback step{};  // for the policy, made up in place: a copy waits for what is being written
     verdict what_to_do = verdict::drop;
     std::uint32_t slot = 0;    // of its round in the ledger
     std::uint64_t serial = 0;  // 0: none
@@ -86,6 +87,19 @@ class admissions : protected executor<Policy, Ticket, Watcher> {
                 .staleness = staleness, .round = result.round, .step = workers_[who.index].step, .value = a.weight,
                 .loss = push.loss});
     return result;
+  }
+
+  [[gnu::cold, gnu::noinline]] void count_refusal(reason why, worker_id who) noexcept {
+    counters_.add(why, who.index);
+    this->note({.what = record::kind::refuse, .because = why, .worker = who});
+  }
+
+  template <class Sink>
+  [[gnu::noinline]] void give_back(worker_id who, reason why, std::optional<Ticket>& ticket, const Sink& sink) {
+    if (!ticket.has_value()) return;
+    sink.abandon(std::move(*ticket), who, why);
+    ticket.reset();
+    this->note({.what = record::kind::abandon, .because = why, .worker = who});
   }
 
   // Books the end of an admission: versions, rounds, and what that tells the policy.

@@ -321,8 +321,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     std::vector<char> waits(workers_.capacity());
     for (char& waiting : waits) {
       bool had_ticket = false;
-      bytes(had_ticket);
-      waiting = had_ticket ? 1 : 0;
+      bytes(had_ticket), waiting = had_ticket ? 1 : 0;
     }
     if (!bytes.finished()) return errc::corrupt;
 
@@ -369,19 +368,6 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     return r.incarnation != who.incarnation ? reason::old_incarnation : reason::departed_worker;
   }
 
-  [[gnu::cold, gnu::noinline]] void count_refusal(reason why, worker_id who) noexcept {
-    counters_.add(why, who.index);
-    this->note({.what = record::kind::refuse, .because = why, .worker = who});
-  }
-
-  template <class Sink>
-  [[gnu::noinline]] void give_back(worker_id who, reason why, std::optional<Ticket>& ticket, const Sink& sink) {
-    if (!ticket.has_value()) return;
-    sink.abandon(std::move(*ticket), who, why);
-    ticket.reset();
-    this->note({.what = record::kind::abandon, .because = why, .worker = who});
-  }
-
   // The commit of a token without an admission.
   template <class Sink>
   [[gnu::cold, gnu::noinline]] errc commit_nothing(const token& work, double now, std::optional<Ticket> ticket,
@@ -391,13 +377,10 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
       give_back(work.worker, work.why, ticket, sink);
       return error_of(work.why);
     }
-    reason bad = reason::none;
-    if (!pinned::is_finite(now))
-      bad = reason::invalid_time;
-    else if (w >= workers_.capacity())
-      bad = reason::unknown_worker;
-    else
-      bad = work.what == verdict::repeated ? stranger(work.worker) : reason::invalid_token;
+    const reason bad = !pinned::is_finite(now)          ? reason::invalid_time
+                       : w >= workers_.capacity()       ? reason::unknown_worker
+                       : work.what == verdict::repeated ? stranger(work.worker)
+                                                        : reason::invalid_token;
     if (bad != reason::none) return refuse(work.worker, bad, ticket, sink);
     advance(now, w);
     this->drain(sink);
@@ -475,8 +458,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
 
   [[nodiscard]] errc save_or_load(archive& bytes, std::uint32_t& quorum, roster& workers, ledger& rounds,
                                   counters& counted, typename base::progress& at, Policy& policy) {
-    std::uint32_t format = 2;
-    std::uint32_t capacity = workers.capacity();
+    std::uint32_t format = 2, capacity = workers.capacity();
     bytes(format, capacity, quorum);
     if (!bytes.ok()) return errc::corrupt;
     if (format != 2) return errc::wrong_kind;
@@ -491,7 +473,9 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
   }
 
   using base::at_;
+  using base::count_refusal;
   using base::counters_;
+  using base::give_back;
   using base::ledger_;
   using base::in_flight_;
   using base::max_release_;

@@ -118,20 +118,38 @@ TEST_F(kernel_bits, TransposedProducts) {
 }
 
 TEST_F(kernel_bits, SparseProducts) {
-  for (std::size_t rows = 0; rows <= 50; ++rows)
+  for (std::size_t rows = 0; rows <= 100; ++rows)
     for (const double most : {0.1, 1.0}) {  // rows that are short, and long
-      const std::size_t columns = 16 * (1 + random.below(17)), stride = columns + random.below(20);
-      const std::size_t inner = 60;
+      const std::size_t columns = 16 * (1 + random.below(25)), stride = columns + random.below(20);
+      const std::size_t inner = rows % 2 == 0 ? 60 : 300;
       SCOPED_TRACE(testing::Message{} << rows << " x " << columns << ", at most " << most);
       const sparse x = sparse_matrix(rows, inner, most);
       const matrix y = numbers(inner * stride), c = numbers(rows * stride);
       expect_same(c, [&](const kernel_set& set, float* to) {
-        set.sparse_multiply(to, stride, rows, columns, x.view(), y.data(), stride, 0.7F);
+        set.sparse_multiply({to, stride}, rows, columns, x.view(), {y.data(), stride}, 0.7F);
       });
       expect_same(y, [&](const kernel_set& set, float* to) {
         set.sparse_outer(to, stride, rows, columns, x.view(), c.data(), stride, 0.7F);
       });
     }
+}
+
+TEST_F(kernel_bits, SparseProductsInPanels) {
+  for (const std::size_t rows : {1U, 16U, 48U, 70U})
+    for (const double most : {0.1, 1.0})
+      for (const std::size_t columns : {64U, 80U, 192U, 256U, 464U}) {
+        SCOPED_TRACE(testing::Message{} << rows << " x " << columns << ", at most " << most);
+        const std::size_t inner = 250, count = (columns + 63) / 64;
+        const sparse x = sparse_matrix(rows, inner, most);
+        const matrix flat = numbers((std::max)(rows, inner) * columns);
+        const matrix c = numbers(rows * 64 * count), y = numbers(inner * 64 * count);
+        expect_same(c, [&](const kernel_set& set, float* to) {
+          set.sparse_multiply({to, 64, rows * 64}, rows, columns, x.view(), {flat.data(), columns}, 0.7F);
+        });
+        expect_same(flat, [&](const kernel_set& set, float* to) {
+          set.sparse_multiply({to, columns}, rows, columns, x.view(), {y.data(), 64, inner * 64}, 0.7F);
+        });
+      }
 }
 
 TEST_F(kernel_bits, NumbersThatAreNotFinite) {

@@ -73,7 +73,24 @@ TEST_P(kernels, SparseMultiply) {
       for (std::size_t j = x.begin[r]; j < x.begin[r + 1]; ++j)
         for (std::size_t i = 0; i < columns; ++i)
           expected[r * stride + i] += 0.7 * double{x.value[j]} * double{y[x.index[j] * stride + i]};
-    GetParam()->sparse_multiply(c.data(), stride, rows, columns, x.view(), y.data(), stride, 0.7F);
+    GetParam()->sparse_multiply({c.data(), stride}, rows, columns, x.view(), {y.data(), stride}, 0.7F);
+    expect_near(c, expected);
+  }
+}
+
+TEST_P(kernels, SparseMultiplyInPanels) {
+  for (int trial = 0; trial < 20; ++trial) {
+    const std::size_t rows = size(60), inner = size(300), columns = 16 * size(30), count = (columns + 63) / 64;
+    const sparse x = sparse_matrix(rows, inner);
+    const auto y = matrix(inner * 64 * count);
+    auto c = matrix(rows * 64 * count);
+    std::vector<double> expected(c.begin(), c.end());
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t j = x.begin[r]; j < x.begin[r + 1]; ++j)
+        for (std::size_t i = 0; i < columns; ++i)
+          expected[(i / 64 * rows + r) * 64 + i % 64] +=
+              0.7 * double{x.value[j]} * double{y[(i / 64 * inner + x.index[j]) * 64 + i % 64]};
+    GetParam()->sparse_multiply({c.data(), 64, rows * 64}, rows, columns, x.view(), {y.data(), 64, inner * 64}, 0.7F);
     expect_near(c, expected);
   }
 }

@@ -137,9 +137,10 @@ class mlp {
     std::fill(out, out + count * stride(0), 0.0F);
     kernel_->multiply(out, stride(0), count, padded(width(0)), {batch.affine[first].forward, affine_step, 1}, 3,
                       parameters + affine_[0], stride(0), 1);
-    for (std::size_t column = 0; column < width(0); column += panel)
-      kernel_->sparse_multiply(out + column, stride(0), count, panel_width(column), batch.pixels.view(first),
-                               panel_at(parameters, column), panel_width(column), 1);
+    each_column([&](std::size_t column, std::size_t columns) {
+      kernel_->sparse_multiply({out + column, stride(0)}, count, columns, batch.pixels.view(first),
+                               in_panels(parameters, column), 1);
+    });
 
     for (std::uint32_t layer = 1; layer <= shape_.hidden; ++layer) {
       const float* in = out;
@@ -186,9 +187,10 @@ class mlp {
                             stride(0), scale);
     } else {  // by pixel, so that each row of weights is read and written once for the whole batch
       scratch.transpose_of(batch.pixels, shape_.inputs);
-      for (std::size_t column = 0; column < width(0); column += panel)
-        kernel_->sparse_multiply(panel_at(target, column), panel_width(column), shape_.inputs, panel_width(column),
-                                 scratch.view(), delta + column, stride(0), scale);
+      each_column([&](std::size_t column, std::size_t columns) {
+        kernel_->sparse_multiply(in_panels(target, column), shape_.inputs, columns, scratch.view(),
+                                 {delta + column, stride(0)}, scale);
+      });
     }
     kernel_->multiply(target + affine_[0], stride(0), 3, padded(width(0)), {batch.affine[0].backward, 1, affine_step},
                       rows, delta, stride(0), scale);
@@ -253,6 +255,17 @@ class mlp {
   template <class Float>
   [[nodiscard]] Float* panel_at(Float* parameters, std::size_t column) const noexcept {
     return parameters + weights_[0] + column * shape_.inputs;
+  }
+  template <class Float>
+  [[nodiscard]] kernels::panels<Float> in_panels(Float* parameters, std::size_t column) const noexcept {
+    return {panel_at(parameters, column), panel_width(column), panel * shape_.inputs};
+  }
+  // Of the first layer: its whole panels together, and the last one if it is narrower.
+  template <class Work>
+  void each_column(Work&& work) const {
+    const std::size_t whole = padded(width(0)) / panel * panel;
+    if (whole > 0) work(std::size_t{0}, whole);
+    if (whole < padded(width(0))) work(whole, padded(width(0)) - whole);
   }
   [[nodiscard]] std::size_t weight_index(std::uint32_t layer, std::size_t from, std::size_t to) const noexcept {
     if (layer == 0) return (to - to % panel) * shape_.inputs + from * panel_width(to - to % panel) + to % panel;

@@ -65,7 +65,7 @@ class mlp_gradient_norm {
       for (std::size_t m = 0; m < rows; ++m)
         left_.data()[n * stride + m] = map.shift * (batch.affine[n].backward[2] + batch.affine[m].forward[1]);
     }
-    kernel.sparse_multiply(left_.data(), stride, rows, stride, pixels.view(), dense_.data(), stride, 1);
+    kernel.sparse_multiply({left_.data(), stride}, rows, stride, pixels.view(), {dense_.data(), stride}, 1);
     for (std::size_t n = 0; n < rows; ++n)  // zero again for the next batch, whatever its stride
       for (std::size_t j = pixels.begin[n]; j < pixels.begin[n + 1]; ++j)
         dense_.data()[pixels.index[j] * stride + n] = 0;

@@ -88,7 +88,7 @@ struct sgd_options {
 /// Pre     problem(options, data) == nullptr; `data` outlives the objective; handles are live; steps below 2^48
 /// Cost    MNIST, batch 16, one 2.5 GHz core with AVX2, h = 0 / 1 / 2 / 3: compute 7 / 55 / 125 / 210 us, update
 ///         3 / 55 / 95 / 150 us (dense and about twice that with momentum), evaluate 0.2 / 3 / 5 / 8 ms;
-///         with AVX-512: 6 / 30 / 80 / 140 us, 3 / 45 / 65 / 95 us, 0.2 / 1.6 / 3 / 4.5 ms. No allocation once the pool
+///         with AVX-512: 5 / 28 / 75 / 125 us, 3 / 26 / 50 / 70 us, 0.2 / 1.4 / 2.7 / 4 ms. No allocation once the pool
 ///         has grown to the largest number of live gradients. Bench: bench/micro/bench_sgd.cpp
 /// Thread  one object per thread
 /// Tests   tests/sim/sgd_test.cpp, tests/sim/sgd_determinism_test.cpp

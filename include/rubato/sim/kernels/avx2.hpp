@@ -76,22 +76,20 @@ RUBATO_DETAIL_AVX2_TILE inline void sparse_narrow(float* to, const std::uint16_t
   _mm256_storeu_ps(to + 8, _mm256_fmadd_ps(factor, right, _mm256_loadu_ps(to + 8)));
 }
 
-RUBATO_DETAIL_AVX2 inline void sparse_multiply(float* c, std::size_t c_stride, std::size_t rows, std::size_t columns,
-                                               sparse_view x, const float* y, std::size_t y_stride, float scale) {
+RUBATO_DETAIL_AVX2 inline void sparse_multiply(panels<float> c, std::size_t rows, std::size_t columns, sparse_view x,
+                                               panels<const float> y, float scale) {
   std::size_t column = 0;
-  for (; column + 64 <= columns; column += 64)  // a panel of y that stays in the second-level cache for all rows
-    for (std::size_t row = 0; row < rows; ++row) {
+  for (; column + 64 <= columns; column += 64, c.data += c.step, y.data += y.step)
+    for (std::size_t row = 0; row < rows; ++row) {  // a panel of y stays in the second-level cache for all of them
       const std::size_t first = x.begin[row];
       if (const std::size_t count = x.begin[row + 1] - first; count > 0)
-        sparse_tile<8>(c + row * c_stride + column, x.index + first, x.value + first, count, y + column, y_stride,
-                       scale);
+        sparse_tile<8>(c.data + row * c.stride, x.index + first, x.value + first, count, y.data, y.stride, scale);
     }
-  for (; column < columns; column += 16)
+  for (; column < columns; column += 16, c.data += 16, y.data += 16)
     for (std::size_t row = 0; row < rows; ++row) {
       const std::size_t first = x.begin[row];
       if (const std::size_t count = x.begin[row + 1] - first; count > 0)
-        sparse_narrow(c + row * c_stride + column, x.index + first, x.value + first, count, y + column, y_stride,
-                      scale);
+        sparse_narrow(c.data + row * c.stride, x.index + first, x.value + first, count, y.data, y.stride, scale);
     }
 }
 

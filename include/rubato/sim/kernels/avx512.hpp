@@ -16,41 +16,111 @@
 
 namespace rubato::inline RUBATO_ABI::sim::kernels::avx512::inline RUBATO_DETAIL_OF_UNIT {
 
-// c[Rows x 64] += scale * x y. Entries of several rows go side by side for as long as each has some: one row alone
-// would wait for its own latency and for that of the second-level cache.
-template <int Rows>
-RUBATO_DETAIL_AVX512_TILE inline void sparse_tile(float* c, std::size_t c_stride, sparse_view x, const float* y,
-                                                  std::size_t y_stride, float scale) {
-  __m512 sum[Rows][4];
-  std::size_t common = x.begin[1] - x.begin[0];
+// Sums of 64 * Panels columns.
+template <int Panels>
+struct panel_sums {
+  __m512 of[Panels][4];
+};
+
+template <int Panels>
+RUBATO_DETAIL_AVX512_TILE inline panel_sums<Panels> load_sums(const float* from, std::size_t step) {
+  panel_sums<Panels> sum;
 #pragma GCC unroll 4
-  for (int r = 0; r < Rows; ++r) {
-    common = std::min<std::size_t>(common, x.begin[r + 1] - x.begin[r]);
+  for (std::size_t p = 0; p < Panels; ++p) {
 #pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) sum[r][v] = _mm512_setzero_ps();
+    for (int v = 0; v < 4; ++v) sum.of[p][v] = _mm512_loadu_ps(from + p * step + 16 * v);
   }
-  for (std::size_t j = 0; j < common; ++j) {
+  return sum;
+}
+template <int Panels>
+RUBATO_DETAIL_AVX512_TILE inline panel_sums<Panels> no_sums() {
+  panel_sums<Panels> sum;
 #pragma GCC unroll 4
-    for (int r = 0; r < Rows; ++r) {
-      const __m512 factor = _mm512_set1_ps(x.value[x.begin[r] + j]);
-      const float* from = y + x.index[x.begin[r] + j] * y_stride;
+  for (int p = 0; p < Panels; ++p) {
 #pragma GCC unroll 4
-      for (int v = 0; v < 4; ++v) sum[r][v] = _mm512_fmadd_ps(factor, _mm512_loadu_ps(from + 16 * v), sum[r][v]);
-    }
+    for (int v = 0; v < 4; ++v) sum.of[p][v] = _mm512_setzero_ps();
   }
-  const __m512 all = _mm512_set1_ps(scale);
+  return sum;
+}
+template <int Panels>
+RUBATO_DETAIL_AVX512_TILE inline void store_sums(float* to, const panel_sums<Panels>& sum) {
 #pragma GCC unroll 4
-  for (int r = 0; r < Rows; ++r, c += c_stride) {
-    if (x.begin[r] == x.begin[r + 1]) continue;  // adding 0 would make -0 into 0
-    for (std::size_t j = x.begin[r] + common; j < x.begin[r + 1]; ++j) {
-      const __m512 factor = _mm512_set1_ps(x.value[j]);
-      const float* from = y + x.index[j] * y_stride;
+  for (int p = 0; p < Panels; ++p) {
 #pragma GCC unroll 4
-      for (int v = 0; v < 4; ++v) sum[r][v] = _mm512_fmadd_ps(factor, _mm512_loadu_ps(from + 16 * v), sum[r][v]);
-    }
+    for (int v = 0; v < 4; ++v) _mm512_storeu_ps(to + 64 * p + 16 * v, sum.of[p][v]);
+  }
+}
+template <int Panels>
+RUBATO_DETAIL_AVX512_TILE inline void add_sums(float* to, std::size_t step, const panel_sums<Panels>& sum,
+                                               float scale) {
+#pragma GCC unroll 4
+  for (std::size_t p = 0; p < Panels; ++p, to += step) {
 #pragma GCC unroll 4
     for (int v = 0; v < 4; ++v)
-      _mm512_storeu_ps(c + 16 * v, _mm512_fmadd_ps(all, sum[r][v], _mm512_loadu_ps(c + 16 * v)));
+      _mm512_storeu_ps(to + 16 * v, _mm512_fmadd_ps(_mm512_set1_ps(scale), sum.of[p][v], _mm512_loadu_ps(to + 16 * v)));
+  }
+}
+
+// Sums up the entries of a row from `at` on, and before `end`, while they are in columns below `limit`. Returns the
+// first that it has left out.
+template <int Panels>
+RUBATO_DETAIL_AVX512_TILE inline std::size_t sum_up(panel_sums<Panels>& sum, sparse_view x, std::size_t at,
+                                                    std::size_t end, std::size_t limit, panels<const float> y) {
+  for (; at < end && x.index[at] < limit; ++at) {
+    const __m512 factor = _mm512_set1_ps(x.value[at]);
+    const float* from = y.data + x.index[at] * y.stride;
+#pragma GCC unroll 4
+    for (int p = 0; p < Panels; ++p, from += y.step) {
+#pragma GCC unroll 4
+      for (int v = 0; v < 4; ++v) sum.of[p][v] = _mm512_fmadd_ps(factor, _mm512_loadu_ps(from + 16 * v), sum.of[p][v]);
+    }
+  }
+  return at;
+}
+
+// c[rows x 64 * Panels] += scale * x y, row by row: the more columns at a time, the fewer ends of short rows, which
+// nobody can foretell.
+template <int Panels>
+RUBATO_DETAIL_AVX512_TILE inline void sparse_rows(panels<float> c, std::size_t rows, sparse_view x,
+                                                  panels<const float> y, float scale) {
+  constexpr std::size_t no_limit = 65'536;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::size_t first = x.begin[row], end = x.begin[row + 1];
+    if (first == end) continue;  // adding 0 would make -0 into 0
+    panel_sums<Panels> sum = no_sums<Panels>();
+    sum_up(sum, x, first, end, no_limit, y);
+    add_sums(c.data + row * c.stride, c.step, sum, scale);
+  }
+}
+
+// The same for long rows, in passes over parts of y that stay in the first-level cache meanwhile: to have all of them
+// from the second-level cache for each row takes longer than to keep the sums of all rows in memory between the passes.
+template <int Panels>
+RUBATO_DETAIL_AVX512_TILE inline void sparse_passes(panels<float> c, std::size_t rows, sparse_view x,
+                                                    panels<const float> y, float scale) {
+  constexpr std::size_t block = 48, part = 112;  // rows of x, rows of y
+  alignas(64) float sums[block * 64 * Panels];
+  std::size_t next[block];
+  for (; rows > 0; c.data += block * c.stride, x.begin += block) {
+    const std::size_t count = std::min(rows, block);
+    std::size_t open = 0;
+    for (std::size_t row = 0; row < count; ++row) {
+      next[row] = x.begin[row];
+      open += x.begin[row] < x.begin[row + 1] ? 1 : 0;
+    }
+    for (std::size_t limit = part; open > 0; limit += part)
+      for (std::size_t row = 0; row < count; ++row) {
+        const std::size_t end = x.begin[row + 1];
+        if (next[row] == end) continue;
+        float* const kept = sums + row * 64 * Panels;
+        panel_sums<Panels> sum = limit == part ? no_sums<Panels>() : load_sums<Panels>(kept, 64);
+        next[row] = sum_up(sum, x, next[row], end, limit, y);
+        if (next[row] < end)
+          store_sums(kept, sum);
+        else
+          add_sums(c.data + row * c.stride, c.step, sum, scale), --open;
+      }
+    rows -= count;
   }
 }
 
@@ -73,26 +143,21 @@ RUBATO_DETAIL_AVX512_TILE inline void sparse_narrow(float* to, const std::uint16
   _mm512_storeu_ps(to, _mm512_fmadd_ps(_mm512_set1_ps(scale), total, _mm512_loadu_ps(to)));
 }
 
-RUBATO_DETAIL_AVX512 inline void sparse_multiply(float* c, std::size_t c_stride, std::size_t rows, std::size_t columns,
-                                                 sparse_view x, const float* y, std::size_t y_stride, float scale) {
-  std::size_t column = 0;
+RUBATO_DETAIL_AVX512 inline void sparse_multiply(panels<float> c, std::size_t rows, std::size_t columns, sparse_view x,
+                                                 panels<const float> y, float scale) {
   const bool long_rows = x.begin[rows] - x.begin[0] >= 16 * rows;
-  for (; column + 64 <= columns; column += 64) {  // a panel of y that stays in the second-level cache for all rows
-    std::size_t row = 0;
-    if (long_rows)
-      for (; row + 4 <= rows; row += 4)
-        sparse_tile<4>(c + row * c_stride + column, c_stride, {x.begin + row, x.index, x.value}, y + column, y_stride,
-                       scale);
-    for (; row < rows; ++row)
-      sparse_tile<1>(c + row * c_stride + column, c_stride, {x.begin + row, x.index, x.value}, y + column, y_stride,
-                     scale);
-  }
-  for (; column < columns; column += 16)
+  std::size_t column = 0;
+  for (; !long_rows && column + 256 <= columns; column += 256, c.data += 4 * c.step, y.data += 4 * y.step)
+    sparse_rows<4>(c, rows, x, y, scale);
+  for (; column + 128 <= columns; column += 128, c.data += 2 * c.step, y.data += 2 * y.step)
+    long_rows ? sparse_passes<2>(c, rows, x, y, scale) : sparse_rows<2>(c, rows, x, y, scale);
+  for (; column + 64 <= columns; column += 64, c.data += c.step, y.data += y.step)
+    long_rows ? sparse_passes<1>(c, rows, x, y, scale) : sparse_rows<1>(c, rows, x, y, scale);
+  for (; column < columns; column += 16, c.data += 16, y.data += 16)
     for (std::size_t row = 0; row < rows; ++row) {
       const std::size_t first = x.begin[row];
       if (const std::size_t count = x.begin[row + 1] - first; count > 0)
-        sparse_narrow(c + row * c_stride + column, x.index + first, x.value + first, count, y + column, y_stride,
-                      scale);
+        sparse_narrow(c.data + row * c.stride, x.index + first, x.value + first, count, y.data, y.stride, scale);
     }
 }
 

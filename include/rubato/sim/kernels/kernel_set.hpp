@@ -42,6 +42,14 @@ struct strided_view {
   std::size_t column_step = 1;
 };
 
+/// A dense matrix in panels of 64 columns: column 64 p + q of row r is data[p * step + r * stride + q].
+template <class Float>
+struct panels {
+  Float* data = nullptr;
+  std::size_t stride = 0;
+  std::size_t step = 64;  ///< 64: rows are in one piece
+};
+
 /// One sample's outcome.
 struct outcome {
   float loss = 0;        ///< cross-entropy
@@ -62,8 +70,8 @@ struct kernel_set {
   void (*widen)(const std::uint8_t* bytes, std::size_t count, float scale, float* out);
 
   /// c[rows x columns] += scale * x y, x sparse with `rows` rows.
-  void (*sparse_multiply)(float* c, std::size_t c_stride, std::size_t rows, std::size_t columns, sparse_view x,
-                          const float* y, std::size_t y_stride, float scale);
+  void (*sparse_multiply)(panels<float> c, std::size_t rows, std::size_t columns, sparse_view x, panels<const float> y,
+                          float scale);
 
   /// c += scale * x^T y, x sparse with `rows` rows, y[rows x columns]; quick for few columns.
   void (*sparse_outer)(float* c, std::size_t c_stride, std::size_t rows, std::size_t columns, sparse_view x,

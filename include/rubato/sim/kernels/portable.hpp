@@ -24,18 +24,17 @@ RUBATO_DETAIL_PORTABLE inline void widen(const std::uint8_t* bytes, std::size_t 
   for (std::size_t i = 0; i < count; ++i) out[i] = scale * static_cast<float>(bytes[i]);
 }
 
-RUBATO_DETAIL_PORTABLE inline void sparse_multiply(float* c, std::size_t c_stride, std::size_t rows,
-                                                   std::size_t columns, sparse_view x, const float* y,
-                                                   std::size_t y_stride, float scale) {
+RUBATO_DETAIL_PORTABLE inline void sparse_multiply(panels<float> c, std::size_t rows, std::size_t columns,
+                                                   sparse_view x, panels<const float> y, float scale) {
   for (std::size_t column = 0; column < columns; column += block)
     for (std::size_t row = 0; row < rows; ++row) {
       float sum[block] = {};
       for (std::size_t j = x.begin[row]; j < x.begin[row + 1]; ++j) {
         const float factor = x.value[j];
-        const float* from = y + x.index[j] * y_stride + column;
+        const float* from = y.data + column / 64 * y.step + x.index[j] * y.stride + column % 64;
         for (std::size_t i = 0; i < block; ++i) sum[i] += factor * from[i];
       }
-      float* to = c + row * c_stride + column;
+      float* to = c.data + column / 64 * c.step + row * c.stride + column % 64;
       for (std::size_t i = 0; i < block; ++i) to[i] += scale * sum[i];
     }
 }

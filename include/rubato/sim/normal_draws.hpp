@@ -14,46 +14,64 @@
 namespace rubato::inline RUBATO_ABI::sim {
 
 /// A standard normal deviate for each step of each worker: that of random_sequence{seed, stream, step}.normal(), drawn
-/// for eight steps of a worker at a time, whose logarithms and cosines then need not wait for each other.
+/// for many steps of a worker at a time. Logarithms need not wait for each other then, and cosines are taken in the
+/// order of their arguments: the C library branches on where an argument lies, which nobody could foretell.
 ///
-/// Cost    where a worker's steps come in a row, a third of a draw of its own. 72 bytes per worker, allocated by the
-///         constructor. Not thread-safe.
+/// Cost    where a worker's steps come in a row, a third of a draw of its own. 520 bytes per worker up to 1,024 of
+///         them, else 72, allocated by the constructor. Not thread-safe.
 /// Tests   tests/sim/normal_draws_test.cpp: AreThoseOfTheSequence
 class normal_draws {
  public:
   /// Streams first_stream to first_stream + workers - 1 of this seed.
   normal_draws(std::uint64_t seed, std::uint64_t first_stream, std::uint32_t workers)
-      : seed_{seed}, first_stream_{first_stream}, drawn_(workers, none), values_(workers) {}
+      : seed_{seed}, first_stream_{first_stream}, bits_{workers <= 1'024 ? 6U : 3U}, drawn_(workers, none),
+        values_(std::size_t{workers} << bits_) {}
 
   [[nodiscard]] double operator()(std::uint32_t worker, std::uint64_t step) noexcept {
-    if (drawn_[worker] != step / ahead) [[unlikely]]
-      draw(worker, step / ahead);
-    return values_[worker][step % ahead];
+    const std::uint64_t block = step >> bits_;
+    if (drawn_[worker] != block) [[unlikely]]
+      draw(worker, block);
+    return values_[(std::size_t{worker} << bits_) + (step - (block << bits_))];
   }
 
  private:
-  static constexpr std::size_t ahead = 8;  // steps: their deviates fill a cache line
+  static constexpr std::size_t most = 64;   // steps
+  static constexpr std::size_t parts = 16;  // of the circle
   static constexpr std::uint64_t none = (std::numeric_limits<std::uint64_t>::max)();
 
-  void draw(std::uint32_t worker, std::uint64_t block) noexcept {
+  [[gnu::noinline]] void draw(std::uint32_t worker, std::uint64_t block) noexcept {
     const auto uniform = [](std::uint32_t high, std::uint32_t low) {
       return static_cast<double>(static_cast<std::int64_t>(((std::uint64_t{high} << 32) | low) >> 11)) * 0x1p-53;
     };
-    constexpr std::size_t half = ahead / 2;  // as many blocks as the registers hold
-    for (std::size_t first = 0; first < ahead; first += half) {
-      const auto words = philox_blocks<half>(seed_, first_stream_ + worker, block * ahead + first);
-      for (std::size_t i = 0; i < half; ++i) {
-        const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform(words[i][1], words[i][0])));
-        values_[worker][first + i] = radius * std::cos(2.0 * std::numbers::pi * uniform(words[i][3], words[i][2]));
+    constexpr std::size_t some = 4;  // as many as the registers hold
+    const std::size_t steps = std::size_t{1} << bits_;
+    std::array<double, most> radius, turn;
+    std::array<std::uint8_t, most> part, order;
+    std::array<std::uint8_t, parts + 1> first{};
+    for (std::size_t i = 0; i < steps; i += some) {
+      const auto words = philox_blocks<some>(seed_, first_stream_ + worker, (block << bits_) + i);
+      for (std::size_t j = 0; j < some; ++j) {
+        radius[i + j] = std::sqrt(-2.0 * std::log(1.0 - uniform(words[j][1], words[j][0])));
+        turn[i + j] = uniform(words[j][3], words[j][2]);
+        part[i + j] = static_cast<std::uint8_t>(words[j][3] / (0x1'0000'0000 / parts));
+        ++first[part[i + j] + 1U];
       }
+    }
+    for (std::size_t p = 1; p < parts; ++p) first[p] = static_cast<std::uint8_t>(first[p] + first[p - 1]);
+    for (std::size_t i = 0; i < steps; ++i) order[first[part[i]]++] = static_cast<std::uint8_t>(i);
+    double* const values = values_.data() + (std::size_t{worker} << bits_);
+    for (std::size_t i = 0; i < steps; ++i) {
+      const std::size_t at = order[i];
+      values[at] = radius[at] * std::cos(2.0 * std::numbers::pi * turn[at]);
     }
     drawn_[worker] = block;
   }
 
   std::uint64_t seed_;
   std::uint64_t first_stream_;
-  std::vector<std::uint64_t> drawn_;  // which eight steps
-  std::vector<std::array<double, ahead>> values_;
+  std::uint32_t bits_;                // of the number of steps at a time
+  std::vector<std::uint64_t> drawn_;  // which of these
+  std::vector<double> values_;        // of a worker side by side
 };
 
 }  // namespace rubato::inline RUBATO_ABI::sim

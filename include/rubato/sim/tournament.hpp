@@ -24,44 +24,43 @@ class tournament {
  public:
   /// Slots 0 to slots - 1, without times.
   explicit tournament(std::uint32_t slots) : leaves_{std::bit_ceil(std::size_t{slots} + (slots == 0 ? 1 : 0))} {
-    nodes_.resize(2 * leaves_, {rank_of(std::numeric_limits<double>::infinity()), 0});
-    for (std::size_t i = 0; i < leaves_; ++i) nodes_[leaves_ + i].slot = static_cast<std::uint32_t>(i);
+    nodes_.resize(2 * leaves_);
+    for (std::size_t i = 0; i < leaves_; ++i)
+      nodes_[leaves_ + i] = node_of(std::numeric_limits<double>::infinity(), static_cast<std::uint32_t>(i));
     for (std::size_t i = leaves_; --i > 0;) nodes_[i] = nodes_[2 * i];
   }
 
   /// The earliest time, and whose it is; slot 0 where there is none.
-  [[nodiscard]] double first_time() const noexcept { return std::bit_cast<double>(nodes_[1].rank); }
-  [[nodiscard]] std::uint32_t first() const noexcept { return nodes_[1].slot; }
-  [[nodiscard]] double time(std::uint32_t slot) const noexcept {
-    return std::bit_cast<double>(nodes_[leaves_ + slot].rank);
-  }
+  [[nodiscard]] double first_time() const noexcept { return time_of(nodes_[1]); }
+  [[nodiscard]] std::uint32_t first() const noexcept { return slot_of(nodes_[1]); }
+  [[nodiscard]] double time(std::uint32_t slot) const noexcept { return time_of(nodes_[leaves_ + slot]); }
 
   /// Precondition: time >= 0; infinity takes the slot's time away.
   void set(std::uint32_t slot, double time) noexcept {
     RUBATO_ASSERT(time >= 0, "tournament: a time that is negative or NaN");
     node* const nodes = nodes_.data();
-    node winner{rank_of(time), slot};
+    node winner = node_of(time, slot);
     std::size_t at = leaves_ + slot;
     nodes[at] = winner;
     for (; at > 1; at /= 2) {
       const node rival = nodes[at ^ 1];
-      // All ones if the rival wins; one to the left wins a tie, too. Of a choice GCC would make a branch.
-      const std::int64_t lost = (rival.rank - static_cast<std::int64_t>(at & 1) - winner.rank) >> 63;
-      winner.rank ^= (winner.rank ^ rival.rank) & lost;
-      winner.slot ^= (winner.slot ^ rival.slot) & static_cast<std::uint32_t>(lost);
-      nodes[at / 2].rank = winner.rank;
-      nodes[at / 2].slot = winner.slot;
+      winner = rival < winner ? rival : winner;
+      nodes[at / 2] = winner;
     }
   }
 
  private:
-  struct node {
-    std::int64_t rank;
-    std::uint32_t slot;
-  };
+  // A time and below it a slot, in their order: times are not negative, so that they have the order of their bits. As
+  // one number they are compared without a branch.
+  __extension__ using node = __int128;
 
-  // Numbers in the order of the times, none of which is negative. -0 becomes 0.
-  [[nodiscard]] static std::int64_t rank_of(double time) noexcept { return std::bit_cast<std::int64_t>(time + 0.0); }
+  [[nodiscard]] static node node_of(double time, std::uint32_t slot) noexcept {
+    return node{std::bit_cast<std::int64_t>(time + 0.0)} << 64 | slot;  // -0 becomes 0
+  }
+  [[nodiscard]] static double time_of(node n) noexcept {
+    return std::bit_cast<double>(static_cast<std::int64_t>(n >> 64));
+  }
+  [[nodiscard]] static std::uint32_t slot_of(node n) noexcept { return static_cast<std::uint32_t>(n); }
 
   std::size_t leaves_;       // a power of two
   std::vector<node> nodes_;  // the root is 1, below i are 2 i and 2 i + 1, the leaves come last

@@ -47,6 +47,26 @@ TEST(Cluster, GradientsAreComputedWhenTheirWorkersAreReleased) {
   }
 }
 
+struct hasty : asp {
+  int* worked_ahead;
+  void prepare() noexcept { ++*worked_ahead; }
+};
+struct last_one final {
+  int* worked_ahead;
+  [[nodiscard]] decision release(const cluster_view&, const event&) noexcept { return decision::all(); }
+  void prepare() noexcept { ++*worked_ahead; }
+};
+
+TEST(Cluster, PoliciesDoNotWorkAhead) {
+  test_objective goal;
+  int times = 0;
+  EXPECT_EQ(simulate({.workers = 2}, so_many_pushes(5), hasty{{}, &times}, goal),
+            simulate({.workers = 2}, so_many_pushes(5), asp{}, goal));
+  EXPECT_EQ(times, 0);
+  EXPECT_EQ(simulate({.workers = 2}, so_many_pushes(5), last_one{&times}, goal).pushes, 5U);
+  EXPECT_EQ(times, 5) << "of a final class there is no other";
+}
+
 TEST(Cluster, MeanOfTheRoundIsOneUpdate) {
   test_objective goal;
   const run_result run = simulate({.workers = 4}, so_many_pushes(12), bsp{}, goal);

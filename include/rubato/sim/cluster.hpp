@@ -13,6 +13,7 @@
 
 #include "../pinned.hpp"
 #include "../sync/controller.hpp"
+#include "at_leisure.hpp"
 #include "event_queue.hpp"
 #include "fifo.hpp"
 #include "finish_line.hpp"
@@ -55,10 +56,11 @@ class cluster {
     void operator()(const record& r) const noexcept { (*to)(r); }
   };
   static constexpr bool watched = !std::same_as<Watcher, no_observer>;
+  using policy_type = detail::at_leisure<Policy>;
 
  public:
   using controller_type =
-      controller<Policy, std::uint32_t, std::conditional_t<watched, watcher_reference, no_observer>>;
+      controller<policy_type, std::uint32_t, std::conditional_t<watched, watcher_reference, no_observer>>;
 
   /// Resets the objective; all workers that are present at time 0 join, and the first steps start.
   cluster(const cluster_options& machines, const run_options& run, Policy policy, Goal& goal, Watcher& watcher)
@@ -76,7 +78,7 @@ class cluster {
         loss_{run.loss},
         failures_{machines.failures},
         sync_{{.capacity = machines.workers, .quorum = seat_workers(), .guard = run.guard, .seed = run.seed},
-              std::move(policy),
+              policy_type{std::move(policy)},
               watch(watcher)} {
     RUBATO_ASSERT(problem(machines).empty() && problem(run).empty(), "cluster or run options out of range");
     shared_cores_ = machines.cores > 0 && machines.cores < machines.workers;

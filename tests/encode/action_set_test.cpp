@@ -53,6 +53,21 @@ TEST(ActionSet, GreedySurvivesNaN) {
   EXPECT_EQ(greedy(std::array{-INFINITY, nan_value, nan_value}, 7), group_action::hold);
 }
 
+TEST(ActionSet, GreedyAgreesWithALoop) {
+  const std::array<float, 6> some{-INFINITY, -1, 0, 1, INFINITY, nan_value};
+  for (const float first : some)
+    for (const float second : some)
+      for (const float third : some)
+        for (const std::uint32_t legal : {2U, 3U, 6U, 7U}) {
+          const std::array<float, 3> values{first, second, third};
+          std::size_t best = 3;
+          for (std::size_t i = 0; i < 3; ++i)
+            if ((legal >> i & 1) != 0 && values[i] == values[i] && (best == 3 || values[i] > values[best])) best = i;
+          EXPECT_EQ(static_cast<std::size_t>(greedy(values, legal)), best == 3 ? 1 : best)
+              << first << " " << second << " " << third << ", legal " << legal;
+        }
+}
+
 TEST(ActionSet, BetweenPushesSomebodyRuns) {
   shown_cluster cluster{2};
   const event death{.why = cause::death, .worker = 1};

@@ -55,19 +55,14 @@ inline constexpr std::size_t group_actions = group_action_names.size();
 
 /// The legal action of highest value; of equals the one of lowest index. A NaN is less than any number; if there is
 /// nothing else, `submitter`.
-/// Tests   tests/encode/action_set_test.cpp: GreedyTakesTheHighestLegal, GreedySurvivesNaN
+/// Tests   tests/encode/action_set_test.cpp: GreedyTakesTheHighestLegal, GreedySurvivesNaN, GreedyAgreesWithALoop
 [[nodiscard]] constexpr group_action greedy(std::span<const float, group_actions> values,
                                             std::uint32_t legal) noexcept {
-  group_action best = group_action::submitter;
-  bool found = false;
-  for (std::size_t i = 0; i < group_actions; ++i) {
-    const auto action = static_cast<group_action>(i);
-    if ((bit_of(action) & legal) == 0 || values[i] != values[i]) continue;
-    if (found && !(values[i] > values[static_cast<std::size_t>(best)])) continue;
-    best = action;
-    found = true;
-  }
-  return best;
+  const auto [hold, submitter, all] = std::array{values[0], values[1], values[2]};
+  const bool may_hold = (legal & bit_of(group_action::hold)) != 0, may_all = (legal & bit_of(group_action::all)) != 0;
+  const bool holds = may_hold & (hold == hold) & !(submitter > hold);
+  const bool starts_all = may_all & (all == all) & !((holds ? hold : submitter) >= all);
+  return starts_all ? group_action::all : holds ? group_action::hold : group_action::submitter;
 }
 
 /// The action as a decision on a push.

@@ -1,7 +1,8 @@
 // One update of a DQN in each instruction set that can run here: the network of the README (40-64-32-3, leaky ReLU,
 // float), a batch of 32 from a replay of 10^4 transitions. Each row is measured in turns with its floor: 516,096
 // products (double_q: 150,528 more), a root and a division per parameter where Adam learns, the copies of 32
-// transitions. No product is counted for the last layer's gradient where an action was not taken.
+// transitions. No product is counted for the last layer's gradient where an action was not taken. Adam with the best set
+// is measured in turns with other libraries (../peers), too.
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -12,14 +13,17 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <rubato/core/rng.hpp>
 #include <rubato/nn/initialiser.hpp>
 #include <rubato/nn/mlp.hpp>
 #include <rubato/rl/dqn.hpp>
 
+#include "../peers/network.hpp"
 #include "learner_floor.hpp"
 #include "paired.hpp"
+#include "update_peers.hpp"
 
 namespace {
 
@@ -37,6 +41,7 @@ struct variant {
   rl::optimiser_kind optimiser = rl::optimiser_kind::adam;
   rl::td_target target = rl::td_target::target_max;
   std::size_t transitions = 10'000;
+  bool peers = false;  // of the best set
 };
 
 // A learner whose replay is full of random transitions; update(random) is what is measured. Gradients are not clipped,
@@ -78,21 +83,24 @@ void update(benchmark::State& state, const kernel& set, const variant& how) {
   bench::gather_floor gather{how.transitions};
   const std::string name = set.name;
   const std::size_t products = 2 * forward + backward + (how.target == rl::td_target::double_q ? forward : 0);
-  bench::in_turns(
-      state, [&] { benchmark::DoNotOptimize(agent.update(random).loss); }, 10,
-      [&] {
-        benchmark::DoNotOptimize(bench::product_pass(name, products));
-        if (how.optimiser == rl::optimiser_kind::adam) bench::root_pass(name, parameters);
-        gather();
-      },
-      10);
+  const bool has_peers = how.peers && &set == &nn::kernels::native<float>();
+  const bench::random_replay replay{has_peers ? how.transitions : 1};
+  std::vector<bench::contender> all;
+  all.emplace_back("ours", 10, [&] { benchmark::DoNotOptimize(agent.update(random).loss); });
+  all.emplace_back("floor", 10, [&] {
+    benchmark::DoNotOptimize(bench::product_pass(name, products));
+    if (how.optimiser == rl::optimiser_kind::adam) bench::root_pass(name, parameters);
+    gather();
+  });
+  if (has_peers) bench::add_update_peers(all, replay);
+  bench::in_turns(state, std::move(all));
   if (agent.counters().rejected_updates > 0) state.SkipWithError("an update was refused");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const variant variants[] = {{.name = "adam"},
+  const variant variants[] = {{.name = "adam", .peers = true},
                               {.name = "sgd", .optimiser = rl::optimiser_kind::sgd},
                               {.name = "double_q", .target = rl::td_target::double_q}};
   for (const kernel* set : nn::kernels::available<float>())
@@ -106,6 +114,8 @@ int main(int argc, char** argv) {
                                  update(state, native, {.name = "adam", .transitions = 1'000'000});
                                })
       ->UseManualTime();
+  benchmark::AddCustomContext("missing_peers", bench::missing_libraries());
+  benchmark::AddCustomContext("openblas_kernels", bench::blas_kernels());
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
 }

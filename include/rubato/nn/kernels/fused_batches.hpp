@@ -275,6 +275,27 @@ RUBATO_DETAIL_KERNEL inline void forward(const dense_layer<float>& layer, std::s
   if (!f.complete) activate_outputs(layer.f, rows * layer.outputs, out);
 }
 
+// The gradient by x where y = f(x), f being complete: see chain() in ../activation.hpp.
+struct chaining {
+  bend f;
+  const float* y;
+  float* delta;
+
+  template <bool Whole, std::size_t N>
+  RUBATO_DETAIL_HELPER inline void at(std::size_t i, std::size_t count) const noexcept {
+    using bits = typename pack_of<N>::bits;
+    const pack<N> d = load_columns<Whole, N>(delta + i, count), below = all<N>(f.slope) * d;
+    const pack<N> kept = __builtin_bit_cast(pack<N>, __builtin_bit_cast(bits, below) & f.keep);
+    store_columns<Whole, N>(delta + i, load_columns<Whole, N>(y + i, count) > pack<N>{} ? d : kept, count);
+  }
+};
+RUBATO_DETAIL_KERNEL inline void activation_gradient(const activation& of, std::size_t count, const float* y,
+                                                     float* delta) noexcept {
+  const bend f = bend_of(of);
+  if (!f.complete) return avx2::set<float>.activation_gradient(of, count, y, delta);
+  if (of.kind != activation_kind::identity) each_pack(count, chaining{f, y, delta});
+}
+
 // to[i, o] += the sum over rows of in[., i] * delta[., o], rows from 0 on, in tiles of inputs.
 template <std::size_t N, std::size_t Packs>
 struct gradient_tiles {
@@ -304,7 +325,7 @@ struct gradient_tiles {
   }
 };
 // The same for the last columns, fewer than eight: the columns are the rows of the tile, and inputs lie side by side.
-template <bool Whole, std::size_t Packs>
+template <bool Whole, std::size_t N, std::size_t Packs>
 struct rest_gradient_tiles {
   const dense_layer<float>& layer;
   std::size_t batch;
@@ -315,17 +336,35 @@ struct rest_gradient_tiles {
 
   template <std::size_t Columns>
   RUBATO_DETAIL_KERNEL inline void rows(std::size_t column) const noexcept {
-    const std::size_t count = Whole ? 8 * Packs : inputs, outputs = layer.outputs;
-    float turned[Columns][8 * Packs] = {};
-    for (std::size_t i = 0; i < count; ++i)
+    const std::size_t count = Whole ? N * Packs : inputs, outputs = layer.outputs;
+    float turned[Columns][N * Packs];
+    if constexpr (!Whole) __builtin_memset(turned, 0, sizeof(turned));
+    for (std::size_t i = 0; i < count; ++i) {
+#pragma GCC unroll 4
       for (std::size_t c = 0; c < Columns; ++c) turned[c][i] = to[i * outputs + column + c];
-    tile<8, Columns, Packs> sum;
+    }
+    tile<N, Columns, Packs> sum;
     __builtin_memcpy(&sum, turned, sizeof(sum));
-    add_products<Whole>(sum, batch, factor_columns{delta + column, outputs},
-                        {in, static_cast<std::ptrdiff_t>(layer.inputs)}, inputs);
+    const float* x = in;
+    const float* d = delta + column;
+    for (std::size_t r = 0; r < batch; ++r) {
+      pack<N> factor[Columns];
+#pragma GCC unroll 4
+      for (std::size_t c = 0; c < Columns; ++c) factor[c] = all<N>(d[c]);
+#pragma GCC unroll 4
+      for (std::size_t p = 0; p < Packs; ++p) {
+        const pack<N> shared = load_columns<Whole, N>(x + p * N, count);
+#pragma GCC unroll 4
+        for (std::size_t c = 0; c < Columns; ++c) sum.at[c][p] = multiply_add<N>(factor[c], shared, sum.at[c][p]);
+      }
+      x = walk(x, static_cast<std::ptrdiff_t>(layer.inputs));
+      d = walk(d, static_cast<std::ptrdiff_t>(outputs));
+    }
     __builtin_memcpy(turned, &sum, sizeof(sum));
-    for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t i = 0; i < count; ++i) {
+#pragma GCC unroll 4
       for (std::size_t c = 0; c < Columns; ++c) to[i * outputs + column + c] = turned[c][i];
+    }
   }
 };
 struct parameter_gradients {
@@ -351,15 +390,15 @@ struct parameter_gradients {
   RUBATO_DETAIL_HELPER inline void rest_of_weights(std::size_t column) const noexcept {
     const std::size_t left = layer.outputs - column;
     std::size_t i = 0;
-    for (; i + 32 <= layer.inputs; i += 32)
-      each_tile<2>(0, left, rest_gradient_tiles<true, 4>{layer, batch, 32, in + i, delta + column,
-                                                         weight + i * layer.outputs + column});
-    for (; i + 8 <= layer.inputs; i += 8)
-      each_tile<4>(0, left, rest_gradient_tiles<true, 1>{layer, batch, 8, in + i, delta + column,
-                                                         weight + i * layer.outputs + column});
-    if (i < layer.inputs)
-      each_tile<4>(0, left, rest_gradient_tiles<false, 1>{layer, batch, layer.inputs - i, in + i, delta + column,
-                                                          weight + i * layer.outputs + column});
+    for (; i + 32 <= layer.inputs; i += 32) rest_of_inputs<true, width, 32 / width>(column, left, i, 32);
+    for (; i + 8 <= layer.inputs; i += 8) rest_of_inputs<true, 8, 1>(column, left, i, 8);
+    if (i < layer.inputs) rest_of_inputs<false, 8, 1>(column, left, i, layer.inputs - i);
+  }
+  template <bool Whole, std::size_t N, std::size_t Packs>
+  RUBATO_DETAIL_HELPER inline void rest_of_inputs(std::size_t column, std::size_t columns, std::size_t input,
+                                                  std::size_t inputs) const noexcept {
+    each_tile<3>(0, columns, rest_gradient_tiles<Whole, N, Packs>{layer, batch, inputs, in + input, delta + column,
+                                                                  weight + input * layer.outputs + column});
   }
   template <bool Whole, std::size_t N, std::size_t Packs>
   RUBATO_DETAIL_HELPER inline void biases(std::size_t column) const noexcept {
@@ -449,8 +488,10 @@ struct input_gradients {
 
   template <bool Whole, std::size_t N, std::size_t Packs, std::size_t>
   RUBATO_DETAIL_HELPER inline void columns(std::size_t column) const noexcept {
+    if (layer.outputs <= few) return few_outputs<Whole, N, Packs>(column);
     constexpr std::size_t together = tile_packs<Packs>, many = together * N;
-    alignas(64) float weight[turned * many] = {};
+    alignas(64) float weight[turned * many];
+    if constexpr (!Whole) __builtin_memset(weight, 0, sizeof(weight));
     for (std::size_t i = column; i < column + Packs * N; i += many) {
       const std::size_t left = layer.inputs - i, inputs = left < many ? left : many;
       for (std::size_t begin = 0; begin < layer.outputs; begin += turned) {
@@ -467,6 +508,28 @@ struct input_gradients {
             0, rows,
             input_gradient_tiles<Whole, N, together>{layer, count, left, delta + begin, weight, to + i, begin == 0});
       }
+    }
+  }
+
+ private:
+  // Too few for a tile to begin and end for: rows one after another, which overlap.
+  static constexpr std::size_t few = 7;
+
+  template <bool Whole, std::size_t N, std::size_t Packs>
+  RUBATO_DETAIL_HELPER inline void few_outputs(std::size_t column) const noexcept {
+    const std::size_t left = layer.inputs - column, outputs = layer.outputs, count = Whole ? N * Packs : left;
+    alignas(64) float weight[few * N * Packs];
+    if constexpr (!Whole) __builtin_memset(weight, 0, sizeof(weight));
+    for (std::size_t k = 0; k < count; ++k)
+      for (std::size_t o = 0; o < outputs; ++o) weight[o * N * Packs + k] = layer.weight[(column + k) * outputs + o];
+    float* row = to + column;
+    const float* factor = delta;
+    for (std::size_t r = 0; r < rows; ++r, row += layer.inputs) {
+      tile<N, 1, Packs> sum{};
+      for (std::size_t o = 0; o < outputs; ++o)
+        add_product<true, 0>(sum, factor_columns{factor++, 0}, weight + o * N * Packs, 0);
+#pragma GCC unroll 8
+      for (std::size_t p = 0; p < Packs; ++p) store_columns<Whole, N>(row + p * N, sum.at[0][p], left);
     }
   }
 };

@@ -64,6 +64,15 @@ RUBATO_DETAIL_HELPER inline void store_columns(float* to, const pack<N>& from, s
   }
 }
 
+// Calls op.at<Whole, N>(begin, how many) for packs of `count` numbers, the last in part.
+template <class Op>
+RUBATO_DETAIL_HELPER inline void each_pack(std::size_t count, const Op& op) noexcept {
+  std::size_t i = 0;
+  for (; i + width <= count; i += width) op.template at<true, width>(i, width);
+  for (; i + 8 <= count; i += 8) op.template at<true, 8>(i, 8);
+  if (i < count) op.template at<false, 8>(i, count - i);
+}
+
 RUBATO_DETAIL_HELPER inline const float* walk(const float* row, std::ptrdiff_t step) noexcept {
   row += step;
   __asm__("" : "+r"(row));
@@ -359,7 +368,7 @@ inline constexpr kernel_set<float> set{RUBATO_DETAIL_SET_NAME,
                                        &begin,
                                        &finish,
                                        &forward,
-                                       avx2::set<float>.activation_gradient,
+                                       &activation_gradient,
                                        &parameter_gradient,
                                        &input_gradient,
                                        &sum_of_squares,

@@ -97,7 +97,7 @@ struct kernel_set {
   /// in_gradient[rows x inputs] = delta * weight^T.
   void (*input_gradient)(const dense_layer<T>& layer, std::size_t rows, const T* delta, T* in_gradient) noexcept;
 
-  /// The sum of x[i]^2, in double.
+  /// The sum of x[i]^2. Sets with fused operations keep partial sums in float where that is precise enough.
   double (*sum_of_squares)(std::size_t count, const T* x) noexcept;
 
   /// x *= factor.

@@ -25,6 +25,21 @@ TEST(ActionChoice, IllegalIsNeverChosen) {
   EXPECT_EQ(best_action(std::array<float, 3>{1, 9, 3}, 0b1000), 1u) << "none is legal: all are";
 }
 
+// Three values of five kinds, all of them legal, against what the rule says.
+TEST(ActionChoice, EveryOrderOfThreeValues) {
+  const std::array<float, 5> kinds{std::nanf(""), -std::numeric_limits<float>::infinity(), -1, 0, 2};
+  for (const float a : kinds)
+    for (const float b : kinds)
+      for (const float c : kinds) {
+        const std::array<float, 3> values{a, b, c};
+        std::uint32_t expected = 3;
+        for (std::uint32_t i = 0; i < 3; ++i)
+          if (!std::isnan(values[i]) && (expected == 3 || values[i] > values[expected])) expected = i;
+        EXPECT_EQ(best_action(values, all_legal, 1), expected == 3 ? 1 : expected) << a << ' ' << b << ' ' << c;
+        EXPECT_EQ(best_action(values, 0b111, 2), expected == 3 ? 2 : expected) << a << ' ' << b << ' ' << c;
+      }
+}
+
 // The same rule as that of greedy() in encode, whose fallback is 1.
 TEST(ActionChoice, UndecidedIsTheFallback) {
   const float nan = std::nanf(""), infinity = std::numeric_limits<float>::infinity();

@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "agents.hpp"
@@ -53,11 +54,16 @@ TEST(Replay, EveryWidthIsKept) {
     for (std::uint32_t slot = 0; slot < 3; ++slot)
       EXPECT_EQ(replay.add({observation(slot, 1), slot, -7, 0.5F, observation(slot, -1), 9 + slot}), slot);
     const std::array<std::uint32_t, 3> all{0, 1, 2};
-    replay.prefetch(all);
+    std::vector<float> gathered(3 * width), gathered_next(3 * width);
+    replay.gather(all, gathered);
+    replay.gather_next(all, gathered_next);
     for (const std::uint32_t slot : all) {
+      replay.prefetch(slot);
       const experience what = replay[slot];
       EXPECT_TRUE(std::ranges::equal(what.observation, observation(slot, 1)));
       EXPECT_TRUE(std::ranges::equal(what.next, observation(slot, -1)));
+      EXPECT_TRUE(std::ranges::equal(what.observation, std::span{gathered}.subspan(slot * width, width)));
+      EXPECT_TRUE(std::ranges::equal(what.next, std::span{gathered_next}.subspan(slot * width, width)));
       EXPECT_EQ(what.action, slot);
       EXPECT_EQ(what.reward, -7);
       EXPECT_EQ(what.discount, 0.5F);

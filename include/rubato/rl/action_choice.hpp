@@ -21,10 +21,20 @@ namespace rubato::inline RUBATO_ABI::rl {
 /// The legal action with the largest value: the first of equals; NaN counts as less than every number. Where all legal
 /// ones are NaN, `undecided` if it is legal, else the first that is.
 /// Tests   tests/rl/action_choice_test.cpp: BestIsTheFirstOfEquals, NanIsNeverPreferred, IllegalIsNeverChosen,
-///         UndecidedIsTheFallback
+///         UndecidedIsTheFallback, EveryOrderOfThreeValues
 [[nodiscard]] inline std::uint32_t best_action(std::span<const float> values, std::uint32_t legal,
                                                std::uint32_t undecided = 0) noexcept {
   const std::uint32_t among = legal_among(values.size(), legal);
+  if (among == legal_among(values.size(), all_legal)) {  // as most often; `most` is NaN only if the first is
+    std::uint32_t best = 0;
+    float most = values[0];
+    for (std::uint32_t a = 1; a < values.size(); ++a) {
+      const float value = values[a];
+      best = value > most ? a : best;
+      most = value > most ? value : most;
+    }
+    if (!std::isnan(most)) return best;
+  }
   auto best = static_cast<std::uint32_t>(std::countr_zero(among));
   auto most = std::bit_cast<std::uint32_t>(values[best]);
   for (std::uint32_t rest = among & (among - 1); rest != 0; rest &= rest - 1) {

@@ -251,7 +251,7 @@ class dqn {
     values_of(std::span<const float>{outputs}.first(net.outputs()), values);
   }
 
-  // A batch of slots, and what is known of them without a network.
+  // A batch of slots. Those that follow from them are asked for at once, and come while gradients are set to zero.
   void draw(random_sequence& random) noexcept {
     switch (options_.sample) {
       case sampling::distinct:
@@ -263,7 +263,13 @@ class dqn {
       default:
         replay_.sample(random, slots_);
     }
-    replay_.prefetch(slots_);
+    for (const std::uint32_t slot : slots_) replay_.prefetch_next(slot);
+    std::fill(gradients_.begin(), gradients_.end(), 0.0F);
+    replay_.gather_next(slots_, batch_);
+    for (const std::uint32_t slot : slots_) replay_.prefetch(slot);
+  }
+  // What is known of them without a network.
+  void read_rows() noexcept {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       const experience what = replay_[slots_[i]];
       rows_[i] = {.action = what.action,
@@ -271,15 +277,6 @@ class dqn {
                   .reward = what.reward,
                   .discount = what.discount,
                   .weight = weights_[i]};
-    }
-  }
-  // One observation of each slot, side by side.
-  template <std::span<const float> experience::*Observation>
-  void gather(std::span<float> to) const noexcept {
-    float* at = to.data();
-    for (const std::uint32_t slot : slots_) {
-      const std::span<const float> from = replay_[slot].*Observation;
-      at = std::copy(from.begin(), from.end(), at);
     }
   }
 
@@ -298,23 +295,16 @@ class dqn {
     const bool target_values = options_.target != td_target::online_max;
     std::array<float, max_actions> memory;
     const auto values = std::span{memory}.first(actions());
-    gather<&experience::next>(batch_);
-    if (online_chooses) {
-      const auto outputs = online_.forward(batch_, work_);
-      for (std::size_t i = 0; i < rows_.size(); ++i) {
-        const std::span<const float> of = values_at(outputs, i, values);
-        choices_[i] = best_action(of, rows_[i].next_legal, options_.undecided_action);
-        rows_[i].next = of[choices_[i]];
-      }
+    auto outputs = (online_chooses ? online_ : target_).forward(batch_, work_);
+    read_rows();
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const std::span<const float> of = values_at(outputs, i, values);
+      choices_[i] = best_action(of, rows_[i].next_legal, options_.undecided_action);
+      rows_[i].next = of[choices_[i]];
     }
-    if (target_values) {
-      const auto outputs = target_.forward(batch_, work_);
-      for (std::size_t i = 0; i < rows_.size(); ++i) {
-        const std::span<const float> of = values_at(outputs, i, values);
-        if (!online_chooses) choices_[i] = best_action(of, rows_[i].next_legal, options_.undecided_action);
-        rows_[i].next = of[choices_[i]];
-      }
-    }
+    if (!online_chooses || !target_values) return;
+    outputs = target_.forward(batch_, work_);
+    for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i].next = values_at(outputs, i, values)[choices_[i]];
   }
 
   // The gradient by the network's outputs: nothing but the actions that were taken has a slope.
@@ -337,7 +327,7 @@ class dqn {
   update_stats learn(random_sequence& random) noexcept {
     draw(random);
     look_ahead();
-    gather<&experience::observation>(batch_);
+    replay_.gather(slots_, batch_);
     const auto outputs = online_.forward(batch_, work_);
     std::array<float, max_actions> memory;
     const auto values = std::span{memory}.first(actions());
@@ -345,7 +335,6 @@ class dqn {
     const float share = options_.mean_loss ? 1.0F / static_cast<float>(rows_.size()) : 1.0F;
     const float loss = detail::td_errors(rows_, options_.loss, static_cast<float>(options_.huber_delta), share);
     spread();
-    std::fill(gradients_.begin(), gradients_.end(), 0.0F);
     online_.backward(slopes_, work_, gradients_);
 
     update_stats stats{.learned = false, .loss = loss, .gradient_norm = 0};

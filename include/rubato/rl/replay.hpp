@@ -71,11 +71,17 @@ class replay_buffer {
     return {{at, width_}, of.action, of.reward, of.discount, {at + width_, width_}, of.next_legal};
   }
 
-  /// Asks memory for what slots hold: the first that is read of them is waited for, the others come meanwhile.
-  void prefetch(std::span<const std::uint32_t> slots) const noexcept {
-    for (const std::uint32_t slot : slots)
-      for (std::size_t i = 0; i < stride_; i += line) __builtin_prefetch(memory_.data() + slot * stride_ + i);
+  /// The observations that slots hold, side by side, and those after the action.
+  /// Preconditions: each slot < size(); `to` has observation_size numbers for each.
+  void gather(std::span<const std::uint32_t> slots, std::span<float> to) const noexcept { copy_rows(slots, 0, to); }
+  void gather_next(std::span<const std::uint32_t> slots, std::span<float> to) const noexcept {
+    copy_rows(slots, width_, to);
   }
+
+  /// Asks memory for what a slot holds, or for the observation after the action alone, so that it comes while something
+  /// else is done. Precondition: slot < capacity().
+  void prefetch(std::size_t slot) const noexcept { prefetch(slot, 0, stride_); }
+  void prefetch_next(std::size_t slot) const noexcept { prefetch(slot, width_, 2 * width_); }
 
   /// Fills `slots` with slots drawn uniformly, with replacement. Precondition: size() > 0. O(slots).
   void sample(random_sequence& random, std::span<std::uint32_t> slots) const noexcept {
@@ -124,6 +130,23 @@ class replay_buffer {
   };
   static constexpr std::size_t words = sizeof(rest) / sizeof(float), line = nn::cache_line / sizeof(float);
 
+  void prefetch(std::size_t slot, std::size_t first, std::size_t last) const noexcept {
+    for (std::size_t i = first / line * line; i < last; i += line)
+      __builtin_prefetch(memory_.data() + slot * stride_ + i);
+  }
+  // In pieces of two registers: a row is too short for a call of memmove().
+  void copy_rows(std::span<const std::uint32_t> slots, std::size_t first, std::span<float> to) const noexcept {
+    RUBATO_ASSERT(to.size() == slots.size() * width_, "replay_buffer: needs rows of observation_size numbers");
+    const std::size_t width = width_;
+    float* row = to.data();
+    for (const std::uint32_t slot : slots) {
+      const float* const from = memory_.data() + slot * stride_ + first;
+      std::size_t i = 0;
+      for (; i + 8 <= width; i += 8) std::memcpy(row + i, from + i, 8 * sizeof(float));
+      for (; i < width; ++i) row[i] = from[i];
+      row += width;
+    }
+  }
   [[nodiscard]] rest get(std::size_t slot) const noexcept {
     rest of;
     std::memcpy(&of, memory_.data() + slot * stride_ + 2 * width_, sizeof(of));

@@ -58,7 +58,8 @@ TEST(Replay, EveryWidthIsKept) {
     replay.gather(all, gathered);
     replay.gather_next(all, gathered_next);
     for (const std::uint32_t slot : all) {
-      replay.prefetch(slot);
+      replay.prefetch_next(slot);
+      replay.prefetch_rest(slot);
       const experience what = replay[slot];
       EXPECT_TRUE(std::ranges::equal(what.observation, observation(slot, 1)));
       EXPECT_TRUE(std::ranges::equal(what.next, observation(slot, -1)));

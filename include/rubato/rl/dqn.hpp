@@ -251,7 +251,8 @@ class dqn {
     values_of(std::span<const float>{outputs}.first(net.outputs()), values);
   }
 
-  // A batch of slots. Those that follow from them are asked for at once, and come while gradients are set to zero.
+  // A batch of slots, and the next observation of each. Memory sends these while gradients are set to zero, and the
+  // rest of what is learned from while a network computes.
   void draw(random_sequence& random) noexcept {
     switch (options_.sample) {
       case sampling::distinct:
@@ -259,14 +260,14 @@ class dqn {
         break;
       case sampling::prioritised:
         priorities_->sample(replay_.size(), random, slots_, weights_);
+        for (const std::uint32_t slot : slots_) replay_.prefetch_next(slot);
         break;
       default:
         replay_.sample(random, slots_);
     }
-    for (const std::uint32_t slot : slots_) replay_.prefetch_next(slot);
     std::fill(gradients_.begin(), gradients_.end(), 0.0F);
     replay_.gather_next(slots_, batch_);
-    for (const std::uint32_t slot : slots_) replay_.prefetch(slot);
+    for (const std::uint32_t slot : slots_) replay_.prefetch_rest(slot);
   }
   // What is known of them without a network.
   void read_rows() noexcept {

@@ -78,15 +78,22 @@ class replay_buffer {
     copy_rows(slots, width_, to);
   }
 
-  /// Asks memory for what a slot holds, or for the observation after the action alone, so that it comes while something
-  /// else is done. Precondition: slot < capacity().
-  void prefetch(std::size_t slot) const noexcept { prefetch(slot, 0, stride_); }
-  void prefetch_next(std::size_t slot) const noexcept { prefetch(slot, width_, 2 * width_); }
+  /// Asks memory for the observation after the action, or for all else that a slot holds, so that it comes while
+  /// something else is done. Precondition: slot < capacity().
+  [[gnu::always_inline]] void prefetch_next(std::size_t slot) const noexcept { prefetch(slot, width_, 2 * width_); }
+  [[gnu::always_inline]] void prefetch_rest(std::size_t slot) const noexcept {
+    prefetch(slot, 0, width_);
+    prefetch(slot, 2 * width_, stride_);
+  }
 
-  /// Fills `slots` with slots drawn uniformly, with replacement. Precondition: size() > 0. O(slots).
+  /// Fills `slots` with slots drawn uniformly, with replacement, each followed by prefetch_next().
+  /// Precondition: size() > 0. O(slots).
   void sample(random_sequence& random, std::span<std::uint32_t> slots) const noexcept {
     RUBATO_ASSERT(size_ > 0, "replay_buffer: nothing to sample");
-    for (std::uint32_t& slot : slots) slot = static_cast<std::uint32_t>(random.below(size_));
+    for (std::uint32_t& slot : slots) {
+      slot = static_cast<std::uint32_t>(random.below(size_));
+      prefetch_next(slot);
+    }
   }
 
   /// The same without replacement: every set of slots is equally likely. Precondition: size() >= slots.size().
@@ -98,6 +105,7 @@ class replay_buffer {
       const auto drawn = static_cast<std::uint32_t>(random.below(last + 1));
       const auto taken = slots.first(i);
       slots[i] = std::find(taken.begin(), taken.end(), drawn) == taken.end() ? drawn : static_cast<std::uint32_t>(last);
+      prefetch_next(slots[i]);
     }
   }
 
@@ -130,7 +138,8 @@ class replay_buffer {
   };
   static constexpr std::size_t words = sizeof(rest) / sizeof(float), line = nn::cache_line / sizeof(float);
 
-  void prefetch(std::size_t slot, std::size_t first, std::size_t last) const noexcept {
+  // Inlined, since GCC leaves out calls of a function that does nothing else.
+  [[gnu::always_inline]] void prefetch(std::size_t slot, std::size_t first, std::size_t last) const noexcept {
     for (std::size_t i = first / line * line; i < last; i += line)
       __builtin_prefetch(memory_.data() + slot * stride_ + i);
   }

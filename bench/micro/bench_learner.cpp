@@ -86,8 +86,8 @@ void update(benchmark::State& state, const kernel& set, const variant& how) {
   const bool has_peers = how.peers && &set == &nn::kernels::native<float>();
   const bench::random_replay replay{has_peers ? how.transitions : 1};
   std::vector<bench::contender> all;
-  all.emplace_back("ours", 10, [&] { benchmark::DoNotOptimize(agent.update(random).loss); });
-  all.emplace_back("floor", 10, [&] {
+  all.emplace_back("ours", 20, [&] { benchmark::DoNotOptimize(agent.update(random).loss); });
+  all.emplace_back("floor", 20, [&] {
     benchmark::DoNotOptimize(bench::product_pass(name, products));
     if (how.optimiser == rl::optimiser_kind::adam) bench::root_pass(name, parameters);
     gather();

@@ -124,7 +124,7 @@ inline void add_update_peers(std::vector<contender>& all, const random_replay& r
     const detail::q_network first = detail::initial(library.slope);
     const std::shared_ptr<update_peer> peer =
         library.make(first.parameters().data(), replay.view(), detail::update_rate);
-    all.emplace_back(library.name, 2, [peer, count = replay.action.size(), random = random_sequence{5}]() mutable {
+    all.emplace_back(library.name, 10, [peer, count = replay.action.size(), random = random_sequence{5}]() mutable {
       peer->update(detail::draw(random, count).data());
     });
   }

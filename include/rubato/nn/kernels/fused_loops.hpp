@@ -212,18 +212,34 @@ RUBATO_DETAIL_HELPER inline void each_panel(std::size_t columns, Op op) noexcept
     op.template columns<false, 4, 1, 8>(c);
 }
 
-// The same for a layer's outputs. With 64, 32 or 3 of them, as most layers of policies have, the distances between rows
-// are known to the compiler.
-template <std::size_t Outputs, class Op>
-RUBATO_DETAIL_HELPER inline bool each_known_output(Op op) noexcept {
-  if (op.layer.outputs != Outputs) return false;
-  op.layer.outputs = Outputs;
-  each_panel(Outputs, op);
-  return true;
+// The same for a number of columns that is known to the compiler, which then knows the distances between rows, too.
+template <std::size_t Columns, class Op>
+RUBATO_DETAIL_HELPER inline void each_panel_of(Op op) noexcept {
+  constexpr std::size_t left = Columns % 8;
+  op.layer.outputs = Columns;
+  for (std::size_t c = 0; c + 64 <= Columns; c += 64) block<64, 2>(c, op);
+  if constexpr ((Columns & 32) != 0) block<32, 4>(Columns / 64 * 64, op);
+  if constexpr ((Columns & 16) != 0) block<16, 8>(Columns / 32 * 32, op);
+  if constexpr ((Columns & 8) != 0) op.template columns<true, 8, 1, 8>(Columns / 16 * 16);
+  if constexpr (left >= 4)
+    op.template columns<false, 8, 1, 8>(Columns - left);
+  else if constexpr (left > 0)
+    op.template columns<false, 4, 1, 8>(Columns - left);
 }
-template <class Op>
+
+// The same for a layer's outputs, of which there are Outputs, or any number if that is 0. Most layers of policies have
+// 64, 32 or 3.
+template <std::size_t Outputs, class Op>
 RUBATO_DETAIL_HELPER inline void each_output(const Op& op) noexcept {
-  if (!each_known_output<64>(op) && !each_known_output<32>(op) && !each_known_output<3>(op))
+  if constexpr (Outputs > 0)
+    each_panel_of<Outputs>(op);
+  else if (op.layer.outputs == 64)
+    each_panel_of<64>(op);
+  else if (op.layer.outputs == 32)
+    each_panel_of<32>(op);
+  else if (op.layer.outputs == 3)
+    each_panel_of<3>(op);
+  else
     each_panel(op.layer.outputs, op);
 }
 
@@ -275,15 +291,17 @@ struct finishing {
   }
 };
 
+template <std::size_t Outputs = 0>
 RUBATO_DETAIL_HELPER inline void evaluate_layer(const dense_layer<float>& layer, const float* in, float* out) noexcept {
   const bend f = bend_of(layer.f);
-  each_output(evaluating{layer, f, in, out});
+  each_output<Outputs>(evaluating{layer, f, in, out});
   if (!f.complete) activate_outputs(layer.f, layer.outputs, out);
 }
+template <std::size_t Outputs = 0>
 RUBATO_DETAIL_HELPER inline void finish_layer(const dense_layer<float>& layer, std::size_t newest, const float* in,
                                               const float* sums, float* out) noexcept {
   const bend f = bend_of(layer.f);
-  each_output(finishing{layer, f, newest, in, sums, out});
+  each_output<Outputs>(finishing{layer, f, newest, in, sums, out});
   if (!f.complete) activate_outputs(layer.f, layer.outputs, out);
 }
 
@@ -304,7 +322,7 @@ RUBATO_DETAIL_KERNEL inline void evaluate(const network<float>& net, const float
 }
 RUBATO_DETAIL_KERNEL inline void begin(const dense_layer<float>& first, std::size_t newest, const float* in,
                                        float* sums) noexcept {
-  each_output(beginning{first, newest, in, sums});
+  each_output<0>(beginning{first, newest, in, sums});
 }
 RUBATO_DETAIL_KERNEL inline void finish(const network<float>& net, std::size_t newest, const float* in,
                                         const float* sums, float* scratch, float* out) noexcept {
@@ -323,10 +341,10 @@ RUBATO_DETAIL_HELPER inline void evaluate_layers(const network<float>& net, cons
                                                  float* out) noexcept {
   const dense_layer<float> layer = layer_of<Inputs, Outputs, Rest...>(net, parameters);
   if constexpr (sizeof...(Rest) == 0) {
-    evaluate_layer(layer, in, out);
+    evaluate_layer<Outputs>(layer, in, out);
   } else {
     alignas(64) float hidden[Outputs];
-    evaluate_layer(layer, in, hidden);
+    evaluate_layer<Outputs>(layer, in, hidden);
     evaluate_layers<Outputs, Rest...>(net, layer.bias + Outputs, hidden, out);
   }
 }
@@ -340,10 +358,10 @@ RUBATO_DETAIL_KERNEL inline void finish_shape(const network<float>& net, std::si
                                               const float* sums, float*, float* out) noexcept {
   const dense_layer<float> layer = layer_of<Inputs, Outputs, Rest...>(net, net.parameters);
   if constexpr (sizeof...(Rest) == 0) {
-    finish_layer(layer, newest, in, sums, out);
+    finish_layer<Outputs>(layer, newest, in, sums, out);
   } else {
     alignas(64) float hidden[Outputs];
-    finish_layer(layer, newest, in, sums, hidden);
+    finish_layer<Outputs>(layer, newest, in, sums, hidden);
     evaluate_layers<Outputs, Rest...>(net, layer.bias + Outputs, hidden, out);
   }
 }

@@ -102,7 +102,7 @@ RUBATO_DETAIL_AVX512_TILE inline void sparse_passes(panels<float> c, std::size_t
   alignas(64) float sums[block * 64 * Panels];
   std::size_t next[block];
   for (; rows > 0; c.data += block * c.stride, x.begin += block) {
-    const std::size_t count = std::min(rows, block);
+    const std::size_t count = (std::min)(rows, block);
     std::size_t open = 0;
     for (std::size_t row = 0; row < count; ++row) {
       next[row] = x.begin[row];

@@ -5,6 +5,8 @@
 #include <rubato/core/result.hpp>
 #include <set>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 namespace rubato {
 namespace {
@@ -36,6 +38,27 @@ TEST(Result, OfTextIsNoError) {
   const result<std::string> r = std::string{"text"};
   ASSERT_TRUE(r);
   EXPECT_EQ(*r, "text");
+}
+
+TEST(Result, CopiesMovesAndIsAssigned) {
+  const result<std::string> text = std::string{"a text that is too long to lie in the object itself"};
+  const result<std::string> none = error{errc::io, "nor does this message, which says why there is no text"};
+  for (const result<std::string>& each : {text, none}) {
+    result<std::string> copy = each;
+    EXPECT_EQ(copy.has_value(), each.has_value());
+    for (const result<std::string>& other : {text, none}) {
+      copy = other;
+      ASSERT_EQ(copy.has_value(), other.has_value());
+      EXPECT_EQ(copy ? *copy : copy.error().message, other ? *other : other.error().message);
+    }
+    const result<std::string>& itself = copy;
+    copy = itself;
+    const result<std::string> moved = std::move(copy);
+    EXPECT_EQ(moved.error().message, none.error().message);
+  }
+  static_assert(!std::is_copy_constructible_v<result<std::unique_ptr<int>>>);
+  static_assert(!std::is_copy_assignable_v<result<std::unique_ptr<int>>>);
+  static_assert(std::is_nothrow_move_assignable_v<result<std::unique_ptr<int>>>);
 }
 
 TEST(Result, EveryCodeHasItsName) {

@@ -2,11 +2,12 @@
 #define RUBATO_CORE_RESULT_HPP
 
 #include <array>
+#include <concepts>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include "reason.hpp"
 
@@ -59,13 +60,21 @@ struct error {
 };
 
 /// A value, or the error that stands in its place. No exceptions; reading the wrong one is a broken precondition.
+/// Can be copied if a T can; moving a T must not throw.
 template <class T>
 class [[nodiscard]] result {
  public:
-  result(T value) : state_{std::in_place_index<0>, std::move(value)} {}                 // NOLINT(*-explicit-*)
-  result(struct error problem) : state_{std::in_place_index<1>, std::move(problem)} {}  // NOLINT(*-explicit-*)
+  result(T value) : has_value_{true}, value_{std::move(value)} {}                  // NOLINT(*-explicit-*)
+  result(struct error problem) : has_value_{false}, error_{std::move(problem)} {}  // NOLINT(*-explicit-*)
+  result(const result& other) requires std::copy_constructible<T> : has_value_{other.has_value_} { take(other); }
+  result(result&& other) noexcept : has_value_{other.has_value_} { take(std::move(other)); }
+  result& operator=(result other) noexcept {
+    std::destroy_at(this);
+    return *std::construct_at(this, std::move(other));
+  }
+  ~result() { has_value_ ? std::destroy_at(&value_) : std::destroy_at(&error_); }
 
-  [[nodiscard]] bool has_value() const noexcept { return state_.index() == 0; }
+  [[nodiscard]] bool has_value() const noexcept { return has_value_; }
   explicit operator bool() const noexcept { return has_value(); }
 
   [[nodiscard]] T& operator*() & noexcept { return *value(); }
@@ -77,17 +86,30 @@ class [[nodiscard]] result {
   /// Precondition: !has_value().
   [[nodiscard]] const struct error& error() const noexcept {
     RUBATO_ASSERT(!has_value(), "error() of a result that has a value");
-    return *std::get_if<1>(&state_);
+    return error_;
   }
 
  private:
   [[nodiscard]] const T* value() const noexcept {
     RUBATO_ASSERT(has_value(), "value of a result that holds an error");
-    return std::get_if<0>(&state_);
+    return &value_;
   }
   [[nodiscard]] T* value() noexcept { return const_cast<T*>(std::as_const(*this).value()); }
 
-  std::variant<T, struct error> state_;
+  template <class Other>
+  void take(Other&& other) {
+    if (has_value_)
+      std::construct_at(&value_, std::forward<Other>(other).value_);
+    else
+      std::construct_at(&error_, std::forward<Other>(other).error_);
+  }
+
+  // Not a std::variant, which takes ten times as long to compile.
+  bool has_value_;
+  union {
+    T value_;
+    struct error error_;
+  };
 };
 
 }  // namespace rubato::inline RUBATO_ABI

@@ -333,6 +333,18 @@ TEST(Loader, FindsTheEncoder) {
   expect_found<cluster_state>(f.path);
 }
 
+// The kind of any policy.
+struct kind_of_policy {
+  template <class P>
+  explicit kind_of_policy(P) : kind{P::kind} {}
+  std::string_view kind;
+};
+
+TEST(Loader, MakesWhatIsAskedFor) {
+  EXPECT_EQ(load_policy<kind_of_policy>(test::golden_path("rlp"))->kind, rlp_state::kind);
+  static_assert(std::same_as<decltype(load_policy("")), result<any_policy>>);
+}
+
 // What load_q_policy says, too.
 TEST(Loader, RefusesARule) {
   const file f;

@@ -17,6 +17,9 @@ namespace {
 
 using test::random_values;
 
+static_assert(ActionValueFunction<dynamic_mlp> && TrainableNetwork<dynamic_mlp>);
+static_assert(TrainableNetwork<basic_dynamic_mlp<double>>);
+
 template <class T, std::size_t... Widths>
 void expect_equal_bits(const mlp_options& options, const kernels::kernel_set<T>& set) {
   SCOPED_TRACE(set.name);

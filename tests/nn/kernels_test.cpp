@@ -83,7 +83,7 @@ std::vector<std::array<const kernel_set<T>*, 2>> equals() {
   std::vector<std::array<const kernel_set<T>*, 2>> pairs;
   if (kernels::avx2::supported()) pairs.push_back({&kernels::avx2::set<T>, &kernels::portable::set<T>});
   if constexpr (std::same_as<T, float>)
-    if (kernels::available<T>().size() == 4) pairs.push_back({&kernels::avx512::set, &kernels::fma::set});
+    if (kernels::available<T>().size() == 4) pairs.push_back({&kernels::avx512::set<T>, &kernels::fma::set<T>});
   return pairs;
 }
 
@@ -460,6 +460,8 @@ TEST(KernelSets, NativeIsTheLastAvailable) {
   const auto compiled = simd_info().compiled;
   for (const kernel_set<float>* set : available<float>())
     EXPECT_NE(std::find(compiled.begin(), compiled.end(), set->name), compiled.end()) << set->name;
+  EXPECT_EQ(simd_info<double>().active, kernels::native<double>().name);
+  EXPECT_EQ(simd_info<double>().compiled.size(), kernels::avx2::compiled ? 2U : 1U);
 }
 
 }  // namespace

@@ -159,6 +159,8 @@ TEST(Mlp, StateOfAnotherShapeIsRefused) {
 
 TEST(Mlp, IsTriviallyCopyable) {
   static_assert(std::is_trivially_copyable_v<mlp<40, 64, 32, 3>>);
+  static_assert(ActionValueFunction<mlp<4, 3, 2>> && TrainableNetwork<mlp<4, 3, 2>>);
+  static_assert(TrainableNetwork<basic_mlp<double, 4, 3, 2>> && !ActionValueFunction<basic_mlp<double, 4, 3, 2>>);
   static_assert(alignof(mlp<40, 64, 32, 3>) == cache_line);
   const auto online = randomised(mlp<4, 5, 2>{});
   mlp<4, 5, 2> target;

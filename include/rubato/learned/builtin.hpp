@@ -26,25 +26,28 @@ namespace rubato::inline RUBATO_ABI {
 /// Cost    as residual_policy
 /// Tests   tests/learned/builtin_test.cpp: NeedsNoOptions, ChoosesRateAndBatch, WithoutLossesItIsKnee;
 ///         tests/examples/builtin_test.cpp: IsWhatItsFileHolds, SaysHowItWasMade, IsAsGoodAsRecorded
-struct learned_policy : residual_policy<progress_state, detail::builtin::network> {
+/// learned_policy is basic_learned_policy of a network of that shape.
+template <nn::ActionValueFunction Network>
+struct basic_learned_policy : residual_policy<progress_state, Network> {
+  using base = residual_policy<progress_state, Network>;
   static constexpr std::string_view kind = "learned";
 
-  learned_policy() : residual_policy{trained_network(), {detail::builtin::least, detail::builtin::most}} {}
+  basic_learned_policy() : base{trained_network(), {detail::builtin::least, detail::builtin::most}} {}
 
   [[nodiscard]] description describe() const {
-    const description of = residual_policy::describe();
+    const description of = base::describe();
     return {"learned: " + of.line, R"({"kind":"learned","of":)" + of.json + "}"};
   }
 
  private:
-  [[nodiscard]] static detail::builtin::network trained_network() {
-    detail::builtin::network network;
+  [[nodiscard]] static Network trained_network() {
+    Network network;
     std::ranges::copy(detail::builtin::parameters, network.parameters().begin());
     return network;
   }
 };
 
-static_assert(SyncPolicy<learned_policy>);
+using learned_policy = basic_learned_policy<detail::builtin::network>;
 
 }  // namespace rubato::inline RUBATO_ABI
 

@@ -70,8 +70,6 @@ struct distilled_policy : residual_policy<progress_state, distilled_correction> 
   }
 };
 
-static_assert(SyncPolicy<distilled_policy>);
-
 }  // namespace rubato::inline RUBATO_ABI
 
 #endif

@@ -42,7 +42,7 @@ template <StateEncoder Encoder>
   if (error e = check_kind(card, file, Encoder::kind, Encoder{}.features(), group_action_names); e.code != errc::ok)
     return e;
   if (error e = check_without(card, file, "obs_range/least"); e.code != errc::ok) return e;
-  auto network = read_network(card, file);
+  auto network = read_network<nn::dynamic_mlp>(card, file);
   if (!network) return network.error();
 
   normaliser<Encoder::dim> scale;
@@ -103,25 +103,32 @@ template <class Take>
                                   ", expected rlp, rlp_normalised, cluster or progress"}});
 }
 
-/// The policy in a file that has been read, with the encoder that its card names.
+/// The policy in a file that has been read, with the encoder that its card names. A Policy is any type that can be made
+/// of each of those that with_policy_of takes.
 /// Errors  those of read_policy_card and with_policy_of
-/// Tests   tests/learned/loader_test.cpp: FindsTheEncoder, RefusesAnUnknownKind, RefusesARule, RefusesAnEmptyContainer
-[[nodiscard]] inline result<any_policy> policy_of(const safetensors& file, const q_policy_options& options = {}) {
+/// Tests   tests/learned/loader_test.cpp: FindsTheEncoder, RefusesAnUnknownKind, RefusesARule, RefusesAnEmptyContainer,
+///         MakesWhatIsAskedFor
+template <class Policy = any_policy>
+[[nodiscard]] result<Policy> policy_of(const safetensors& file, const q_policy_options& options = {}) {
   const result<policy_card> card = read_policy_card(file);
   if (!card) return card.error();
-  return with_policy_of(*card, file, options, [](auto policy) -> result<any_policy> {
+  return with_policy_of(*card, file, options, [](auto policy) -> result<Policy> {
     if (!policy) return policy.error();
-    return any_policy{*std::move(policy)};
+    return Policy{*std::move(policy)};
   });
 }
 
 /// Reads a file, too.
+///
+///     auto policy = rubato::load_policy("policy.safetensors");  // a result<any_policy>
+///
 /// Errors  those of load_q_policy and policy_of.
-/// Tests   tests/learned/loader_test.cpp: FindsTheEncoder, RefusesAnUnknownKind, RefusesARule
-[[nodiscard]] inline result<any_policy> load_policy(const std::string& path, const q_policy_options& options = {}) {
+/// Tests   tests/learned/loader_test.cpp: FindsTheEncoder, RefusesAnUnknownKind, RefusesARule, MakesWhatIsAskedFor
+template <class Policy = any_policy>
+[[nodiscard]] result<Policy> load_policy(const std::string& path, const q_policy_options& options = {}) {
   const result<safetensors> file = safetensors::load(path);
   if (!file) return file.error();
-  return policy_of(*file, options);
+  return policy_of<Policy>(*file, options);
 }
 
 /// A card with everything that the policy itself determines: version, kind, features, actions, decision period, layers
@@ -156,7 +163,7 @@ result<std::uint64_t> save_q_policy(const std::string& path, const q_policy<Enco
   safetensors_writer file;
   file.metadata("rubato", *json);
   const detail::network_tensors weights{network};
-  weights.add_to(file, network);
+  weights.add_to(file);
   const std::uint64_t count = scale.count();
   if (count > 0) {
     file.add("obs_norm/mean", {Encoder::dim}, scale.mean());

@@ -16,7 +16,7 @@
 #include "../io/safetensors_writer.hpp"
 #include "../io/utf8.hpp"
 #include "../nn/activation_text.hpp"
-#include "../nn/dynamic_mlp.hpp"
+#include "../nn/layer.hpp"
 #include "../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI::detail {
@@ -26,13 +26,14 @@ inline std::string layer_tensor(std::size_t layer, std::string_view part) {
 }
 
 /// A network of a file whose card has been read, and so checked against the tensors.
-[[nodiscard]] inline result<nn::dynamic_mlp> read_network(const policy_card& card, const safetensors& file) {
+template <class Network>
+[[nodiscard]] result<Network> read_network(const policy_card& card, const safetensors& file) {
   const auto f = nn::activation_named(card.activation);
   if (!f)
     return error{errc::wrong_kind, file.source() + ": policy card: found activation " + in_quotes(card.activation) +
                                        ", expected identity, relu, tanh or leaky_relu(SLOPE)"};
   const std::vector<std::size_t> widths(card.layers.begin(), card.layers.end());
-  auto network = nn::dynamic_mlp::make(widths, {.hidden = *f});
+  auto network = Network::make(widths, {.hidden = *f});
   if (!network) return error{errc::wrong_kind, file.source() + ": policy card: layers: " + network.error().message};
   for (std::size_t l = 0; l < network->layers().size(); ++l) {
     const tensor& weight = *file.find(layer_tensor(l, "weight"));
@@ -118,11 +119,11 @@ template <class Network>
   return {};
 }
 
-/// Weights in the order of files: a row per output, where memory has one per input.
+/// Weights in the order of files: a row per output, where memory has one per input. The network must outlive them.
+template <class Network>
 class network_tensors {
  public:
-  template <class Network>
-  explicit network_tensors(const Network& network) : rows_(network.layers().size()) {
+  explicit network_tensors(const Network& network) : network_{network}, rows_(network.layers().size()) {
     for (std::size_t l = 0; l < rows_.size(); ++l) {
       const auto from = network.weight(l);
       for (std::size_t o = 0; o < from.outputs; ++o)
@@ -130,17 +131,17 @@ class network_tensors {
     }
   }
 
-  /// Both must outlive what is written.
-  template <class Network>
-  void add_to(safetensors_writer& file, const Network& network) const {
+  /// They must outlive what is written.
+  void add_to(safetensors_writer& file) const {
     for (std::size_t l = 0; l < rows_.size(); ++l) {
-      const nn::layer_shape& shape = network.layers()[l];
+      const nn::layer_shape& shape = network_.layers()[l];
       file.add(layer_tensor(l, "weight"), {shape.outputs, shape.inputs}, rows_[l]);
-      file.add(layer_tensor(l, "bias"), {shape.outputs}, network.bias(l));
+      file.add(layer_tensor(l, "bias"), {shape.outputs}, network_.bias(l));
     }
   }
 
  private:
+  const Network& network_;
   std::vector<std::vector<float>> rows_;
 };
 

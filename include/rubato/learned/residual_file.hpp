@@ -29,7 +29,7 @@ template <StateEncoder Encoder>
   if (error e = check_kind(card, file, Encoder::kind, Encoder{}.features(), correction_names); e.code != errc::ok)
     return e;
   if (error e = check_without(card, file, "obs_norm/mean"); e.code != errc::ok) return e;
-  auto network = read_network(card, file);
+  auto network = read_network<nn::dynamic_mlp>(card, file);
   if (!network) return network.error();
 
   trained_range<Encoder::dim> range;
@@ -84,7 +84,7 @@ result<std::uint64_t> save_residual_policy(const std::string& path, const residu
   safetensors_writer file;
   file.metadata("rubato", *json);
   const detail::network_tensors weights{network};
-  weights.add_to(file, network);
+  weights.add_to(file);
   if (ranged) {
     file.add("obs_range/least", {Encoder::dim}, range.least);
     file.add("obs_range/most", {Encoder::dim}, range.most);

@@ -1,7 +1,6 @@
 #ifndef RUBATO_NN_BATCH_WORKSPACE_HPP
 #define RUBATO_NN_BATCH_WORKSPACE_HPP
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -52,7 +51,10 @@ class batch_workspace {
 
   /// Whether a network of these layers may use it.
   [[nodiscard]] bool fits(std::span<const layer_shape> layers) const noexcept {
-    return std::ranges::equal(layers, std::span{shapes_}.first(layers_));
+    if (layers.size() != layers_) return false;
+    for (std::size_t l = 0; l < layers_; ++l)
+      if (layers[l] != shapes_[l]) return false;
+    return true;
   }
   void start(std::span<const T> batch) noexcept { batch_ = batch; }
   /// What a layer is given and what it answers, [rows x its width].

@@ -91,9 +91,6 @@ class basic_dynamic_mlp : public mlp_interface<basic_dynamic_mlp<T>, T> {
 
 using dynamic_mlp = basic_dynamic_mlp<float>;
 
-static_assert(ActionValueFunction<dynamic_mlp> && TrainableNetwork<dynamic_mlp>);
-static_assert(TrainableNetwork<basic_dynamic_mlp<double>>);
-
 }  // namespace rubato::inline RUBATO_ABI::nn
 
 #endif

@@ -68,9 +68,6 @@ class basic_mlp : public mlp_interface<basic_mlp<T, Inputs, First, Rest...>, T> 
 template <std::size_t Inputs, std::size_t First, std::size_t... Rest>
 using mlp = basic_mlp<float, Inputs, First, Rest...>;
 
-static_assert(ActionValueFunction<mlp<4, 3, 2>> && TrainableNetwork<mlp<4, 3, 2>>);
-static_assert(TrainableNetwork<basic_mlp<double, 4, 3, 2>> && !ActionValueFunction<basic_mlp<double, 4, 3, 2>>);
-
 }  // namespace rubato::inline RUBATO_ABI::nn
 
 #endif

@@ -1,6 +1,7 @@
 #ifndef RUBATO_NN_KERNELS_AVX512_HPP
 #define RUBATO_NN_KERNELS_AVX512_HPP
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
@@ -123,7 +124,8 @@ namespace rubato::inline RUBATO_ABI::nn::kernels::avx512 {
 
 /// No such instructions on this architecture.
 [[nodiscard]] inline bool supported() noexcept { return false; }
-inline constexpr kernel_set<float> set{};
+template <std::same_as<float> T>
+inline constexpr kernel_set<T> set{};
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::avx512
 

@@ -1,6 +1,7 @@
 #ifndef RUBATO_NN_KERNELS_FMA_HPP
 #define RUBATO_NN_KERNELS_FMA_HPP
 
+#include <concepts>
 #include <cstddef>
 
 #include "avx2.hpp"
@@ -113,7 +114,8 @@ namespace rubato::inline RUBATO_ABI::nn::kernels::fma {
 
 /// No such instructions on this architecture.
 [[nodiscard]] inline bool supported() noexcept { return false; }
-inline constexpr kernel_set<float> set{};
+template <std::same_as<float> T>
+inline constexpr kernel_set<T> set{};
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::fma
 

@@ -1,6 +1,7 @@
 // Batches, in an instruction set with fused multiply-adds: read by fused_loops.hpp. Read alone, it is empty.
 #ifdef RUBATO_DETAIL_SET
 
+#include <concepts>
 #include <cstddef>
 
 #include "kernel_set.hpp"
@@ -268,8 +269,9 @@ struct forwarding {
   }
 };
 
-RUBATO_DETAIL_KERNEL inline void forward(const dense_layer<float>& layer, std::size_t rows, const float* in,
-                                         float* out) noexcept {
+template <std::same_as<float> T>
+RUBATO_DETAIL_KERNEL inline void forward(const dense_layer<T>& layer, std::size_t rows, const T* in,
+                                         T* out) noexcept {
   const bend f = bend_of(layer.f);
   each_panel(layer.outputs, forwarding{layer, f, rows, in, out});
   if (!f.complete) activate_outputs(layer.f, rows * layer.outputs, out);
@@ -289,10 +291,11 @@ struct chaining {
     store_columns<Whole, N>(delta + i, load_columns<Whole, N>(y + i, count) > pack<N>{} ? d : kept, count);
   }
 };
-RUBATO_DETAIL_KERNEL inline void activation_gradient(const activation& of, std::size_t count, const float* y,
-                                                     float* delta) noexcept {
+template <std::same_as<float> T>
+RUBATO_DETAIL_KERNEL inline void activation_gradient(const activation& of, std::size_t count, const T* y,
+                                                     T* delta) noexcept {
   const bend f = bend_of(of);
-  if (!f.complete) return avx2::set<float>.activation_gradient(of, count, y, delta);
+  if (!f.complete) return avx2::set<T>.activation_gradient(of, count, y, delta);
   if (of.kind != activation_kind::identity) each_pack(count, chaining{f, y, delta});
 }
 
@@ -367,13 +370,14 @@ struct rest_gradient_tiles {
     }
   }
 };
+template <std::same_as<float> T>
 struct parameter_gradients {
-  const dense_layer<float>& layer;
+  const dense_layer<T>& layer;
   std::size_t batch;
-  const float* in;
-  const float* delta;
-  float* weight;
-  float* bias;
+  const T* in;
+  const T* delta;
+  T* weight;
+  T* bias;
 
   template <bool Whole, std::size_t N, std::size_t Packs, std::size_t>
   RUBATO_DETAIL_HELPER inline void columns(std::size_t column) const noexcept {
@@ -407,7 +411,7 @@ struct parameter_gradients {
     pack<N> sum[Packs];
 #pragma GCC unroll 8
     for (std::size_t p = 0; p < Packs; ++p) sum[p] = load_columns<Whole, N>(bias + column + p * N, left);
-    const float* row = delta + column;
+    const T* row = delta + column;
     for (std::size_t r = 0; r < batch; ++r) {
 #pragma GCC unroll 8
       for (std::size_t p = 0; p < Packs; ++p) sum[p] += load_columns<Whole, N>(row + p * N, left);
@@ -418,10 +422,10 @@ struct parameter_gradients {
   }
 };
 
-RUBATO_DETAIL_KERNEL inline void parameter_gradient(const dense_layer<float>& layer, std::size_t rows, const float* in,
-                                                    const float* delta, float* weight_gradient,
-                                                    float* bias_gradient) noexcept {
-  each_panel(layer.outputs, parameter_gradients{layer, rows, in, delta, weight_gradient, bias_gradient});
+template <std::same_as<float> T>
+RUBATO_DETAIL_KERNEL inline void parameter_gradient(const dense_layer<T>& layer, std::size_t rows, const T* in,
+                                                    const T* delta, T* weight_gradient, T* bias_gradient) noexcept {
+  each_panel(layer.outputs, parameter_gradients<T>{layer, rows, in, delta, weight_gradient, bias_gradient});
 }
 
 // to[o, k] = from[k, o] for eight by eight numbers. Rows k and k + 4 share a pack, so that nothing changes its half.
@@ -534,8 +538,9 @@ struct input_gradients {
   }
 };
 
-RUBATO_DETAIL_KERNEL inline void input_gradient(const dense_layer<float>& layer, std::size_t rows, const float* delta,
-                                                float* in_gradient) noexcept {
+template <std::same_as<float> T>
+RUBATO_DETAIL_KERNEL inline void input_gradient(const dense_layer<T>& layer, std::size_t rows, const T* delta,
+                                                T* in_gradient) noexcept {
   each_panel(layer.inputs, input_gradients{layer, rows, delta, in_gradient});
 }
 

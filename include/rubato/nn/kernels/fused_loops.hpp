@@ -8,9 +8,11 @@
 //
 // Read without them, it is empty. Loops over arrays of packs are recursions or are unrolled by pragma: otherwise GCC 12
 // leaves the sums on the stack, at a third of the speed; and it unrolls none but the innermost loop. Rows of a matrix
-// are reached by one pointer that walks: an index costs each instruction a second operation.
+// are reached by one pointer that walks: an index costs each instruction a second operation. T is always float: it is
+// there so that a unit compiles no kernel that it does not call.
 #ifdef RUBATO_DETAIL_SET
 
+#include <concepts>
 #include <cstddef>
 
 #include "../../pinned.hpp"
@@ -306,27 +308,29 @@ RUBATO_DETAIL_HELPER inline void finish_layer(const dense_layer<float>& layer, s
 }
 
 // All layers but the first, of which `in` are the outputs.
-RUBATO_DETAIL_HELPER inline void evaluate_rest(const network<float>& net, const float* in, float* scratch,
-                                               float* out) noexcept {
+template <std::same_as<float> T>
+RUBATO_DETAIL_HELPER inline void evaluate_rest(const network<T>& net, const T* in, T* scratch, T* out) noexcept {
   for (std::size_t l = 1; l < net.layers; ++l) {
-    float* const to = l + 1 == net.layers ? out : scratch + l % 2 * net.width;
+    T* const to = l + 1 == net.layers ? out : scratch + l % 2 * net.width;
     evaluate_layer(net.layer(l), in, to);
     in = to;
   }
 }
-RUBATO_DETAIL_KERNEL inline void evaluate(const network<float>& net, const float* in, float* scratch,
-                                          float* out) noexcept {
-  float* const to = net.layers == 1 ? out : scratch;
+template <std::same_as<float> T>
+RUBATO_DETAIL_KERNEL inline void evaluate(const network<T>& net, const T* in, T* scratch, T* out) noexcept {
+  T* const to = net.layers == 1 ? out : scratch;
   evaluate_layer(net.layer(0), in, to);
   evaluate_rest(net, to, scratch, out);
 }
-RUBATO_DETAIL_KERNEL inline void begin(const dense_layer<float>& first, std::size_t newest, const float* in,
-                                       float* sums) noexcept {
+template <std::same_as<float> T>
+RUBATO_DETAIL_KERNEL inline void begin(const dense_layer<T>& first, std::size_t newest, const T* in,
+                                       T* sums) noexcept {
   each_output<0>(beginning{first, newest, in, sums});
 }
-RUBATO_DETAIL_KERNEL inline void finish(const network<float>& net, std::size_t newest, const float* in,
-                                        const float* sums, float* scratch, float* out) noexcept {
-  float* const to = net.layers == 1 ? out : scratch;
+template <std::same_as<float> T>
+RUBATO_DETAIL_KERNEL inline void finish(const network<T>& net, std::size_t newest, const T* in, const T* sums,
+                                        T* scratch, T* out) noexcept {
+  T* const to = net.layers == 1 ? out : scratch;
   finish_layer(net.layer(0), newest, in, sums, to);
   evaluate_rest(net, to, scratch, out);
 }
@@ -381,21 +385,22 @@ RUBATO_DETAIL_HELPER inline gate_pack add_product(const gate_pack& sum, const ga
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
 
-inline constexpr kernel_set<float> set{RUBATO_DETAIL_SET_NAME,
-                                       &evaluate,
-                                       &begin,
-                                       &finish,
-                                       &forward,
-                                       &activation_gradient,
-                                       &parameter_gradient,
-                                       &input_gradient,
-                                       &sum_of_squares,
-                                       avx2::set<float>.scale,
-                                       avx2::set<float>.sgd,
-                                       avx2::set<float>.momentum,
-                                       &adam,
-                                       &lstm_step<float>,
-                                       &lstm_step_gradient<float>};
+template <std::same_as<float> T>
+inline constexpr kernel_set<T> set{RUBATO_DETAIL_SET_NAME,
+                                   &evaluate<T>,
+                                   &begin<T>,
+                                   &finish<T>,
+                                   &forward<T>,
+                                   &activation_gradient<T>,
+                                   &parameter_gradient<T>,
+                                   &input_gradient<T>,
+                                   &sum_of_squares<T>,
+                                   avx2::set<T>.scale,
+                                   avx2::set<T>.sgd,
+                                   avx2::set<T>.momentum,
+                                   &adam<T>,
+                                   &lstm_step<T>,
+                                   &lstm_step_gradient<T>};
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
 

@@ -1,6 +1,7 @@
 // Clipping and Adam, in an instruction set with fused multiply-adds: read by fused_loops.hpp. Read alone, it is empty.
 #ifdef RUBATO_DETAIL_SET
 
+#include <concepts>
 #include <cstddef>
 
 #include "kernel_set.hpp"
@@ -28,7 +29,8 @@ RUBATO_DETAIL_HELPER inline double sum_of_squares_in_double(std::size_t count, c
 }
 // 64 sums of floats, whatever the width of a pack; all of it in double where squares may be too large or too small for
 // a float.
-RUBATO_DETAIL_KERNEL inline double sum_of_squares(std::size_t count, const float* x) noexcept {
+template <std::same_as<float> T>
+RUBATO_DETAIL_KERNEL inline double sum_of_squares(std::size_t count, const T* x) noexcept {
   RUBATO_DETAIL_EXACT
   constexpr std::size_t together = 64, sums = together / width;
   pack<width> sum[sums];
@@ -110,10 +112,11 @@ struct adam_moves {
   }
 };
 // Eight packs at a time: a root takes long, and what waits for it keeps the next ones from beginning.
-RUBATO_DETAIL_KERNEL inline void adam(std::size_t count, const adam_step<float>& step, const float* g, float* m,
-                                      float* v, float* p) noexcept {
+template <std::same_as<float> T>
+RUBATO_DETAIL_KERNEL inline void adam(std::size_t count, const adam_step<T>& step, const T* g, T* m, T* v,
+                                      T* p) noexcept {
   constexpr std::size_t together = 8 * width;
-  const adam_step<float> constants = step;
+  const adam_step<T> constants = step;
   alignas(64) float root[together];
   for (; count >= together; count -= together, g += together, m += together, v += together, p += together) {
 #pragma GCC unroll 8

@@ -23,8 +23,8 @@ namespace kernels {
 template <std::floating_point T>
 [[nodiscard]] inline std::span<const kernel_set<T>* const> available() noexcept {
   if constexpr (std::same_as<T, float>) {
-    static constexpr std::array<const kernel_set<T>*, 4> sets{&portable::set<T>, &avx2::set<T>, &fma::set,
-                                                              &avx512::set};
+    static constexpr std::array<const kernel_set<T>*, 4> sets{&portable::set<T>, &avx2::set<T>, &fma::set<T>,
+                                                              &avx512::set<T>};
     const bool fused = avx2::supported() && fma::supported();
     return std::span{sets}.first(fused && avx512::supported() ? 4 : fused ? 3 : avx2::supported() ? 2 : 1);
   } else {
@@ -57,25 +57,27 @@ struct shape_functions {
 template <std::floating_point T, std::size_t... Widths>
 [[nodiscard]] inline shape_functions<T> compiled_for(const kernel_set<T>& set) noexcept {
   if constexpr (std::same_as<T, float> && avx2::compiled) {
-    if (&set == &fma::set) return {&fma::evaluate_shape<Widths...>, &fma::finish_shape<Widths...>};
-    if (&set == &avx512::set) return {&avx512::evaluate_shape<Widths...>, &avx512::finish_shape<Widths...>};
+    if (&set == &fma::set<T>) return {&fma::evaluate_shape<Widths...>, &fma::finish_shape<Widths...>};
+    if (&set == &avx512::set<T>) return {&avx512::evaluate_shape<Widths...>, &avx512::finish_shape<Widths...>};
   }
   return {set.evaluate, set.finish};
 }
 
 }  // namespace kernels
 
-/// Which instruction sets the networks have been compiled for, and which of them runs.
+/// Which instruction sets the networks of a T have been compiled for, and which of them runs.
 struct simd_report {
-  std::string_view active;                     ///< name of the set that native() answers
+  std::string_view active;                     ///< name of the set that native<T>() answers
   std::span<const std::string_view> compiled;  ///< names of all sets in this build, whether they can run here or not
 };
 
 /// Tests   tests/nn/kernels_test.cpp: NativeIsTheLastAvailable
-[[nodiscard]] inline simd_report simd_info() noexcept {
+template <std::floating_point T = float>
+[[nodiscard]] simd_report simd_info() noexcept {
   static constexpr std::array<std::string_view, 4> compiled{"portable", "avx2", "avx2+fma", "avx512"};
-  return {.active = kernels::native<float>().name,
-          .compiled = std::span{compiled}.first(kernels::avx2::compiled ? compiled.size() : 1)};
+  constexpr std::size_t sets = std::same_as<T, float> ? 4 : 2;
+  return {.active = kernels::native<T>().name,
+          .compiled = std::span{compiled}.first(kernels::avx2::compiled ? sets : 1)};
 }
 
 }  // namespace rubato::inline RUBATO_ABI::nn

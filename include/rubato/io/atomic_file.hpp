@@ -155,7 +155,6 @@ class atomic_file {
   std::uint64_t written_ = 0;
   int error_ = 0;  // the first errno; 0: none
 };
-static_assert(ByteSink<atomic_file>);
 
 /// Writes a whole file in one go, complete or not at all; the number of bytes in it.
 inline result<std::uint64_t> write_file(std::string path, std::string_view bytes) {

@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "../core/record.hpp"
+#include "../dynarray.hpp"
 #include "../pinned.hpp"
 #include "json_writer.hpp"
 
@@ -280,8 +280,8 @@ class chrome_trace {
   }
 
   chrome_trace_options options_;
-  std::vector<track> tracks_;
-  std::vector<item> ring_;
+  detail::dynarray<track> tracks_;
+  detail::dynarray<item> ring_;
   std::array<curve, 3> curves_{};
   std::uint64_t made_ = 0;  // events, those that the ring has lost included
   std::uint64_t left_out_ = 0;

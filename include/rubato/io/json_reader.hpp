@@ -51,18 +51,8 @@ class json_reader {
   bool object(Member&& member) {
     if (!open('{', "an object")) return false;
     std::set<std::string> keys;
-    while (another('}', keys.empty())) {
-      const std::size_t begin = position_;
-      std::string key;
-      if (!text(key, "a key in quotes")) break;
-      const auto [place, is_new] = keys.insert(std::move(key));
-      mark_ = begin;
-      if (!is_new) return refuse("the key " + in_quotes(*place) + " again", "each key once");
-      skip_space();
-      if (peek() != ':') return refuse_here("':'");
-      ++position_;
-      path_.push_back(*place);
-      member(std::string_view{*place});
+    while (const std::string* key = next_key(keys)) {
+      member(std::string_view{*key});
       if (ok_) path_.pop_back();
     }
     return ok_;
@@ -163,6 +153,22 @@ class json_reader {
     ++position_;
     next_value();
     return true;
+  }
+
+  // Null at the end of an object, and after a problem.
+  const std::string* next_key(std::set<std::string>& keys) {
+    if (!another('}', keys.empty())) return nullptr;
+    const std::size_t begin = position_;
+    std::string key;
+    if (!text(key, "a key in quotes")) return nullptr;
+    const auto [place, is_new] = keys.insert(std::move(key));
+    mark_ = begin;
+    if (!is_new) return refuse("the key " + in_quotes(*place) + " again", "each key once"), nullptr;
+    skip_space();
+    if (peek() != ':') return refuse_here("':'"), nullptr;
+    ++position_;
+    path_.push_back(*place);
+    return &*place;
   }
 
   // What stands at the position, in words.

@@ -84,125 +84,157 @@ template <class Features>
 
 namespace detail {
 
-// The card as JSON. One list of members serves both directions.
+[[nodiscard]] inline bool contains(const std::vector<std::string>& all, std::string_view name) noexcept {
+  for (const std::string& each : all)
+    if (each == name) return true;
+  return false;
+}
+
+// The card as JSON: writes one, or reads it. One list of members serves both directions.
 class card_json {
  public:
-  [[nodiscard]] static std::string write(const policy_card& card) {
+  [[nodiscard]] static std::string write(policy_card card) {
     std::string text;
-    auto sink = [&](std::string_view bytes) noexcept { text += bytes; };
-    json_writer json{sink};
-    put(json, card);
+    sink to{text};
+    json_writer json{to};
+    card_json{&json, nullptr}.value(card);
     return text;
   }
 
   [[nodiscard]] static result<policy_card> read(std::string_view text, std::string_view source) {
     policy_card card;
     json_reader json{text, {.source = source}};
-    get(json, card);
+    card_json{nullptr, &json}.value(card);
     if (!json.end()) return json.problem();
     return card;
   }
 
  private:
-  static constexpr std::uint64_t unbounded = (std::numeric_limits<std::uint64_t>::max)();
+  struct sink {
+    std::string& text;
+    void operator()(std::string_view bytes) noexcept { text += bytes; }
+  };
+  card_json(json_writer<sink>* out, json_reader* in) noexcept : out_{out}, in_{in} {}
 
-  template <class Item>
-  static constexpr bool is =
-      std::same_as<std::remove_const_t<Item>, feature> ||
-      std::same_as<std::remove_const_t<Item>, card_evaluation> || std::same_as<std::remove_const_t<Item>, policy_card>;
+  // A member of an object: is written, is read if it has the key that was found, or is missing if no key has its name.
+  struct visitor {
+    card_json& json;
+    const std::vector<std::string>& found;
+    std::string_view key{};
+    bool at_end = false;
+    bool known = false;
+    std::string missing{};
 
-  template <class Visit>
-  static void members(auto& item, std::string& hash, Visit&& visit) {
-    using item_type = std::remove_cvref_t<decltype(item)>;
-    if constexpr (std::same_as<item_type, feature>) {
-      visit("name", item.name);
-      visit("unit", item.unit);
-    } else if constexpr (std::same_as<item_type, card_evaluation>) {
-      visit("scenario", item.scenario);
-      visit("baseline", item.baseline);
-      visit("ratio", item.ratio);
-      visit("low", item.low);
-      visit("high", item.high);
-      visit("seeds", item.seeds);
-    } else {
-      visit("format", item.format);
-      visit("rubato", item.rubato);
-      visit("kind", item.kind);
-      visit("rule", item.rule);
-      visit("features", item.features);
-      visit("features_hash", hash);
-      visit("loss_source", item.loss_source);
-      visit("actions", item.actions);
-      visit("decision_period", item.decision_period);
-      visit("reward", item.reward);
-      visit("trained_on", item.trained_on);
-      visit("command", item.command);
-      visit("seed", item.seed);
-      visit("evaluation", item.evaluation);
-      visit("licence", item.licence);
-      visit("layers", item.layers);
-      visit("activation", item.activation);
+    template <class Member>
+    void operator()(std::string_view name, Member& member) {
+      if (json.out_ != nullptr) {
+        json.out_->key(name);
+        json.value(member);
+      } else if (at_end) {
+        if (!contains(found, name)) missing += (missing.empty() ? "" : ", ") + in_quotes(name);
+      } else if (name == key) {
+        known = true;
+        json.value(member);
+      }
     }
+  };
+
+  static void members(feature& item, std::string&, visitor& visit) {
+    visit("name", item.name);
+    visit("unit", item.unit);
+  }
+  static void members(card_evaluation& item, std::string&, visitor& visit) {
+    visit("scenario", item.scenario);
+    visit("baseline", item.baseline);
+    visit("ratio", item.ratio);
+    visit("low", item.low);
+    visit("high", item.high);
+    visit("seeds", item.seeds);
+  }
+  static void members(policy_card& item, std::string& hash, visitor& visit) {
+    visit("format", item.format);
+    visit("rubato", item.rubato);
+    visit("kind", item.kind);
+    visit("rule", item.rule);
+    visit("features", item.features);
+    visit("features_hash", hash);
+    visit("loss_source", item.loss_source);
+    visit("actions", item.actions);
+    visit("decision_period", item.decision_period);
+    visit("reward", item.reward);
+    visit("trained_on", item.trained_on);
+    visit("command", item.command);
+    visit("seed", item.seed);
+    visit("evaluation", item.evaluation);
+    visit("licence", item.licence);
+    visit("layers", item.layers);
+    visit("activation", item.activation);
   }
 
   [[nodiscard]] static std::string hash_of(const policy_card& card) { return hexadecimal(feature_hash(card.features)); }
   [[nodiscard]] static std::string hash_of(const auto&) { return {}; }
 
-  template <class Json, class Item>
-  static void put(Json& json, const Item& item) {
-    if constexpr (is<Item>) {
-      json.begin_object();
-      std::string hash = hash_of(item);
-      members(item, hash, [&](std::string_view key, const auto& member) { put(json.key(key), member); });
-      json.end_object();
-    } else if constexpr (requires { json.value(item); }) {
-      json.value(item);
-    } else {
-      json.begin_array();
-      for (const auto& element : item) put(json, element);
-      json.end_array();
-    }
+  void value(std::string& text) {
+    if (out_ != nullptr)
+      out_->value(std::string_view{text});
+    else if (in_->string(text) && !is_plain(text))
+      in_->refuse("a control or hidden character", "none");
   }
-
-  static bool get(json_reader& json, std::string& text) {
-    return json.string(text) && (is_plain(text) || json.refuse("a control or hidden character", "none"));
+  void value(double& number) {
+    if (out_ != nullptr)
+      out_->value(number);
+    else
+      in_->number(number);
   }
-  static bool get(json_reader& json, double& value) { return json.number(value); }
-  static bool get(json_reader& json, std::uint64_t& value) { return json.integer(value, unbounded); }
-  static bool get(json_reader& json, std::uint32_t& value) {
-    std::uint64_t wide = value;
-    const bool ok = json.integer(wide, (std::numeric_limits<std::uint32_t>::max)());
-    value = static_cast<std::uint32_t>(wide);
-    return ok;
+  void value(std::uint64_t& number) { integer(number, (std::numeric_limits<std::uint64_t>::max)()); }
+  void value(std::uint32_t& number) {
+    std::uint64_t wide = number;
+    integer(wide, (std::numeric_limits<std::uint32_t>::max)());
+    number = static_cast<std::uint32_t>(wide);
+  }
+  void integer(std::uint64_t& number, std::uint64_t most) {
+    if (out_ != nullptr)
+      out_->value(number);
+    else
+      in_->integer(number, most);
   }
   template <class T>
-  static bool get(json_reader& json, std::vector<T>& list) {
-    return json.array([&] { get(json, list.emplace_back()); });
+  void value(std::vector<T>& list) {
+    if (in_ != nullptr) return static_cast<void>(in_->array([&] { value(list.emplace_back()); }));
+    out_->begin_array();
+    for (T& each : list) value(each);
+    out_->end_array();
   }
   template <class Item>
-  requires is<Item>
-  static bool get(json_reader& json, Item& item) {
-    std::vector<std::string> seen;
+  void value(Item& item) {
+    std::vector<std::string> found;
     std::string hash;
-    json.object([&](std::string_view key) {
-      seen.emplace_back(key);
-      bool known = false;
-      members(item, hash, [&](std::string_view name, auto& member) {
-        if (name == key) known = get(json, member) || true;
-      });
-      if (!known) json.refuse("the unknown key " + in_quotes(key), "a key of the policy card");
+    visitor visit{*this, found};
+    if (out_ != nullptr) {
+      hash = hash_of(item);
+      out_->begin_object();
+      members(item, hash, visit);
+      out_->end_object();
+      return;
+    }
+    in_->object([&](std::string_view key) {
+      found.emplace_back(key);
+      visit.key = key;
+      visit.known = false;
+      members(item, hash, visit);
+      if (!visit.known) in_->refuse("the unknown key " + in_quotes(key), "a key of the policy card");
       if constexpr (std::same_as<Item, policy_card>)  // told before a later format's unknown keys: it comes first
         if (item.format != policy_card::current_format)
-          json.refuse("format " + std::to_string(item.format), "1, the one this build reads", errc::wrong_kind);
+          in_->refuse("format " + std::to_string(item.format), "1, the one this build reads", errc::wrong_kind);
     });
-    std::string missing;
-    members(item, hash, [&](std::string_view name, const auto&) {
-      if (std::ranges::find(seen, name) == seen.end()) missing += (missing.empty() ? "" : ", ") + in_quotes(name);
-    });
-    if (!missing.empty()) json.refuse("no " + missing, "every key of the policy card");
-    if (hash != hash_of(item)) json.refuse("features_hash " + in_quotes(hash), in_quotes(hash_of(item)));
-    return json.ok();
+    visit.at_end = true;
+    members(item, hash, visit);
+    if (!visit.missing.empty()) in_->refuse("no " + visit.missing, "every key of the policy card");
+    if (hash != hash_of(item)) in_->refuse("features_hash " + in_quotes(hash), in_quotes(hash_of(item)));
   }
+
+  json_writer<sink>* out_;
+  json_reader* in_;
 };
 
 // Tensors that hold what a card declares.
@@ -238,7 +270,7 @@ class card_tensors {
       if (!of_policy && !name.starts_with("value/")) continue;
       if (card_.layers.empty())
         refuse(t.name, words(t.type, t.shape), "no tensor of a network, because the card has no layers");
-      if (of_policy && std::ranges::find(required_, name) == required_.end())
+      if (of_policy && !contains(required_, name))
         refuse(t.name, words(t.type, t.shape), "only tensors of the layers that the card declares");
       if (t.type == dtype::f32) check_values<float>(t);
       if (t.type == dtype::f64) check_values<double>(t);
@@ -295,10 +327,9 @@ class card_tensors {
 
 // The first name of an `item` that is empty or stands there twice, in words; empty if there is none.
 [[nodiscard]] inline std::string bad_name(const std::string& item, std::vector<std::string_view> names) {
-  std::ranges::sort(names);
+  const std::string_view* const twice = repeated(names);
   if (!names.empty() && names.front().empty()) return "a nameless " + item;
-  const auto twice = std::ranges::adjacent_find(names);
-  return twice == names.end() ? std::string{} : item + ' ' + in_quotes(*twice) + " twice";
+  return twice == nullptr ? std::string{} : item + ' ' + in_quotes(*twice) + " twice";
 }
 
 // What about a card makes no sense; the message begins with `source`.
@@ -321,8 +352,8 @@ class card_tensors {
 
   if (depth == 1 || depth > policy_card::max_layers)
     return refused(std::to_string(depth) + (depth == 1 ? " layer size" : " layer sizes"), "2 to 64");
-  if (const auto none = std::ranges::find(card.layers, 0U); none != card.layers.end())
-    return refused("size 0 of layer " + std::to_string(none - card.layers.begin()), "at least 1");
+  for (std::size_t i = 0; i < depth; ++i)
+    if (card.layers[i] == 0) return refused("size 0 of layer " + std::to_string(i), "at least 1");
   if (card.layers.front() != features.size())
     return refused(std::to_string(features.size()) + " features",
                    std::to_string(card.layers.front()) + ", the size of the input layer");

@@ -9,12 +9,12 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -65,45 +65,48 @@ class safetensors {
   /// Reads from memory, which is copied. `source` is what messages begin with.
   [[nodiscard]] static result<safetensors> parse(std::span<const std::byte> bytes, std::string source = "safetensors",
                                                  safetensors_limits limits = {}) {
-    return read(bytes.size(), std::move(source), limits, [&](std::uint64_t at, std::span<std::byte> target) {
-      std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), target.size(), target.begin());
-      return error{};
-    });
+    input memory{bytes.data()};
+    return read(memory, bytes.size(), std::move(source), limits);
   }
 
   /// Reads a regular file.
   [[nodiscard]] static result<safetensors> load(const std::string& path, safetensors_limits limits = {}) {
-    const input file{path};
+    input file{path};
     struct stat about {};
     if (file.descriptor < 0 || ::fstat(file.descriptor, &about) != 0) return unreadable(path, errno_text(errno));
     if (!S_ISREG(about.st_mode))
       return unreadable(path, std::string{"found a "} + (S_ISDIR(about.st_mode) ? "directory" : "device or pipe") +
                                   ", expected a regular file");
-    return read(static_cast<std::uint64_t>(about.st_size), path, limits,
-                [&](std::uint64_t, std::span<std::byte> target) { return file.next(path, target); });
+    return read(file, static_cast<std::uint64_t>(about.st_size), path, limits);
   }
 
   /// In the order of their bytes.
-  [[nodiscard]] std::span<const tensor> tensors() const noexcept { return tensors_; }
+  [[nodiscard]] std::span<const tensor> tensors() const noexcept { return {tensors_.data(), tensors_.size()}; }
   /// The tensor of that name, or nullptr. O(number of tensors).
   [[nodiscard]] const tensor* find(std::string_view name) const noexcept {
-    const auto place = std::ranges::find(tensors_, name, &tensor::name);
-    return place == tensors_.end() ? nullptr : &*place;
+    for (const tensor& each : tensors_)
+      if (each.name == name) return &each;
+    return nullptr;
   }
 
   /// In the order of the file.
-  [[nodiscard]] std::span<const metadata_entry> metadata() const noexcept { return metadata_; }
+  [[nodiscard]] std::span<const metadata_entry> metadata() const noexcept {
+    return {metadata_.data(), metadata_.size()};
+  }
   /// The metadata under that key, or nullptr.
   [[nodiscard]] const std::string* metadata(std::string_view key) const noexcept {
-    const auto place = std::ranges::find(metadata_, key, &metadata_entry::key);
-    return place == metadata_.end() ? nullptr : &place->value;
+    for (const metadata_entry& each : metadata_)
+      if (each.key == key) return &each.value;
+    return nullptr;
   }
 
   /// What messages about this file begin with: its path, or what parse() was told.
   [[nodiscard]] const std::string& source() const noexcept { return source_; }
 
  private:
+  // Where bytes come from: a file or, without a descriptor, memory. They are read in order and without gaps.
   struct input {
+    explicit input(const std::byte* from) noexcept : memory{from} {}
     // Without O_NONBLOCK the opening of a pipe waits for somebody who writes.
     explicit input(const std::string& path) noexcept
         : descriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)} {}
@@ -112,25 +115,26 @@ class safetensors {
     ~input() {
       if (descriptor >= 0) ::close(descriptor);
     }
-    [[nodiscard]] error next(const std::string& path, std::span<std::byte> target) const {
-      while (!target.empty()) {
-        const auto count = ::read(descriptor, target.data(), target.size());
+    [[nodiscard]] error next(const std::string& path, void* target, std::size_t size) {
+      auto* to = static_cast<std::byte*>(target);
+      if (memory != nullptr && size > 0) std::memcpy(to, memory, size), memory += size, size = 0;
+      while (size > 0) {
+        const auto count = ::read(descriptor, to, size);
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) return unreadable(path, errno_text(errno));
         if (count == 0) return unreadable(path, "it became shorter while it was read");
-        target = target.subspan(static_cast<std::size_t>(count));
+        to += count;
+        size -= static_cast<std::size_t>(count);
       }
       return {};
     }
-    int descriptor;
+    const std::byte* memory = nullptr;
+    int descriptor = -1;
   };
 
   struct range {
     std::uint64_t begin = 0, end = 0;
-  };
-  struct entry {
-    tensor what{};
-    range data{};
+    std::size_t tensor = 0;  // its place in the header
   };
 
   static constexpr std::uint64_t prefix = 8;  // bytes that hold the length of the header
@@ -140,17 +144,15 @@ class safetensors {
   }
   [[nodiscard]] error corrupt(const std::string& what) const { return {errc::corrupt, source_ + ": " + what}; }
 
-  // `next(at, target)` fills target with the bytes from `at` on; it is called in order and without gaps.
-  template <class Next>
-  [[nodiscard]] static result<safetensors> read(std::uint64_t total, std::string source, safetensors_limits limits,
-                                                Next&& next) {
+  [[nodiscard]] static result<safetensors> read(input& from, std::uint64_t total, std::string source,
+                                                safetensors_limits limits) {
     safetensors file;
     file.source_ = std::move(source);
     if (total < prefix)
       return file.corrupt("found " + std::to_string(total) + " bytes, expected at least 8 for the header's length");
 
     std::byte bytes[prefix] = {};
-    if (error e = next(0, std::span{bytes}); e.code != errc::ok) return e;
+    if (error e = from.next(file.source_, bytes, prefix); e.code != errc::ok) return e;
     const auto length = from_little_endian<std::uint64_t>(bytes);
     if (length > total - prefix)
       return file.corrupt("byte 0: found a header of " + std::to_string(length) + " bytes, expected at most " +
@@ -160,29 +162,30 @@ class safetensors {
                           std::to_string(limits.header) + ", which is the limit");
 
     std::string header(static_cast<std::size_t>(length), '\0');
-    if (error e = next(prefix, std::as_writable_bytes(std::span{header})); e.code != errc::ok) return e;
-    std::vector<entry> entries;
-    if (error e = file.read_header(header, entries); e.code != errc::ok) return e;
+    if (error e = from.next(file.source_, header.data(), header.size()); e.code != errc::ok) return e;
+    std::vector<tensor> tensors;
+    std::vector<range> ranges;
+    if (error e = file.read_header(header, tensors, ranges); e.code != errc::ok) return e;
 
     const std::uint64_t size = total - prefix - length;
-    if (error e = file.check_tiling(entries, size); e.code != errc::ok) return e;
+    if (error e = file.check_tiling(tensors, ranges, size); e.code != errc::ok) return e;
     if (size > limits.data)
       return file.corrupt("found " + std::to_string(size) + " bytes of data, expected at most " +
                           std::to_string(limits.data));
 
     file.data_.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(size)]);
     if (!file.data_) return unreadable(file.source_, "no memory for " + std::to_string(size) + " bytes");
-    const std::span data{file.data_.get(), static_cast<std::size_t>(size)};
-    if (error e = next(prefix + length, data); e.code != errc::ok) return e;
-    for (entry& e : entries) {
-      e.what.bytes =
-          data.subspan(static_cast<std::size_t>(e.data.begin), static_cast<std::size_t>(e.data.end - e.data.begin));
-      file.tensors_.push_back(std::move(e.what));
+    if (error e = from.next(file.source_, file.data_.get(), static_cast<std::size_t>(size)); e.code != errc::ok)
+      return e;
+    file.tensors_.reserve(ranges.size());
+    for (const range& r : ranges) {
+      tensor& t = file.tensors_.emplace_back(std::move(tensors[r.tensor]));
+      t.bytes = {file.data_.get() + r.begin, static_cast<std::size_t>(r.end - r.begin)};
     }
     return file;
   }
 
-  [[nodiscard]] error read_header(std::string_view text, std::vector<entry>& entries) {
+  [[nodiscard]] error read_header(std::string_view text, std::vector<tensor>& tensors, std::vector<range>& ranges) {
     if (!text.starts_with('{'))
       return corrupt("byte 8: found " + (text.empty() ? "nothing" : in_quotes(text.substr(0, 1))) + ", expected \"{\"");
     text = text.substr(0, text.find_last_not_of(' ') + 1);
@@ -194,10 +197,10 @@ class safetensors {
         json.refuse("a control or hidden character in the name", "none");
       else if (key == "__metadata__")
         read_metadata(json);
-      else if (entries.size() == max_tensors)
+      else if (tensors.size() == max_tensors)
         json.refuse("one more tensor", "at most " + std::to_string(max_tensors));
       else
-        read_tensor(json, entries.emplace_back(entry{.what = {.name = std::string{key}}}));
+        read_tensor(json, key, tensors.emplace_back(), ranges.emplace_back(range{.tensor = ranges.size()}));
     });
     return json.end() ? error{} : json.problem();
   }
@@ -212,18 +215,19 @@ class safetensors {
     });
   }
 
-  static void read_tensor(json_reader& json, entry& e) {
+  static void read_tensor(json_reader& json, std::string_view name, tensor& what, range& data) {
+    what.name = name;
     bool has_type = false, has_shape = false, has_range = false;
     json.object([&](std::string_view key) {
       if (key == "dtype") {
-        has_type = read_type(json, e.what.type);
+        has_type = read_type(json, what.type);
       } else if (key == "shape") {
         has_shape = json.array([&] {
-          if (e.what.shape.size() == max_rank) json.refuse("one more dimension", "at most " + std::to_string(max_rank));
-          json.integer(e.what.shape.emplace_back());
+          if (what.shape.size() == max_rank) json.refuse("one more dimension", "at most " + std::to_string(max_rank));
+          json.integer(what.shape.emplace_back());
         });
       } else if (key == "data_offsets") {
-        has_range = read_range(json, e.data);
+        has_range = read_range(json, data);
       } else {
         json.refuse("the key " + in_quotes(key), "dtype, shape and data_offsets only");
       }
@@ -233,12 +237,12 @@ class safetensors {
                                       : !has_shape ? "shape"
                                                    : "data_offsets"},
                   "dtype, shape and data_offsets");
-    const auto bytes = bytes_of(e.what.type, e.what.shape);
-    const std::string what = std::string{name(e.what.type)} + " of shape " + to_text(e.what.shape);
-    if (!bytes) json.refuse(what, "less than 2^64 bytes");
-    if (bytes && *bytes != e.data.end - e.data.begin)
-      json.refuse("data_offsets " + std::to_string(e.data.end - e.data.begin) + " bytes apart",
-                  std::to_string(*bytes) + " for " + what);
+    const auto bytes = bytes_of(what.type, what.shape);
+    const std::string words = std::string{rubato::name(what.type)} + " of shape " + to_text(what.shape);
+    if (!bytes) json.refuse(words, "less than 2^64 bytes");
+    if (bytes && *bytes != data.end - data.begin)
+      json.refuse("data_offsets " + std::to_string(data.end - data.begin) + " bytes apart",
+                  std::to_string(*bytes) + " for " + words);
   }
 
   static bool read_type(json_reader& json, dtype& type) {
@@ -265,15 +269,18 @@ class safetensors {
   }
 
   // Sorts by place; then each tensor must begin where the one before it ends, the first at 0, the last with the data.
-  [[nodiscard]] error check_tiling(std::vector<entry>& entries, std::uint64_t size) const {
-    std::ranges::stable_sort(entries, {}, [](const entry& e) { return std::tuple{e.data.begin, e.data.end}; });
+  [[nodiscard]] error check_tiling(const std::vector<tensor>& tensors, std::vector<range>& ranges,
+                                   std::uint64_t size) const {
+    std::sort(ranges.data(), ranges.data() + ranges.size(), [](const range& a, const range& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.end != b.end ? a.end < b.end : a.tensor < b.tensor;
+    });
     std::uint64_t end = 0;
-    for (const entry& e : entries) {
-      if (e.data.begin != end)
-        return corrupt("tensor " + in_quotes(e.what.name) + ": found its begin at byte " +
-                       std::to_string(e.data.begin) + " of the data, expected " + std::to_string(end) + ": " +
-                       (e.data.begin > end ? "a gap" : "an overlap"));
-      end = e.data.end;
+    for (const range& r : ranges) {
+      if (r.begin != end)
+        return corrupt("tensor " + in_quotes(tensors[r.tensor].name) + ": found its begin at byte " +
+                       std::to_string(r.begin) + " of the data, expected " + std::to_string(end) + ": " +
+                       (r.begin > end ? "a gap" : "an overlap"));
+      end = r.end;
     }
     if (end == size) return {};
     return corrupt("found " + std::to_string(size) + " bytes of data, expected " + std::to_string(end) +

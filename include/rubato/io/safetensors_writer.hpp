@@ -110,7 +110,7 @@ class safetensors_writer {
   [[nodiscard]] std::vector<const entry*> in_order() const {
     std::vector<const entry*> sorted;
     for (const entry& e : tensors_) sorted.push_back(&e);
-    std::ranges::stable_sort(sorted, [](const entry* a, const entry* b) {
+    std::sort(sorted.data(), sorted.data() + sorted.size(), [](const entry* a, const entry* b) {
       return a->what.type != b->what.type ? a->what.type > b->what.type : a->what.name < b->what.name;
     });
     return sorted;
@@ -148,8 +148,7 @@ class safetensors_writer {
   }
 
   [[nodiscard]] static error check_names(std::vector<std::string_view> names, const std::string& what) {
-    std::ranges::sort(names);
-    if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
+    if (const std::string_view* const twice = detail::repeated(names); twice != nullptr)
       return refused(what + in_quotes(*twice) + " twice", "each name once");
     for (const std::string_view name : names)
       if (name.size() > safetensors::max_name || !is_plain(name))
@@ -194,9 +193,10 @@ class safetensors_writer {
     if (e.what.bytes.empty()) return;
     if (e.order == std::endian::little) return sink(text(e.what.bytes));
     const std::size_t size = size_of(e.what.type);
-    std::vector<std::byte> swapped(e.what.bytes.begin(), e.what.bytes.end());
-    for (std::size_t i = 0; i < swapped.size(); i += size) std::ranges::reverse(std::span{swapped}.subspan(i, size));
-    sink(text(swapped));
+    std::string swapped{text(e.what.bytes)};
+    for (std::size_t i = 0; i < swapped.size(); i += size)
+      std::reverse(swapped.data() + i, swapped.data() + i + size);
+    sink(std::string_view{swapped});
   }
 
   std::vector<entry> tensors_;

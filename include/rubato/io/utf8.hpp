@@ -1,10 +1,12 @@
 #ifndef RUBATO_IO_UTF8_HPP
 #define RUBATO_IO_UTF8_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "../config.hpp"
 
@@ -90,6 +92,18 @@ inline constexpr character_range hidden_characters[] = {
   }
   return out + (i < text.size() ? "...\"" : "\"");
 }
+
+namespace detail {
+
+/// Sorts names by their bytes. The first that stands there twice; null if there is none.
+[[nodiscard]] inline const std::string_view* repeated(std::vector<std::string_view>& names) noexcept {
+  std::sort(names.data(), names.data() + names.size());
+  for (std::size_t i = 1; i < names.size(); ++i)
+    if (names[i] == names[i - 1]) return &names[i];
+  return nullptr;
+}
+
+}  // namespace detail
 
 }  // namespace rubato::inline RUBATO_ABI
 

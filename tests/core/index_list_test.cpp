@@ -11,8 +11,7 @@ namespace {
 
 TEST(IndexList, AgreesWithAStdList) {
   constexpr std::uint32_t n = 8;
-  std::vector<index_link> memory(n);
-  const auto links = [&](std::uint32_t i) -> index_link& { return memory[i]; };
+  std::vector<index_link> links(n);
   index_list list;
   std::list<std::uint32_t> expected;
   std::vector<bool> in(n);
@@ -32,10 +31,10 @@ TEST(IndexList, AgreesWithAStdList) {
     ASSERT_EQ(list.front, expected.empty() ? no_worker : expected.front());
     ASSERT_EQ(list.back, expected.empty() ? no_worker : expected.back());
     std::vector<std::uint32_t> forwards;
-    for (std::uint32_t i = list.front; i != no_worker; i = memory[i].after) forwards.push_back(i);
+    for (std::uint32_t i = list.front; i != no_worker; i = links[i].after) forwards.push_back(i);
     ASSERT_EQ(forwards, (std::vector<std::uint32_t>{expected.begin(), expected.end()}));
     std::vector<std::uint32_t> backwards;
-    for (std::uint32_t i = list.back; i != no_worker; i = memory[i].before) backwards.push_back(i);
+    for (std::uint32_t i = list.back; i != no_worker; i = links[i].before) backwards.push_back(i);
     ASSERT_EQ(backwards, (std::vector<std::uint32_t>{expected.rbegin(), expected.rend()}));
   }
 }

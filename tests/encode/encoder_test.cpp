@@ -37,6 +37,8 @@ using test::step_of;
 
 template <class Encoder>
 class AnyEncoder : public testing::Test {};
+static_assert(HistoryEncoder<rlp_state> && HistoryEncoder<rlp_normalised_state> && rlp_state::dim == 40);
+static_assert(StepFollowingEncoder<cluster_state> && StateEncoder<progress_state>);
 using encoders = testing::Types<rlp_state, rlp_normalised_state, cluster_state, progress_state>;
 TYPED_TEST_SUITE(AnyEncoder, encoders);
 

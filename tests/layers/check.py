@@ -36,7 +36,8 @@ UMBRELLA_MAY_INCLUDE = {
 }
 # What rubato.hpp leaves out, of the folders that it may include: a host that wants it includes it, or rl.hpp.
 NOT_IN_THE_UMBRELLA = ("sync/extras/", "nn/initialiser.hpp", "nn/loss.hpp", "nn/optimiser.hpp")
-BASE = {"version.hpp", "config.hpp", "pinned.hpp", "fwd.hpp"}  # every folder may include these; they include only each other
+# Every folder may include these; they include only each other.
+BASE = {"version.hpp", "config.hpp", "pinned.hpp", "dynarray.hpp", "fwd.hpp"}
 
 # The standard library has no dots in its names; what else a header may use, besides CUDA's own under cuda/.
 SYSTEM_HEADERS = {"immintrin.h", "cpuid.h", "arm_neon.h", "fcntl.h", "unistd.h", "sys/stat.h"}

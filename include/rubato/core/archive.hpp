@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
-#include <vector>
 
 #include "fnv1a.hpp"
 #include "types.hpp"
@@ -29,13 +29,16 @@ class archive {
   /// An archive that saves into its own buffer.
   archive() = default;
   /// An archive that loads from `bytes`, which must outlive it.
-  explicit archive(std::span<const std::byte> bytes) noexcept : input_{bytes}, saving_{false} {}
+  explicit archive(std::span<const std::byte> bytes) noexcept
+      : input_{reinterpret_cast<const char*>(bytes.data()), bytes.size()}, saving_{false} {}
 
   [[nodiscard]] bool saving() const noexcept { return saving_; }
   [[nodiscard]] bool ok() const noexcept { return ok_; }
   /// Everything was read, and nothing was amiss.
   [[nodiscard]] bool finished() const noexcept { return ok_ && (saving_ || input_.empty()); }
-  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return output_; }
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
+    return {reinterpret_cast<const std::byte*>(output_.data()), output_.size()};
+  }
   /// Marks the bytes as bad: for loaders that find a value out of its range.
   void fail() noexcept { ok_ = false; }
 
@@ -50,7 +53,7 @@ class archive {
 
   /// Ends what is saved with a checksum over it, from the byte `from` on (FNV-1a, 64 bits).
   void seal(std::size_t from = 0) {
-    std::uint64_t sum = fnv1a(std::span{output_}.subspan(from));
+    std::uint64_t sum = fnv1a(std::string_view{output_}.substr(from));
     value(sum);
   }
   /// Checks and takes off the checksum that seal() wrote at the end, over what is still to be read. False, and not
@@ -58,8 +61,8 @@ class archive {
   bool unseal() {
     std::uint64_t sum = 0;
     if (input_.size() < sizeof sum) return fail(), false;
-    const std::span<const std::byte> content = input_.first(input_.size() - sizeof sum);
-    input_ = input_.last(sizeof sum);
+    const std::string_view content = input_.substr(0, input_.size() - sizeof sum);
+    input_ = input_.substr(content.size());
     value(sum);
     input_ = content;
     if (sum != fnv1a(content)) fail();
@@ -102,19 +105,20 @@ class archive {
     using bits = std::make_unsigned_t<T>;
     if (saving_) {
       for (std::size_t i = 0; i < sizeof(T); ++i)
-        output_.push_back(static_cast<std::byte>(static_cast<std::uint64_t>(static_cast<bits>(v)) >> (8 * i)));
+        output_.push_back(static_cast<char>(static_cast<std::uint64_t>(static_cast<bits>(v)) >> (8 * i) & 0xFF));
       return;
     }
     if (input_.size() < sizeof(T)) fail();
     if (!ok_) return;
     std::uint64_t raw = 0;
-    for (std::size_t i = 0; i < sizeof(T); ++i) raw |= std::to_integer<std::uint64_t>(input_[i]) << (8 * i);
+    for (std::size_t i = 0; i < sizeof(T); ++i) raw |= std::uint64_t{static_cast<unsigned char>(input_[i])} << (8 * i);
     v = static_cast<T>(static_cast<bits>(raw));
-    input_ = input_.subspan(sizeof(T));
+    input_.remove_prefix(sizeof(T));
   }
 
-  std::vector<std::byte> output_;
-  std::span<const std::byte> input_;
+  // Bytes as characters: unlike vectors and spans of std::byte these have been compiled already.
+  std::string output_;
+  std::string_view input_;
   bool saving_ = true;
   bool ok_ = true;
 };

@@ -13,7 +13,7 @@ struct index_link {
   std::uint32_t after = no_worker;
 };
 
-/// A doubly linked list of worker indices. The links live with the caller: `links(i)` returns that of worker i.
+/// A doubly linked list of worker indices. The links live with the caller: links[i] is that of worker i.
 ///
 /// Cost    O(1) each. No allocation.
 /// Tests   tests/core/index_list_test.cpp: AgreesWithAStdList
@@ -23,18 +23,18 @@ struct index_list {
   std::uint32_t size = 0;
 
   template <class Links>
-  constexpr void push_back(std::uint32_t worker, Links&& links) noexcept {
-    links(worker) = {.before = back, .after = no_worker};
-    (back == no_worker ? front : links(back).after) = worker;
+  constexpr void push_back(std::uint32_t worker, Links& links) noexcept {
+    links[worker] = {.before = back, .after = no_worker};
+    (back == no_worker ? front : links[back].after) = worker;
     back = worker;
     ++size;
   }
 
   template <class Links>
-  constexpr void erase(std::uint32_t worker, Links&& links) noexcept {
-    const index_link gone = links(worker);
-    (gone.before == no_worker ? front : links(gone.before).after) = gone.after;
-    (gone.after == no_worker ? back : links(gone.after).before) = gone.before;
+  constexpr void erase(std::uint32_t worker, Links& links) noexcept {
+    const index_link gone = links[worker];
+    (gone.before == no_worker ? front : links[gone.before].after) = gone.after;
+    (gone.after == no_worker ? back : links[gone.after].before) = gone.before;
     --size;
   }
 };

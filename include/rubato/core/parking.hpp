@@ -5,8 +5,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "../dynarray.hpp"
 #include "decision.hpp"
 #include "index_list.hpp"
 #include "speed_classes.hpp"
@@ -22,8 +22,8 @@ namespace rubato::inline RUBATO_ABI {
 class parking {
  public:
   explicit parking(std::uint32_t capacity)
-      : slots_(std::size_t{capacity} + 2), slot_of_(capacity), places_(capacity), by_chance_(capacity),
-        last_free_{capacity + 1} {
+      : slots_(std::size_t{capacity} + 2), slot_of_(capacity), by_speed_links_(capacity), by_chance_(capacity),
+        position_(capacity), last_free_{capacity + 1} {
     for (std::uint32_t s = first_free_; s < last_free_; ++s) slots_[s].after = s + 1;
   }
 
@@ -81,15 +81,6 @@ class parking {
     std::uint32_t before = ends;
     std::uint32_t after = ends;  // also the chain of free slots, of which one is never taken
   };
-  struct place {
-    index_link in_class;
-    std::uint32_t position = 0;  // in by_chance_
-  };
-  struct links {
-    std::vector<place>& places;
-    index_link& operator()(std::uint32_t worker) const noexcept { return places[worker].in_class; }
-  };
-  [[nodiscard]] links speed_links() noexcept { return {places_}; }
 
   // Who goes first, as most do, needs no look into a list of all.
   [[nodiscard]] std::uint32_t slot_of(std::uint32_t worker) const noexcept {
@@ -105,21 +96,21 @@ class parking {
     const auto [worker, speed, before, after] = slots_[s];
     if (tracks_chance_) {
       const std::uint32_t last = by_chance_[size_];
-      by_chance_[places_[worker].position] = last;
-      places_[last].position = places_[worker].position;
+      by_chance_[position_[worker]] = last;
+      position_[last] = position_[worker];
     }
     if (tracks_speed_) {
-      by_speed_[speed].erase(worker, speed_links());
+      by_speed_[speed].erase(worker, by_speed_links_);
       if (by_speed_[speed].size == 0) occupied_[speed / 64] &= ~(std::uint64_t{1} << speed % 64);
     }
   }
   void add_by_speed(const slot& s) noexcept {
-    by_speed_[s.speed].push_back(s.worker, speed_links());
+    by_speed_[s.speed].push_back(s.worker, by_speed_links_);
     occupied_[s.speed / 64] |= std::uint64_t{1} << s.speed % 64;
   }
   void put_by_chance(std::uint32_t position, std::uint32_t worker) noexcept {
     by_chance_[position] = worker;
-    places_[worker].position = position;
+    position_[worker] = position;
   }
 
   void track_speed() noexcept {
@@ -132,12 +123,13 @@ class parking {
     for (std::uint32_t w = front(); w != no_worker; w = after(w)) put_by_chance(position++, w);
   }
 
-  std::vector<slot> slots_;
-  std::vector<std::uint32_t> slot_of_;
-  std::vector<place> places_;
+  detail::dynarray<slot> slots_;
+  detail::dynarray<std::uint32_t> slot_of_;
+  detail::dynarray<index_link> by_speed_links_;
   std::array<index_list, speed_classes::count> by_speed_{};
   std::array<std::uint64_t, speed_classes::count / 64> occupied_{};
-  std::vector<std::uint32_t> by_chance_;
+  detail::dynarray<std::uint32_t> by_chance_;
+  detail::dynarray<std::uint32_t> position_;  // by worker, in by_chance_
   std::uint32_t size_ = 0;
   std::uint32_t first_free_ = 1;
   std::uint32_t last_free_;

@@ -6,9 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <utility>
-#include <vector>
 
+#include "../dynarray.hpp"
 #include "archive.hpp"
 #include "event.hpp"
 #include "parking.hpp"
@@ -110,7 +109,7 @@ class roster {
 
   /// The gradient that a running worker computes will be dropped for this reason.
   void doom(std::uint32_t worker, reason why) noexcept {
-    if (tracks_running_ && in_order(records_[worker])) running_.erase(worker, running_links());
+    if (tracks_running_ && in_order(records_[worker])) running_.erase(worker, running_links_);
     records_[worker].doomed = why;
   }
 
@@ -260,20 +259,15 @@ class roster {
     if (records_[worker].smoothed_step_time > 0.0F) speeds_.remove(records_[worker].speed);
   }
 
-  struct links {
-    std::vector<index_link>& all;
-    index_link& operator()(std::uint32_t worker) const noexcept { return all[worker]; }
-  };
-  [[nodiscard]] links running_links() noexcept { return {running_links_}; }
   [[nodiscard]] static bool in_order(const worker_record& r) noexcept {
     return r.state == worker_state::running && r.doomed == reason::none;
   }
 
   [[gnu::noinline]] void reorder(std::uint32_t worker, worker_state state) noexcept {
     worker_record& r = records_[worker];
-    if (in_order(r)) running_.erase(worker, running_links());
+    if (in_order(r)) running_.erase(worker, running_links_);
     r.state = state;
-    if (in_order(r)) running_.push_back(worker, running_links());
+    if (in_order(r)) running_.push_back(worker, running_links_);
   }
 
   // Granted versions only grow, so sorting by them restores the order of the grants.
@@ -282,16 +276,17 @@ class roster {
     std::uint32_t n = 0;
     for (std::uint32_t w = 0; w < capacity(); ++w)
       if (in_order(records_[w])) scratch_[n++] = w;
-    std::sort(scratch_.begin(), scratch_.begin() + n, [this](std::uint32_t a, std::uint32_t b) {
-      return std::pair{records_[a].granted.version, a} < std::pair{records_[b].granted.version, b};
+    std::sort(scratch_.data(), scratch_.data() + n, [this](std::uint32_t a, std::uint32_t b) {
+      const std::uint64_t at = records_[a].granted.version, other = records_[b].granted.version;
+      return at != other ? at < other : a < b;
     });
-    for (std::uint32_t i = 0; i < n; ++i) running_.push_back(scratch_[i], running_links());
+    for (std::uint32_t i = 0; i < n; ++i) running_.push_back(scratch_[i], running_links_);
   }
 
   std::uint32_t capacity_;
-  std::vector<worker_record> records_;
-  std::vector<index_link> running_links_;
-  std::vector<std::uint32_t> scratch_;
+  detail::dynarray<worker_record> records_;
+  detail::dynarray<index_link> running_links_;
+  detail::dynarray<std::uint32_t> scratch_;
   index_list running_;
   vector_clock clock_;
   parking parking_;

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <limits>
 #include <utility>
-#include <vector>
 
+#include "../dynarray.hpp"
 #include "index_list.hpp"
 
 namespace rubato::inline RUBATO_ABI {
@@ -125,10 +125,6 @@ class vector_clock {
     std::uint32_t above = ends;  // also the chain of free buckets
     index_list members{};        // only their number, until they are tracked
   };
-  struct links {
-    std::vector<index_link>& all;
-    index_link& operator()(std::uint32_t worker) const noexcept { return all[worker]; }
-  };
 
   [[nodiscard]] bool wide() const noexcept { return maximum_ - minimum_ >= slack; }
   void find_ends() noexcept {
@@ -155,13 +151,13 @@ class vector_clock {
     if (arrivals_ == last_arrival && !tracks_members_) track_members();
     entries_[worker].bucket = b;
     if (tracks_members_)
-      buckets_[b].members.push_back(worker, links{neighbours_});
+      buckets_[b].members.push_back(worker, neighbours_);
     else
       ++buckets_[b].members.size, entries_[worker].arrival = ++arrivals_;
   }
   void leave(std::uint32_t worker, std::uint32_t b) noexcept {
     if (tracks_members_)
-      buckets_[b].members.erase(worker, links{neighbours_});
+      buckets_[b].members.erase(worker, neighbours_);
     else
       --buckets_[b].members.size;
     if (buckets_[b].members.size == 0) drop(b);
@@ -201,12 +197,12 @@ class vector_clock {
     for (bucket& b : buckets_) b.members = {};
     for (std::uint32_t i = 0; i < workers; ++i)
       if (const std::uint32_t w = entries_[i].arrival; counts(w))
-        buckets_[entries_[w].bucket].members.push_back(w, links{neighbours_});
+        buckets_[entries_[w].bucket].members.push_back(w, neighbours_);
   }
 
-  mutable std::vector<entry> entries_;
-  mutable std::vector<bucket> buckets_;
-  mutable std::vector<index_link> neighbours_;  // in their buckets
+  mutable detail::dynarray<entry> entries_;
+  mutable detail::dynarray<bucket> buckets_;
+  mutable detail::dynarray<index_link> neighbours_;  // in their buckets
   mutable std::uint32_t arrivals_ = 0;
   mutable bool tracks_members_ = false;
   std::uint32_t free_ = ends + 1;

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
 #include "../core/archive.hpp"
 #include "../core/event.hpp"
+#include "../dynarray.hpp"
 #include "../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI {
@@ -81,7 +81,7 @@ class batch_cost {
 
   void resize(std::uint32_t capacity) {
     *this = {};
-    latest_.resize(capacity);
+    latest_ = detail::dynarray<note>(capacity);
   }
   void forget(std::uint32_t worker) noexcept { latest_[worker] = {}; }
 
@@ -127,12 +127,13 @@ class batch_cost {
     const bool finite = pinned::is_finite(squares_) && pinned::is_finite(products_);
     const bool sums = squares_ > 0 && finite && std::abs(at_) <= largest;
     const bool counts = obeyed_ <= most_obeyed && (obeyed_ == 0 || usual_ > 0);
-    return sums && counts && std::ranges::all_of(latest_, [](const note& each) {
-      return pinned::is_finite(each.time) && each.batch >= 0 && static_cast<double>(each.batch) <= largest;
-    });
+    for (const note& each : latest_)
+      if (!pinned::is_finite(each.time) || !(each.batch >= 0 && static_cast<double>(each.batch) <= largest))
+        return false;
+    return sums && counts;
   }
 
-  std::vector<note> latest_{};  // by worker
+  detail::dynarray<note> latest_{};  // by worker
   std::uint32_t usual_ = 0;
   std::uint64_t obeyed_ = 0;
   double squares_ = 1;     // of changes of log2(batch)

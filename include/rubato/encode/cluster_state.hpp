@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "../dynarray.hpp"
 #include "../pinned.hpp"
 #include "encoder.hpp"
 #include "next_arrival.hpp"
@@ -145,7 +146,7 @@ class cluster_state {
 
   void resize(std::uint32_t capacity) {
     *this = {};
-    speeds_.resize(capacity);
+    speeds_ = detail::dynarray<speed>(capacity);
     arrivals_.resize(capacity);
   }
 
@@ -228,11 +229,9 @@ class cluster_state {
   std::uint32_t speed_count_ = 0;
   std::array<float, window> staleness_{};  // a ring
   std::array<float, trace> activity_{};    // newest first
-  std::vector<speed> speeds_;
+  detail::dynarray<speed> speeds_;
   next_arrival arrivals_;
 };
-
-static_assert(StepFollowingEncoder<cluster_state>);
 
 }  // namespace rubato::inline RUBATO_ABI
 

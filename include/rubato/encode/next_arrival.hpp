@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include "../core/archive.hpp"
+#include "../dynarray.hpp"
 #include "../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI {
@@ -27,8 +27,8 @@ class next_arrival {
 
   /// Room for workers 0 to capacity - 1; nobody is in a step.
   void resize(std::uint32_t capacity) {
-    steps_.assign(capacity, {});
-    heap_.assign(capacity, 0);
+    steps_ = detail::dynarray<step>(capacity);
+    heap_ = detail::dynarray<std::uint32_t>(capacity);
     size_ = 0;
   }
 
@@ -58,13 +58,13 @@ class next_arrival {
 
   /// The earliest arrival that is expected, at `now` or later; `never` if there is none.
   [[nodiscard]] double next(double now) noexcept {
-    while (size_ > 0 && steps_[heap_.front()].due < now) {
-      step& late = steps_[heap_.front()];
+    while (size_ > 0 && steps_[heap_[0]].due < now) {
+      step& late = steps_[heap_[0]];
       const double again = now + (now - late.since);
       late.due = again > now ? again : now;
       sink(0);
     }
-    return size_ == 0 ? never : steps_[heap_.front()].due;
+    return size_ == 0 ? never : steps_[heap_[0]].due;
   }
 
   /// Moves all times, for a host whose clock has started anew. O(workers).
@@ -125,8 +125,8 @@ class next_arrival {
     put(place, worker);
   }
 
-  std::vector<step> steps_;          // by worker
-  std::vector<std::uint32_t> heap_;  // of workers; the first size_ of it
+  detail::dynarray<step> steps_;          // by worker
+  detail::dynarray<std::uint32_t> heap_;  // of workers; the first size_ of it
   std::uint32_t size_ = 0;
 };
 

@@ -147,7 +147,7 @@ class progress_state {
     const auto no_less_than_0 = [](double x) { return x >= 0 && pinned::is_finite(x); };
     const bool losses = losses_ == 0 || (positive(first_) && positive(fast_) && positive(slow_) && positive(latest_));
     return losses && no_less_than_0(noise_) && no_less_than_0(changes_) && pinned::is_finite(persistence_) &&
-           std::ranges::all_of(before_, [](double x) { return pinned::is_finite(x); }) &&
+           pinned::is_finite(before_[0]) && pinned::is_finite(before_[1]) && pinned::is_finite(before_[2]) &&
            (pushes_ == 0 || positive(updates_));
   }
 
@@ -164,8 +164,6 @@ class progress_state {
   double updates_ = 0;          // that a step takes
   std::array<double, 3> before_{};  // changes, the latest first
 };
-
-static_assert(StateEncoder<progress_state>);
 
 }  // namespace rubato::inline RUBATO_ABI
 

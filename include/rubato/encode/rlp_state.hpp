@@ -157,8 +157,6 @@ class basic_rlp_state {
 using rlp_state = basic_rlp_state<rlp_scale::raw>;
 using rlp_normalised_state = basic_rlp_state<rlp_scale::normalised>;
 
-static_assert(HistoryEncoder<rlp_state> && HistoryEncoder<rlp_normalised_state> && rlp_state::dim == 40);
-
 }  // namespace rubato::inline RUBATO_ABI
 
 #endif

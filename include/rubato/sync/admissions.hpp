@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
+#include "../dynarray.hpp"
 #include "../pinned.hpp"
 #include "executor.hpp"
 
@@ -131,7 +131,7 @@ class admissions : protected executor<Policy, Ticket, Watcher> {
   using base::ledger_;
   using base::workers_;
 
-  std::vector<outstanding> out_;
+  dynarray<outstanding> out_;
   std::uint32_t in_flight_ = 0;
 };
 

@@ -1,7 +1,6 @@
 #ifndef RUBATO_SYNC_ANY_POLICY_HPP
 #define RUBATO_SYNC_ANY_POLICY_HPP
 
-#include <memory>
 #include <utility>
 
 #include "concepts.hpp"
@@ -19,13 +18,16 @@ class any_policy {
   template <class P>
     requires(!std::same_as<P, any_policy>) && SyncPolicy<P> && std::copy_constructible<P>
   any_policy(P policy)  // NOLINT(*-explicit-*)
-      : held_{std::make_unique<model<P>>(std::move(policy))}, has_{members_of<P>} {}
+      : held_{new model<P>{std::move(policy)}}, has_{members_of<P>} {}
 
   any_policy(const any_policy& other) : held_{other.held_->clone()}, has_{other.has_} {}
-  any_policy& operator=(const any_policy& other) { return *this = any_policy{other}; }
-  any_policy(any_policy&&) noexcept = default;
-  any_policy& operator=(any_policy&&) noexcept = default;
-  ~any_policy() = default;
+  any_policy(any_policy&& other) noexcept : held_{std::exchange(other.held_, nullptr)}, has_{other.has_} {}
+  any_policy& operator=(any_policy other) noexcept {
+    std::swap(held_, other.held_);
+    has_ = other.has_;
+    return *this;
+  }
+  ~any_policy() { delete held_; }
 
   [[nodiscard]] decision release(const cluster_view& v, const event& e) noexcept { return held_->release(v, e); }
   [[nodiscard]] admission admit(const cluster_view& v, const event& e) noexcept {
@@ -60,7 +62,7 @@ class any_policy {
 
   struct interface {
     virtual ~interface() = default;
-    [[nodiscard]] virtual std::unique_ptr<interface> clone() const = 0;
+    [[nodiscard]] virtual interface* clone() const = 0;
     virtual decision release(const cluster_view&, const event&) noexcept = 0;
     virtual admission admit(const cluster_view&, const event&) noexcept = 0;
     virtual void observe(const feedback&) noexcept = 0;
@@ -80,7 +82,7 @@ class any_policy {
   template <class P>
   struct model final : interface {
     explicit model(P held) : policy{std::move(held)} {}
-    std::unique_ptr<interface> clone() const override { return std::make_unique<model>(policy); }
+    interface* clone() const override { return new model{policy}; }
     decision release(const cluster_view& v, const event& e) noexcept override { return policy.release(v, e); }
     admission admit([[maybe_unused]] const cluster_view& v, [[maybe_unused]] const event& e) noexcept override {
       if constexpr (AdmittingPolicy<P>) return policy.admit(v, e);
@@ -121,11 +123,9 @@ class any_policy {
   template <class P>
   static constexpr members members_of{AdmittingPolicy<P>, ObservingPolicy<P>, ShapingPolicy<P>, PreparingPolicy<P>};
 
-  std::unique_ptr<interface> held_;
+  interface* held_;
   members has_;
 };
-
-static_assert(SyncPolicy<any_policy>);
 
 }  // namespace rubato::inline RUBATO_ABI
 

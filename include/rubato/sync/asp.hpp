@@ -22,8 +22,6 @@ struct asp {
   static constexpr std::string_view kind = "asp";
 };
 
-static_assert(SyncPolicy<asp>);
-
 }  // namespace rubato::inline RUBATO_ABI
 
 #endif

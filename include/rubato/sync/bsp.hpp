@@ -44,8 +44,6 @@ struct bsp {
   static constexpr std::string_view kind = "bsp";
 };
 
-static_assert(SyncPolicy<bsp>);
-
 }  // namespace rubato::inline RUBATO_ABI
 
 #endif

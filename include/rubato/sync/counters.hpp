@@ -4,9 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "../core/reason.hpp"
+#include "../dynarray.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -47,7 +47,7 @@ class counters {
 
  private:
   std::array<std::uint64_t, reasons> total_{};
-  std::vector<row> workers_;
+  detail::dynarray<row> workers_;
 };
 
 }  // namespace rubato::inline RUBATO_ABI

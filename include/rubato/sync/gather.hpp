@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "../core/types.hpp"
+#include "../dynarray.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -53,8 +53,8 @@ class gather {
 
   std::uint32_t shards_;
   std::uint32_t words_;
-  std::vector<push> pushes_;
-  std::vector<std::uint64_t> seen_;  // words_ per worker, one bit per shard
+  detail::dynarray<push> pushes_;
+  detail::dynarray<std::uint64_t> seen_;  // words_ per worker, one bit per shard
 };
 
 }  // namespace rubato::inline RUBATO_ABI

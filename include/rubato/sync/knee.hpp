@@ -92,8 +92,6 @@ struct knee {
   detail::knee_finder finder{};  ///< state, not an option
 };
 
-static_assert(SyncPolicy<knee>);
-
 }  // namespace rubato::inline RUBATO_ABI
 
 #endif

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <limits>
 #include <utility>
-#include <vector>
 
+#include "../dynarray.hpp"
 #include "../pinned.hpp"
 #include "concepts.hpp"
 #include "level_search.hpp"
@@ -21,7 +21,7 @@ class knee_finder {
  public:
   void resize(std::uint32_t capacity) {
     *this = {};
-    each_.resize(capacity);
+    each_ = dynarray<note>(capacity);
   }
   void reset(std::uint32_t worker) noexcept {
     take_speed(worker);
@@ -74,14 +74,14 @@ class knee_finder {
     bytes(alive_, fewest_, members_, level_, period_, count_, strangers_, sum_, squares_, settled_, owes_turn_);
     bytes(scatter_, seen_, home_speed_, first_speeds_, firsts_);
     bytes(limit_, deadline_, log_batch_factor_, longest_batch_, windows_, patience_, has_barrier_);
-    for (note& e : each_) bytes(e.usual, e.speed, e.period, e.doubt);
+    for (note& e : each_) {
+      bytes(e.usual, e.speed, e.period, e.doubt);
+      if (e.doubt > unknown || !(std::abs(e.usual) <= most_log) || !(e.speed >= 0.0F && e.speed <= most_speed))
+        bytes.fail();
+    }
     sum_speeds();
-    const auto is_bad = [](const note& e) {
-      return e.doubt > unknown || !(std::abs(e.usual) <= most_log) || !(e.speed >= 0.0F && e.speed <= most_speed);
-    };
     if (level_ == 0 || (std::max)(patience_, search_.patience) > level_search::longest_patience ||
-        !pinned::is_finite(scatter_ + log_batch_factor_ + longest_batch_ + limit_) ||
-        std::ranges::any_of(each_, is_bad))
+        !pinned::is_finite(scatter_ + log_batch_factor_ + longest_batch_ + limit_))
       bytes.fail();
   }
 
@@ -272,7 +272,7 @@ class knee_finder {
     return deadline_ != never && !met;
   }
 
-  std::vector<note> each_{};
+  dynarray<note> each_{};
   level_search search_{};
   std::uint32_t alive_ = 0;
   std::uint32_t fewest_ = 0;     // that were there since the search from everybody down began

@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "../core/archive.hpp"
+#include "../dynarray.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -106,7 +106,7 @@ class ledger {
             .adds = s.adds};
   }
 
-  std::vector<round_slot> slots_;
+  detail::dynarray<round_slot> slots_;
   std::uint32_t open_ = 0;
   std::uint32_t free_ = 1;
   std::uint64_t updates_ = 0;

@@ -59,7 +59,7 @@ struct level_search {
   /// every level between them as well. True if home has moved.
   bool judge(std::uint32_t tried, std::uint32_t alive, bool higher_is_worth_it, bool all_between) noexcept {
     const std::uint32_t at = level(alive);
-    const auto [low, high] = std::minmax(tried, at);
+    const std::uint32_t low = (std::min)(tried, at), high = (std::max)(tried, at);
     const bool moves = higher_is_worth_it == (tried > at);
     if (moves) home = tried >= alive ? no_worker : tried;
     if (higher_is_worth_it)

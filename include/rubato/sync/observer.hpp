@@ -18,8 +18,6 @@ concept Observer = std::move_constructible<O> && requires(O& o, const record& r)
 struct no_observer {
   constexpr void operator()(const record&) const noexcept {}
 };
-static_assert(Observer<no_observer>);
-
 }  // namespace rubato::inline RUBATO_ABI
 
 #endif

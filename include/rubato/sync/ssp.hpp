@@ -38,8 +38,6 @@ struct ssp {
   static constexpr std::string_view kind = "ssp";
 };
 
-static_assert(SyncPolicy<ssp>);
-
 /// The same rule in the convention of Zhu et al.: a worker waits when its lead equals s. Precondition: s >= 1.
 [[nodiscard]] constexpr ssp ssp_rlp(clock_type s) noexcept {
   RUBATO_ASSERT(s >= 1, "with s = 0 nobody could ever run");

@@ -19,7 +19,7 @@ std::vector<std::uint32_t> steps_planned(std::uint32_t lookahead, const std::vec
   zipline policy{.lookahead = lookahead};
   policy.resize(static_cast<std::uint32_t>(step_times.size()));
   policy.plan([&](std::uint32_t w) { return step_times[w]; });
-  return policy.left;
+  return {policy.left.begin(), policy.left.end()};
 }
 
 using step_counts = std::vector<std::uint32_t>;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../../core/index_list.hpp"
+#include "../../dynarray.hpp"
 #include "../../pinned.hpp"
 #include "../controller.hpp"
 
@@ -77,7 +78,8 @@ class groups {
   /// of the observer.
   /// Precondition: problem(options, policies) is empty.
   groups(controller_options o, std::vector<Policy> policies, const Watcher& watcher = {})
-      : places_(o.capacity), terms_(o.capacity * policies.size()), counters_{o.capacity} {
+      : places_(o.capacity), terms_(o.capacity * policies.size()), counters_{o.capacity}, idle_links_(o.capacity),
+        free_links_(o.capacity) {
     RUBATO_ASSERT(problem(o, policies).empty(), "groups or their options out of range");
     o.park = park_on::pull;
     groups_.reserve(policies.size());
@@ -192,8 +194,6 @@ class groups {
  private:
   struct place {
     std::optional<Ticket> ticket{};
-    index_link idle_link{};
-    index_link free_link{};
     bool idle = false;  // joined and in no step
     bool free = false;  // in the queue of those who may start now
   };
@@ -283,19 +283,17 @@ class groups {
   }
   void set_idle(std::uint32_t worker, bool idle) noexcept {
     if (std::exchange(places_[worker].idle, idle) == idle) return;
-    const auto links = [this](std::uint32_t w) -> index_link& { return places_[w].idle_link; };
     if (idle)
-      idle_.push_back(worker, links);
+      idle_.push_back(worker, idle_links_);
     else
-      idle_.erase(worker, links);
+      idle_.erase(worker, idle_links_);
   }
   void set_free(std::uint32_t worker, bool free) noexcept {
     if (std::exchange(places_[worker].free, free) == free) return;
-    const auto links = [this](std::uint32_t w) -> index_link& { return places_[w].free_link; };
     if (free)
-      free_.push_back(worker, links);
+      free_.push_back(worker, free_links_);
     else
-      free_.erase(worker, links);
+      free_.erase(worker, free_links_);
   }
   void note_free(std::uint32_t worker) noexcept {
     if (everywhere(worker, worker_state::released)) set_free(worker, true);
@@ -340,7 +338,7 @@ class groups {
     }
     std::uint32_t longest = no_worker;
     std::uint32_t longest_counted = no_worker;
-    for (std::uint32_t w = idle_.front; w != no_worker; w = places_[w].idle_link.after) {
+    for (std::uint32_t w = idle_.front; w != no_worker; w = idle_links_[w].after) {
       if (!is_member(w)) continue;
       if (everywhere(w, worker_state::released)) return no_worker;  // its pull is awaited
       if (longest == no_worker) longest = w;
@@ -353,6 +351,7 @@ class groups {
   std::vector<place> places_;
   std::vector<grant> terms_;  // of the step that a worker is in: one for each group
   counters counters_;
+  detail::dynarray<index_link> idle_links_, free_links_;
   index_list idle_;
   index_list free_;
 };

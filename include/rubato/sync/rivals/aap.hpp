@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 #include "../../core/number_text.hpp"
+#include "../../dynarray.hpp"
 #include "../concepts.hpp"
 #include "wording.hpp"
 #include "worker_heap.hpp"
@@ -63,7 +63,7 @@ struct aap {
   }
 
   void resize(std::uint32_t capacity) {
-    wishes.assign(capacity, {});
+    wishes = detail::dynarray<wish>(capacity);
     for (detail::worker_heap* each : {&ahead, &by_updates, &by_deadline, &due, &named}) each->resize(capacity);
   }
   void reset(std::uint32_t worker) noexcept { forget(worker); }
@@ -141,7 +141,7 @@ struct aap {
     clock_type clock = 0;
     std::uint64_t farewell = 0;  // how often all had gone when it began to wait
   };
-  std::vector<wish> wishes{};
+  detail::dynarray<wish> wishes{};
   detail::worker_heap ahead{};        // those beyond the bound, by clock
   detail::worker_heap by_updates{};   // those who wait for updates or a deadline
   detail::worker_heap by_deadline{};  // the same
@@ -238,8 +238,6 @@ struct aap {
 
   static constexpr double never = std::numeric_limits<double>::infinity();
 };
-
-static_assert(SyncPolicy<aap>);
 
 }  // namespace rubato::inline RUBATO_ABI
 

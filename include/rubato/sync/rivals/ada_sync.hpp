@@ -126,8 +126,6 @@ struct ada_sync {
   }
 };
 
-static_assert(SyncPolicy<ada_sync>);
-
 }  // namespace rubato::inline RUBATO_ABI
 
 #endif

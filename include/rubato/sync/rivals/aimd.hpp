@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../../core/number_text.hpp"
+#include "../../dynarray.hpp"
 #include "../concepts.hpp"
 #include "wording.hpp"
 
@@ -47,7 +47,7 @@ struct aimd {
 
   [[nodiscard]] std::uint32_t parallelism() const noexcept { return (std::max)(level_, 1U); }
 
-  void resize(std::uint32_t capacity) { each_.assign(capacity, {}); }
+  void resize(std::uint32_t capacity) { each_ = detail::dynarray<worker_note>(capacity); }
   void reset(std::uint32_t worker) noexcept { each_[worker] = {}; }
   void state(archive& bytes) {
     bytes(level_, window_, samples_, longer_);
@@ -90,14 +90,12 @@ struct aimd {
     longer_ = 0.0F;
   }
 
-  std::vector<worker_note> each_{};
+  detail::dynarray<worker_note> each_{};
   std::uint32_t level_ = 1;
   std::uint32_t window_ = 1;
   std::uint32_t samples_ = 0;
   float longer_ = 0.0F;
 };
-
-static_assert(SyncPolicy<aimd>);
 
 }  // namespace rubato::inline RUBATO_ABI
 

@@ -53,8 +53,6 @@ struct backup_workers {
   }
 };
 
-static_assert(SyncPolicy<backup_workers>);
-
 }  // namespace rubato::inline RUBATO_ABI
 
 #endif

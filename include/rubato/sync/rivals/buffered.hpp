@@ -77,8 +77,6 @@ struct buffered {
   }
 };
 
-static_assert(SyncPolicy<buffered>);
-
 }  // namespace rubato::inline RUBATO_ABI
 
 #endif

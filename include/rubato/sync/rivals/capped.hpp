@@ -53,8 +53,6 @@ struct capped {
   static constexpr std::string_view kind = "cap";
 };
 
-static_assert(SyncPolicy<capped>);
-
 }  // namespace rubato::inline RUBATO_ABI
 
 #endif

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "../../config.hpp"
+#include "../../dynarray.hpp"
 #include "wording.hpp"
 
 namespace rubato::inline RUBATO_ABI {
@@ -110,9 +110,9 @@ class dc_asgd {
 
   dc_asgd_options options_;
   std::size_t size_;
-  std::vector<float> copies_;
-  std::vector<char> known_;
-  std::vector<float> mean_square_;
+  detail::dynarray<float> copies_;
+  detail::dynarray<char> known_;
+  detail::dynarray<float> mean_square_;
 };
 
 }  // namespace rubato::inline RUBATO_ABI

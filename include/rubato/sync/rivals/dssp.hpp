@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 #include "../../core/number_text.hpp"
+#include "../../dynarray.hpp"
 #include "../../pinned.hpp"
 #include "../concepts.hpp"
 #include "wording.hpp"
@@ -67,7 +67,7 @@ struct dssp {
     return best;
   }
 
-  void resize(std::uint32_t capacity) { known.assign(capacity, {}); }
+  void resize(std::uint32_t capacity) { known = detail::dynarray<history>(capacity); }
   void reset(std::uint32_t worker) noexcept { known[worker] = {}; }
 
   void observe(const feedback& f) noexcept {
@@ -127,10 +127,8 @@ struct dssp {
     clock_type extra = 0;   // steps granted and not yet used
     std::uint8_t seen = 0;  // pushes, up to the two that make an interval
   };
-  std::vector<history> known{};
+  detail::dynarray<history> known{};
 };
-
-static_assert(SyncPolicy<dssp>);
 
 }  // namespace rubato::inline RUBATO_ABI
 

@@ -56,8 +56,6 @@ struct k_async {
   static constexpr std::string_view kind = "kasync";
 };
 
-static_assert(SyncPolicy<k_async>);
-
 }  // namespace rubato::inline RUBATO_ABI
 
 #endif

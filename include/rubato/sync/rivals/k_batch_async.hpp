@@ -37,8 +37,6 @@ struct k_batch_async {
   static constexpr std::string_view kind = "kbatchasync";
 };
 
-static_assert(SyncPolicy<k_batch_async>);
-
 }  // namespace rubato::inline RUBATO_ABI
 
 #endif

@@ -43,8 +43,6 @@ struct k_batch_sync {
   static constexpr std::string_view kind = "kbatch";
 };
 
-static_assert(SyncPolicy<k_batch_sync>);
-
 }  // namespace rubato::inline RUBATO_ABI
 
 #endif

@@ -56,8 +56,6 @@ struct k_sync {
   [[nodiscard]] std::uint32_t needed(const cluster_view& view) const noexcept { return (std::min)(k, view.alive()); }
 };
 
-static_assert(SyncPolicy<k_sync>);
-
 }  // namespace rubato::inline RUBATO_ABI
 
 #endif

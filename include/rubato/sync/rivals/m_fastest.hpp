@@ -57,8 +57,6 @@ struct m_fastest {
   static constexpr std::string_view kind = "mfastest";
 };
 
-static_assert(SyncPolicy<m_fastest>);
-
 }  // namespace rubato::inline RUBATO_ABI
 
 #endif

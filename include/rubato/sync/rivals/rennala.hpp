@@ -41,8 +41,6 @@ struct rennala {
   static constexpr std::string_view kind = "rennala";
 };
 
-static_assert(SyncPolicy<rennala>);
-
 }  // namespace rubato::inline RUBATO_ABI
 
 #endif

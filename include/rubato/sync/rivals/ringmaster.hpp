@@ -50,8 +50,6 @@ struct ringmaster {
   static constexpr bool accumulates = false;
 };
 
-static_assert(SyncPolicy<ringmaster>);
-
 }  // namespace rubato::inline RUBATO_ABI
 
 #endif

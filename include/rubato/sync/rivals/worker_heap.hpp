@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "../../core/types.hpp"
+#include "../../dynarray.hpp"
 
 namespace rubato::inline RUBATO_ABI::detail {
 
@@ -17,8 +17,8 @@ namespace rubato::inline RUBATO_ABI::detail {
 class worker_heap {
  public:
   void resize(std::uint32_t capacity) {
-    items_.assign(capacity, no_worker);
-    places_.assign(capacity, no_worker);
+    items_ = dynarray<std::uint32_t>(capacity, no_worker);
+    places_ = dynarray<std::uint32_t>(capacity, no_worker);
     size_ = 0;
   }
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
@@ -68,8 +68,8 @@ class worker_heap {
     put(place, worker);
   }
 
-  std::vector<std::uint32_t> items_{};   // as many as the capacity, so that a copy need not allocate either
-  std::vector<std::uint32_t> places_{};  // by worker; no_worker: not in
+  dynarray<std::uint32_t> items_{};   // as many as the capacity, so that a copy need not allocate either
+  dynarray<std::uint32_t> places_{};  // by worker; no_worker: not in
   std::uint32_t size_ = 0;
 };
 

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
+#include "../../dynarray.hpp"
 #include "../concepts.hpp"
 #include "wording.hpp"
 
@@ -37,8 +37,8 @@ struct zipline {
   static constexpr std::uint32_t furthest = 65'535;  ///< as the cost of a barrier is proportional to it
 
   void resize(std::uint32_t capacity) {
-    left.assign(capacity, 0);
-    arrivals.assign(capacity, {});
+    left = detail::dynarray<std::uint32_t>(capacity);
+    arrivals = detail::dynarray<arrival>(capacity);
   }
   void reset(std::uint32_t worker) noexcept { left[worker] = 0; }
 
@@ -68,12 +68,12 @@ struct zipline {
       latest = (std::max)(latest, one);
     }
     if (n == 0) return;
-    const auto end = arrivals.begin() + static_cast<std::ptrdiff_t>(n);
+    const auto end = arrivals.begin() + n;
     std::make_heap(arrivals.begin(), end, later);
     double least = std::numeric_limits<double>::infinity();
     double earliest_of_best = 0.0;
     for (;;) {
-      arrival& first = arrivals.front();
+      arrival& first = arrivals[0];
       if (latest - first.time < least) {
         least = latest - first.time;
         earliest_of_best = first.time;
@@ -113,7 +113,7 @@ struct zipline {
   static constexpr std::string_view kind = "zipline";
 
   // State.
-  std::vector<std::uint32_t> left{};  // steps until the barrier, with the running one; 0: none
+  detail::dynarray<std::uint32_t> left{};  // steps until the barrier, with the running one; 0: none
 
   // Scratch of plan().
   struct arrival {
@@ -125,10 +125,8 @@ struct zipline {
   static constexpr auto later = [](const arrival& a, const arrival& b) noexcept {
     return a.time != b.time ? a.time > b.time : a.worker > b.worker;
   };
-  std::vector<arrival> arrivals{};
+  detail::dynarray<arrival> arrivals{};
 };
-
-static_assert(SyncPolicy<zipline>);
 
 }  // namespace rubato::inline RUBATO_ABI
 

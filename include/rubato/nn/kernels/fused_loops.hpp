@@ -380,6 +380,7 @@ RUBATO_DETAIL_HELPER inline gate_pack add_product(const gate_pack& sum, const ga
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
 
 #include "fused_batches.hpp"
+#include "fused_gradients.hpp"
 #include "fused_updates.hpp"
 #include "lstm_loops.hpp"
 

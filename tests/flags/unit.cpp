@@ -157,7 +157,7 @@ void add_kernels(results& all, const nn::kernels::kernel_set<T>& set) {
       set.parameter_gradient(layer, rows, in.data(), delta.data(), weight_slope.data(), bias_slope.data());
       parameter.add(weight_slope);
       parameter.add(bias_slope);
-      set.input_gradient(layer, rows, delta.data(), in_slope.data());
+      set.input_gradient(layer, rows, delta.data(), layer.f, in.data(), in_slope.data());
       input.add(in_slope);
       norm.add(set.sum_of_squares(weight.size(), weight.data()));
 

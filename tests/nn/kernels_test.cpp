@@ -183,9 +183,28 @@ TYPED_TEST(Kernels, InputGradientMatchesALoop) {
             lanes[o % 8] += product(delta[r * s.outputs + o], weight[i * s.outputs + o]);
           for (const T lane : lanes) expected[r * s.inputs + i] += lane;
         }
-      set->input_gradient({s.inputs, s.outputs, weight.data()}, s.rows, delta.data(), got.data());
+      set->input_gradient({s.inputs, s.outputs, weight.data()}, s.rows, delta.data(), {}, nullptr, got.data());
       expect_like(*set, got, expected);
     }
+}
+
+// The same bits as the two one after another.
+TYPED_TEST(Kernels, InputGradientAppliesTheChainRule) {
+  using T = TypeParam;
+  for (const kernel_set<T>* set : available<T>())
+    for (const shape& s : shapes)
+      for (const auto kind :
+           {activation_kind::identity, activation_kind::relu, activation_kind::leaky_relu, activation_kind::tanh}) {
+        const activation below{kind, 0.3};
+        const auto weight = random_values<T>(s.inputs * s.outputs, 1), delta = random_values<T>(s.rows * s.outputs, 2);
+        const auto in = random_values<T>(s.rows * s.inputs, 3);
+        const dense_layer<T> layer{s.inputs, s.outputs, weight.data()};
+        std::vector<T> got(s.rows * s.inputs, T{77}), expected = got;
+        set->input_gradient(layer, s.rows, delta.data(), below, in.data(), got.data());
+        set->input_gradient(layer, s.rows, delta.data(), {}, nullptr, expected.data());
+        set->activation_gradient(below, expected.size(), in.data(), expected.data());
+        ASSERT_EQ(got, expected) << set->name << ' ' << s.rows << " x " << s.inputs << " x " << s.outputs;
+      }
 }
 
 // Squares of these are no floats: infinite, or next to nothing.
@@ -279,15 +298,22 @@ TYPED_TEST(Kernels, AdamDividesToTheLastPlaces) {
     }
     v[0] = 0;
     const auto mean = m, square = v;
-    set->adam(count, {T(1), T(0), T(1), T(0), T(1), T(1), T(1e-8), T(1)}, g.data(), m.data(), v.data(), p.data());
-    EXPECT_EQ(m, mean);
-    EXPECT_EQ(v, square);
-    for (std::size_t i = 0; i < count; ++i) {
-      const double expected = -static_cast<double>(mean[i]) /
-                              (std::sqrt(static_cast<double>(square[i])) + static_cast<double>(T(1e-8)));
-      ASSERT_NEAR(static_cast<double>(p[i]) / expected, 1, 4 * static_cast<double>(std::numeric_limits<T>::epsilon()))
-          << set->name << ' ' << v[i];
+    for (const double rate : {1e-6, 1e-3, 1.0, 1e3}) {
+      std::fill(p.begin(), p.end(), T{0});
+      set->adam(count, {T(1), T(0), T(1), T(0), T(rate), T(1), T(1e-8), T(1)}, g.data(), m.data(), v.data(), p.data());
+      EXPECT_EQ(m, mean);
+      EXPECT_EQ(v, square);
+      for (std::size_t i = 0; i < count; ++i) {
+        const double expected = -static_cast<double>(T(rate)) * static_cast<double>(mean[i]) /
+                                (std::sqrt(static_cast<double>(square[i])) + static_cast<double>(T(1e-8)));
+        ASSERT_NEAR(static_cast<double>(p[i]) / expected, 1, 4 * static_cast<double>(std::numeric_limits<T>::epsilon()))
+            << set->name << ' ' << v[i];
+      }
     }
+    // A rate of 0 moves nothing.
+    const auto before = p;
+    set->adam(count, {T(1), T(0), T(1), T(0), T(0), T(1), T(1e-8), T(1)}, g.data(), m.data(), v.data(), p.data());
+    EXPECT_EQ(p, before) << set->name;
     // A mean of squares that is infinite stops a parameter; NaN stays NaN.
     v.assign({std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN()});
     m.assign(2, T{1});
@@ -334,7 +360,7 @@ TYPED_TEST(Kernels, EqualSetsGiveTheSameBits) {
           with.activation_gradient(layer.f, rows * outputs, made.out.data(), made.delta.data());
           with.parameter_gradient(layer, rows, in.data(), made.delta.data(), made.weight_gradient.data(),
                                   made.bias_gradient.data());
-          with.input_gradient(layer, rows, made.delta.data(), made.in_gradient.data());
+          with.input_gradient(layer, rows, made.delta.data(), layer.f, in.data(), made.in_gradient.data());
 
           const std::size_t count = inputs * outputs;
           made.norm = {static_cast<T>(with.sum_of_squares(count, made.weight_gradient.data()))};
@@ -429,7 +455,7 @@ TYPED_TEST(Kernels, AgreeWithAnOracleInDoubleOnRandomShapes) {
       set->parameter_gradient(layer, rows, in.data(), delta.data(), weights.data(), biases.data());
       expect_near(weights, by_weight, rows);
       expect_near(biases, by_bias, rows);
-      set->input_gradient(layer, rows, delta.data(), made_inputs.data());
+      set->input_gradient(layer, rows, delta.data(), {}, nullptr, made_inputs.data());
       expect_near(made_inputs, by_input, outputs);
     }
   }

@@ -133,15 +133,17 @@ class mlp_interface {
     const kernels::network<T> net = view();
     const std::size_t rows = work.rows(), count = net.layers;
     std::copy(output_gradient.begin(), output_gradient.end(), work.delta(count - 1));
+    kernel_->activation_gradient(net.output, output_gradient.size(), work.output(count - 1), work.delta(count - 1));
     for (std::size_t layer = count; layer-- > 0;) {
       const kernels::dense_layer<T> shape = net.layer(layer);
-      T* const delta = work.delta(layer);
-      kernel_->activation_gradient(shape.f, rows * shape.outputs, work.output(layer), delta);
+      const T* const delta = work.delta(layer);
       kernel_->parameter_gradient(shape, rows, work.input(layer), delta,
                                   gradients.data() + self().layers()[layer].first,
                                   gradients.data() + self().layers()[layer].bias());
-      if (layer > 0) kernel_->input_gradient(shape, rows, delta, work.delta(layer - 1));
-      if (layer == 0 && !input_gradient.empty()) kernel_->input_gradient(shape, rows, delta, input_gradient.data());
+      if (layer > 0)
+        kernel_->input_gradient(shape, rows, delta, net.hidden, work.input(layer), work.delta(layer - 1));
+      else if (!input_gradient.empty())
+        kernel_->input_gradient(shape, rows, delta, {}, nullptr, input_gradient.data());
     }
   }
 

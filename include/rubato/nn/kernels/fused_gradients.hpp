@@ -11,6 +11,12 @@
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
 
 // The gradient by x where y = f(x), f being complete: see chain() in ../activation.hpp.
+template <std::size_t N>
+RUBATO_DETAIL_HELPER inline pack<N> chained(const bend& f, const pack<N>& y, const pack<N>& delta) noexcept {
+  using bits = typename pack_of<N>::bits;
+  const pack<N> below = all<N>(f.slope) * delta;
+  return y > pack<N>{} ? delta : __builtin_bit_cast(pack<N>, __builtin_bit_cast(bits, below) & f.keep);
+}
 struct chaining {
   bend f;
   const float* y;
@@ -18,10 +24,8 @@ struct chaining {
 
   template <bool Whole, std::size_t N>
   RUBATO_DETAIL_HELPER inline void at(std::size_t i, std::size_t count) const noexcept {
-    using bits = typename pack_of<N>::bits;
-    const pack<N> d = load_columns<Whole, N>(delta + i, count), below = all<N>(f.slope) * d;
-    const pack<N> kept = __builtin_bit_cast(pack<N>, __builtin_bit_cast(bits, below) & f.keep);
-    store_columns<Whole, N>(delta + i, load_columns<Whole, N>(y + i, count) > pack<N>{} ? d : kept, count);
+    const pack<N> value = load_columns<Whole, N>(y + i, count), d = load_columns<Whole, N>(delta + i, count);
+    store_columns<Whole, N>(delta + i, chained<N>(f, value, d), count);
   }
 };
 template <std::same_as<float> T>
@@ -32,7 +36,8 @@ RUBATO_DETAIL_KERNEL inline void activation_gradient(const activation& of, std::
   if (of.kind != activation_kind::identity) each_pack(count, chaining{f, y, delta});
 }
 
-// to[i, o] += the sum over rows of in[., i] * delta[., o], rows from 0 on, in tiles of inputs.
+// to[i, o] += the sum over rows of in[., i] * delta[., o], rows from 0 on, in tiles of inputs. After the last input
+// come the biases, as the weights of one that is always 1.
 template <std::size_t N, std::size_t Packs>
 struct gradient_tiles {
   const dense_layer<float>& layer;
@@ -40,30 +45,52 @@ struct gradient_tiles {
   const float* in;
   const float* delta;
   float* to;
+  float* bias;
 
   template <std::size_t Inputs>
   RUBATO_DETAIL_KERNEL inline void rows(std::size_t input, std::size_t tiles) const noexcept {
+    const bool last = input + tiles * Inputs > layer.inputs;
     const float* x = in + input;
     float* at = to + input * layer.outputs;
-    for (; tiles > 0; --tiles, x += Inputs, at += Inputs * layer.outputs) one<Inputs>(x, at);
+    if (last) --tiles;
+    for (; tiles > 0; --tiles, x += Inputs, at += Inputs * layer.outputs) one<Inputs, false>(x, at);
+    if (last) one<Inputs - 1, true>(x, at);
   }
 
  private:
-  template <std::size_t Inputs>
+  template <std::size_t Inputs, bool Bias>
   RUBATO_DETAIL_HELPER inline void one(const float* x, float* at) const noexcept {
+    RUBATO_DETAIL_EXACT
     const std::size_t outputs = layer.outputs;
-    tile<N, Inputs, Packs> sum;
+    tile<N, Inputs + 1, Packs> sum;
 #pragma GCC unroll 8
-    for (std::size_t i = 0; i < Inputs; ++i) {
+    for (std::size_t p = 0; p < Packs; ++p) {
 #pragma GCC unroll 8
-      for (std::size_t p = 0; p < Packs; ++p) sum.at[i][p] = load<N>(at + i * outputs + p * N);
+      for (std::size_t i = 0; i < Inputs; ++i) sum.at[i][p] = load<N>(at + i * outputs + p * N);
+      if constexpr (Bias) sum.at[Inputs][p] = load<N>(bias + p * N);
     }
-    add_products<true>(sum, batch, factor_columns{x, layer.inputs},
-                       {delta, static_cast<std::ptrdiff_t>(outputs)}, 0);
+    const float* y = delta;
+    for (std::size_t r = batch; r > 0; --r) {
+      pack<N> shared[Packs];
 #pragma GCC unroll 8
-    for (std::size_t i = 0; i < Inputs; ++i) {
+      for (std::size_t p = 0; p < Packs; ++p) {
+        shared[p] = load<N>(y + p * N);
+        if constexpr (Bias) sum.at[Inputs][p] += shared[p];
+      }
 #pragma GCC unroll 8
-      for (std::size_t p = 0; p < Packs; ++p) store<N>(at + i * outputs + p * N, sum.at[i][p]);
+      for (std::size_t i = 0; i < Inputs; ++i) {
+        const pack<N> factor = all<N>(x[i]);
+#pragma GCC unroll 8
+        for (std::size_t p = 0; p < Packs; ++p) sum.at[i][p] = multiply_add<N>(factor, shared[p], sum.at[i][p]);
+      }
+      x = walk(x, static_cast<std::ptrdiff_t>(layer.inputs));
+      y = walk(y, static_cast<std::ptrdiff_t>(outputs));
+    }
+#pragma GCC unroll 8
+    for (std::size_t p = 0; p < Packs; ++p) {
+#pragma GCC unroll 8
+      for (std::size_t i = 0; i < Inputs; ++i) store<N>(at + i * outputs + p * N, sum.at[i][p]);
+      if constexpr (Bias) store<N>(bias + p * N, sum.at[Inputs][p]);
     }
   }
 };
@@ -128,12 +155,14 @@ struct parameter_gradients {
   template <bool Whole, std::size_t N, std::size_t Packs, std::size_t>
   RUBATO_DETAIL_HELPER inline void columns(std::size_t column) const noexcept {
     constexpr std::size_t together = tile_packs<Packs>;
-    if constexpr (Whole)
+    if constexpr (Whole) {
       for (std::size_t c = column; c < column + Packs * N; c += together * N)
-        each_tile<tile_rows>(0, layer.inputs, gradient_tiles<N, together>{layer, batch, in, delta + c, weight + c});
-    else
+        each_tile<tile_rows>(0, layer.inputs + 1,
+                             gradient_tiles<N, together>{layer, batch, in, delta + c, weight + c, bias + c});
+    } else {
       rest_of_weights(column);
-    biases<Whole, N, Packs>(column);
+      rest_of_biases<N>(column);
+    }
   }
 
  private:
@@ -150,21 +179,17 @@ struct parameter_gradients {
     each_tile<3>(0, columns, rest_gradient_tiles<Whole, N, Packs>{layer, batch, inputs, in + input, delta + column,
                                                                   weight + input * layer.outputs + column});
   }
-  template <bool Whole, std::size_t N, std::size_t Packs>
-  RUBATO_DETAIL_HELPER inline void biases(std::size_t column) const noexcept {
+  template <std::size_t N>
+  RUBATO_DETAIL_HELPER inline void rest_of_biases(std::size_t column) const noexcept {
     RUBATO_DETAIL_EXACT
     const std::size_t left = layer.outputs - column;
-    pack<N> sum[Packs];
-#pragma GCC unroll 8
-    for (std::size_t p = 0; p < Packs; ++p) sum[p] = load_columns<Whole, N>(bias + column + p * N, left);
+    pack<N> sum = load_some<N>(bias + column, left);
     const T* row = delta + column;
     for (std::size_t r = 0; r < batch; ++r) {
-#pragma GCC unroll 8
-      for (std::size_t p = 0; p < Packs; ++p) sum[p] += load_columns<Whole, N>(row + p * N, left);
+      sum += load_some<N>(row, left);
       row = walk(row, static_cast<std::ptrdiff_t>(layer.outputs));
     }
-#pragma GCC unroll 8
-    for (std::size_t p = 0; p < Packs; ++p) store_columns<Whole, N>(bias + column + p * N, sum[p], left);
+    store_columns<false, N>(bias + column, sum, left);
   }
 };
 
@@ -196,17 +221,20 @@ RUBATO_DETAIL_HELPER inline void turn(const float* from, std::size_t from_stride
   }
 }
 
-// to[r, i] = the sum over o of delta[r, o] * weight[i, o], o from 0 on. The weights of a panel of inputs are turned
-// round first, some outputs at a time, so that inputs lie side by side.
+// to[r, i] = the sum over o of delta[r, o] * weight[i, o], o from 0 on, and then the chain rule where `in` is the
+// output of a function that is complete. The weights of a panel of inputs are turned round first, some outputs at a
+// time, so that inputs lie side by side.
 inline constexpr std::size_t turned = 64;
 
 template <bool Whole, std::size_t N, std::size_t Packs>
 struct input_gradient_tiles {
   const dense_layer<float>& layer;
+  const bend& f;
   std::size_t count;
   std::size_t left;
   const float* delta;
   const float* weight;
+  const float* in;  // none if this is not the last of a sum
   float* to;
   bool first;
 
@@ -214,38 +242,59 @@ struct input_gradient_tiles {
   RUBATO_DETAIL_KERNEL inline void rows(std::size_t row, std::size_t tiles) const noexcept {
     const float* y = delta + row * layer.outputs;
     float* at = to + row * layer.inputs;
-    for (; tiles > 0; --tiles, y += Rows * layer.outputs, at += Rows * layer.inputs) one<Rows>(y, at);
+    if (in == nullptr) {
+      for (; tiles > 0; --tiles, y += Rows * layer.outputs, at += Rows * layer.inputs) put(products<Rows>(y, at), at);
+      return;
+    }
+    const bend how = f;
+    const float* x = in + row * layer.inputs;
+    for (; tiles > 0; --tiles, y += Rows * layer.outputs, at += Rows * layer.inputs, x += Rows * layer.inputs) {
+      tile<N, Rows, Packs> sum = products<Rows>(y, at);
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < Rows; ++r) {
+#pragma GCC unroll 8
+        for (std::size_t p = 0; p < Packs; ++p)
+          sum.at[r][p] = chained<N>(how, load_columns<Whole, N>(x + r * layer.inputs + p * N, left), sum.at[r][p]);
+      }
+      put(sum, at);
+    }
   }
 
  private:
   template <std::size_t Rows>
-  RUBATO_DETAIL_HELPER inline void one(const float* y, float* at) const noexcept {
-    const std::size_t inputs = layer.inputs;
+  RUBATO_DETAIL_HELPER inline tile<N, Rows, Packs> products(const float* y, const float* at) const noexcept {
     tile<N, Rows, Packs> sum;
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < Rows; ++r) {
 #pragma GCC unroll 8
       for (std::size_t p = 0; p < Packs; ++p)
-        sum.at[r][p] = first ? pack<N>{} : load_columns<Whole, N>(at + r * inputs + p * N, left);
+        sum.at[r][p] = first ? pack<N>{} : load_columns<Whole, N>(at + r * layer.inputs + p * N, left);
     }
     add_products<true>(sum, count, factor_rows<Rows>{y, layer.outputs},
                        {weight, static_cast<std::ptrdiff_t>(N * Packs)}, 0);
+    return sum;
+  }
+  template <std::size_t Rows>
+  RUBATO_DETAIL_HELPER inline void put(const tile<N, Rows, Packs>& sum, float* at) const noexcept {
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < Rows; ++r) {
 #pragma GCC unroll 8
-      for (std::size_t p = 0; p < Packs; ++p) store_columns<Whole, N>(at + r * inputs + p * N, sum.at[r][p], left);
+      for (std::size_t p = 0; p < Packs; ++p)
+        store_columns<Whole, N>(at + r * layer.inputs + p * N, sum.at[r][p], left);
     }
   }
 };
 struct input_gradients {
   const dense_layer<float>& layer;
+  bend f;
   std::size_t rows;
   const float* delta;
+  const float* in;
   float* to;
 
   template <bool Whole, std::size_t N, std::size_t Packs, std::size_t>
   RUBATO_DETAIL_HELPER inline void columns(std::size_t column) const noexcept {
-    if (layer.outputs <= few) return few_outputs<Whole, N, Packs>(column);
+    if (layer.outputs <= few) return few_outputs<Whole, N, Packs, few>(column);
     constexpr std::size_t together = tile_packs<Packs>, many = together * N;
     alignas(64) float weight[turned * many];
     if constexpr (!Whole) __builtin_memset(weight, 0, sizeof(weight));
@@ -261,40 +310,58 @@ struct input_gradients {
               turn(from + k * layer.outputs + o, layer.outputs, weight + o * many + k, many);
         for (; o < count; ++o)
           for (std::size_t k = 0; k < inputs; ++k) weight[o * many + k] = from[k * layer.outputs + o];
-        each_tile<tile_rows>(
-            0, rows,
-            input_gradient_tiles<Whole, N, together>{layer, count, left, delta + begin, weight, to + i, begin == 0});
+        const float* const y = in != nullptr && begin + count == layer.outputs ? in + i : nullptr;
+        each_tile<tile_rows>(0, rows,
+                             input_gradient_tiles<Whole, N, together>{layer, f, count, left, delta + begin, weight, y,
+                                                                      to + i, begin == 0});
       }
     }
   }
 
  private:
-  // Too few for a tile to begin and end for: rows one after another, which overlap.
-  static constexpr std::size_t few = 7;
+  // Too few for a tile to begin and end for: the weights stay in registers.
+  static constexpr std::size_t few = 4;
 
-  template <bool Whole, std::size_t N, std::size_t Packs>
+  template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Outputs>
   RUBATO_DETAIL_HELPER inline void few_outputs(std::size_t column) const noexcept {
-    const std::size_t left = layer.inputs - column, outputs = layer.outputs, count = Whole ? N * Packs : left;
-    alignas(64) float weight[few * N * Packs];
+    if constexpr (Outputs > 1) {
+      if (layer.outputs < Outputs) return few_outputs<Whole, N, Packs, Outputs - 1>(column);
+    }
+    const std::size_t left = layer.inputs - column, count = Whole ? N * Packs : left;
+    alignas(64) float weight[Outputs][N * Packs];
     if constexpr (!Whole) __builtin_memset(weight, 0, sizeof(weight));
-    for (std::size_t k = 0; k < count; ++k)
-      for (std::size_t o = 0; o < outputs; ++o) weight[o * N * Packs + k] = layer.weight[(column + k) * outputs + o];
-    float* row = to + column;
-    const float* factor = delta;
-    for (std::size_t r = 0; r < rows; ++r, row += layer.inputs) {
-      tile<N, 1, Packs> sum{};
-      for (std::size_t o = 0; o < outputs; ++o)
-        add_product<true, 0>(sum, factor_columns{factor++, 0}, weight + o * N * Packs, 0);
+    const float* from = layer.weight + column * Outputs;
+    for (std::size_t k = 0; k < count; ++k, from += Outputs) {
 #pragma GCC unroll 8
-      for (std::size_t p = 0; p < Packs; ++p) store_columns<Whole, N>(row + p * N, sum.at[0][p], left);
+      for (std::size_t o = 0; o < Outputs; ++o) weight[o][k] = from[o];
+    }
+    tile<N, Outputs, Packs> shared;
+    __builtin_memcpy(&shared, weight, sizeof(shared));
+    const float* factor = delta;
+    for (std::size_t i = column, r = 0; r < rows; ++r, i += layer.inputs, factor += Outputs) {
+      pack<N> sum[Packs] = {};
+#pragma GCC unroll 8
+      for (std::size_t o = 0; o < Outputs; ++o) {
+        const pack<N> d = all<N>(factor[o]);
+#pragma GCC unroll 8
+        for (std::size_t p = 0; p < Packs; ++p) sum[p] = multiply_add<N>(d, shared.at[o][p], sum[p]);
+      }
+#pragma GCC unroll 8
+      for (std::size_t p = 0; p < Packs; ++p) {
+        if (in != nullptr) sum[p] = chained<N>(f, load_columns<Whole, N>(in + i + p * N, left), sum[p]);
+        store_columns<Whole, N>(to + i + p * N, sum[p], left);
+      }
     }
   }
 };
 
 template <std::same_as<float> T>
 RUBATO_DETAIL_KERNEL inline void input_gradient(const dense_layer<T>& layer, std::size_t rows, const T* delta,
-                                                T* in_gradient) noexcept {
-  each_panel(layer.inputs, input_gradients{layer, rows, delta, in_gradient});
+                                                const activation& below, const T* in, T* in_gradient) noexcept {
+  const bend f = bend_of(below);
+  const bool chains = f.complete && below.kind != activation_kind::identity;
+  each_panel(layer.inputs, input_gradients{layer, f, rows, delta, chains ? in : nullptr, in_gradient});
+  if (!f.complete) avx2::set<T>.activation_gradient(below, rows * layer.inputs, in, in_gradient);
 }
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET

@@ -58,24 +58,26 @@ RUBATO_DETAIL_KERNEL inline double sum_of_squares(std::size_t count, const T* x)
   return all;
 }
 
-// -1 / x for numbers < 0, to a unit in the last place: a guess by the bits (an eighth off at most), and twice the error
-// to its third power. Division takes turns with the roots; of multiply-adds there are enough. No estimate by an
-// instruction: those differ from one make of processor to the other. What is beyond -1e-37 and -1e38 counts as these;
-// NaN stays NaN. Of -x the error is one multiply-add; of x it would have to be negated first.
+// reciprocal_scale / -x for x <= -1e-37, to a unit or two in the last place. Division takes turns with the roots; of
+// multiply-adds there are enough. No estimate by an instruction: those differ from one make of processor to the other.
+// By its bits a guess y has -x * y from 1 to 9/8; y * ((51/32 + x * y)^2 + 27/32) is the polynomial of three operations
+// that differs least, by 5e-5, from a constant over -x, which a step of Newton's then squares. What is beyond -1e38
+// counts as that; NaN stays NaN.
+inline constexpr double reciprocal_constant = 1.19635009765625;
+inline constexpr double reciprocal_scale = reciprocal_constant * reciprocal_constant;
 template <std::size_t N>
-RUBATO_DETAIL_HELPER inline pack<N> negative_reciprocal(const pack<N>& x) noexcept {
+RUBATO_DETAIL_HELPER inline pack<N> scaled_reciprocal(const pack<N>& x) noexcept {
+  RUBATO_DETAIL_EXACT
   using bits = typename pack_of<N>::bits;
-  const pack<N> inside = smaller<N>(all<N>(-1e-37F), larger<N>(all<N>(-1e38F), x)), one = all<N>(1.0F);
-  pack<N> y = __builtin_bit_cast(pack<N>, (0x7EF311C7 - 0x7FFFFFFF - 1) - __builtin_bit_cast(bits, inside));
-#pragma GCC unroll 2
-  for (int i = 0; i < 2; ++i) {
-    const pack<N> error = multiply_add<N>(inside, y, one);
-    y = multiply_add<N>(y, multiply_add<N>(error, error, error), y);
-  }
-  return y;
+  const pack<N> inside = larger<N>(all<N>(-1e38F), x);
+  const pack<N> guess = __builtin_bit_cast(pack<N>, -0x0100'0000 - __builtin_bit_cast(bits, inside));
+  const pack<N> offset = multiply_add<N>(inside, guess, all<N>(1.59375F));
+  const pack<N> nearly = guess * multiply_add<N>(offset, offset, all<N>(0.84375F));
+  return nearly * multiply_add<N>(inside, nearly, all<N>(static_cast<float>(2 * reciprocal_constant)));
 }
 
-// The means, and the roots of the second; and then the parameters.
+// The means, and the roots of the second; and then the parameters. A mean is moved by a share of the difference, which
+// is not rounded to a product of its own; not that of squares, which may be infinite.
 struct adam_means {
   const adam_step<float>& step;
   const float* g;
@@ -86,9 +88,8 @@ struct adam_means {
   template <bool Whole, std::size_t N>
   RUBATO_DETAIL_HELPER inline void at(std::size_t i, std::size_t count) const noexcept {
     RUBATO_DETAIL_EXACT
-    const pack<N> slope = load_columns<Whole, N>(g + i, count);
-    const pack<N> mean = multiply_add<N>(all<N>(step.first_decay), load_columns<Whole, N>(m + i, count),
-                                         all<N>(step.first_gain) * slope);
+    const pack<N> slope = load_columns<Whole, N>(g + i, count), before = load_columns<Whole, N>(m + i, count);
+    const pack<N> mean = multiply_add<N>(all<N>(step.first_gain), slope - before, before);
     const pack<N> square = multiply_add<N>(all<N>(step.second_decay), load_columns<Whole, N>(v + i, count),
                                            all<N>(step.second_gain) * (slope * slope));
     store_columns<Whole, N>(m + i, mean, count);
@@ -97,7 +98,8 @@ struct adam_means {
   }
 };
 struct adam_moves {
-  const adam_step<float>& step;
+  float root_scale;  // both times -reciprocal_scale / rate
+  float epsilon;
   const float* m;
   const float* root;
   float* p;
@@ -105,30 +107,44 @@ struct adam_moves {
   template <bool Whole, std::size_t N>
   RUBATO_DETAIL_HELPER inline void at(std::size_t i, std::size_t count) const noexcept {
     RUBATO_DETAIL_EXACT
-    const pack<N> below = multiply_add<N>(all<N>(-step.root_scale), load<N>(root + i), all<N>(-step.epsilon));
-    store_columns<Whole, N>(p + i, multiply_add<N>(all<N>(-step.rate) * load_columns<Whole, N>(m + i, count),
-                                                   negative_reciprocal<N>(below),
-                                                   all<N>(step.keep) * load_columns<Whole, N>(p + i, count)), count);
+    const pack<N> below = multiply_add<N>(all<N>(root_scale), load<N>(root + i), all<N>(epsilon));
+    store_columns<Whole, N>(p + i, multiply_add<N>(-load_columns<Whole, N>(m + i, count), scaled_reciprocal<N>(below),
+                                                   load_columns<Whole, N>(p + i, count)), count);
   }
 };
-// Eight packs at a time: a root takes long, and what waits for it keeps the next ones from beginning.
+// The roots of a block are begun before what the block before it has waited for: a root takes long, and all that waits
+// for it keeps the next ones from beginning.
+inline constexpr std::size_t adam_block = 8 * width;
+RUBATO_DETAIL_HELPER inline void move_block(const adam_moves& op) noexcept {
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < adam_block; i += width) op.at<true, width>(i, width);
+}
+RUBATO_DETAIL_HELPER inline void begin_block(const adam_means& op) noexcept {
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < adam_block; i += width) op.at<true, width>(i, width);
+  __asm__("" : : : "memory");  // what was stored is not kept in registers, of which there are too few
+}
 template <std::same_as<float> T>
 RUBATO_DETAIL_KERNEL inline void adam(std::size_t count, const adam_step<T>& step, const T* g, T* m, T* v,
                                       T* p) noexcept {
-  constexpr std::size_t together = 8 * width;
+  RUBATO_DETAIL_EXACT
   const adam_step<T> constants = step;
-  alignas(64) float root[together];
-  for (; count >= together; count -= together, g += together, m += together, v += together, p += together) {
-#pragma GCC unroll 8
-    for (std::size_t i = 0; i < together; i += width)
-      adam_means{constants, g, m, v, root}.template at<true, width>(i, width);
-    __asm__("" : : : "memory");  // what was stored is not kept in registers, of which there are too few
-#pragma GCC unroll 8
-    for (std::size_t i = 0; i < together; i += width)
-      adam_moves{constants, m, root, p}.template at<true, width>(i, width);
+  if (constants.keep != 1) avx2::set<T>.scale(count, constants.keep, p);
+  const T per_rate = static_cast<T>(reciprocal_scale / static_cast<double>(constants.rate));
+  const T scale = constants.root_scale * per_rate, epsilon = constants.epsilon * per_rate;
+  const T root_scale = scale < 1e38F ? -scale : -1e38F;
+  const T least = epsilon < 1e-37F ? -1e-37F : epsilon < 1e38F ? -epsilon : -1e38F;
+  const bool moves = constants.rate > 0;
+  alignas(64) T roots[2][adam_block], still[adam_block];
+  std::size_t i = 0;
+  if (count >= adam_block) begin_block({constants, g, m, v, roots[0]});
+  for (; i + adam_block <= count; i += adam_block) {
+    const std::size_t next = i + adam_block, odd = i / adam_block % 2;
+    if (next + adam_block <= count) begin_block({constants, g + next, m + next, v + next, roots[1 - odd]});
+    if (moves) move_block({root_scale, least, m + i, roots[odd], p + i});
   }
-  each_pack(count, adam_means{constants, g, m, v, root});
-  each_pack(count, adam_moves{constants, m, root, p});
+  each_pack(count - i, adam_means{constants, g + i, m + i, v + i, still});
+  if (moves) each_pack(count - i, adam_moves{root_scale, least, m + i, still, p + i});
 }
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET

@@ -94,8 +94,10 @@ struct kernel_set {
   void (*parameter_gradient)(const dense_layer<T>& layer, std::size_t rows, const T* in, const T* delta,
                              T* weight_gradient, T* bias_gradient) noexcept;
 
-  /// in_gradient[rows x inputs] = delta * weight^T.
-  void (*input_gradient)(const dense_layer<T>& layer, std::size_t rows, const T* delta, T* in_gradient) noexcept;
+  /// in_gradient[rows x inputs] = delta * weight^T, and then activation_gradient(below, rows * inputs, in,
+  /// in_gradient): the layer below has put out `in`, which is not read where its activation is the identity.
+  void (*input_gradient)(const dense_layer<T>& layer, std::size_t rows, const T* delta, const activation& below,
+                         const T* in, T* in_gradient) noexcept;
 
   /// The sum of x[i]^2. Sets with fused operations keep partial sums in float where that is precise enough.
   double (*sum_of_squares)(std::size_t count, const T* x) noexcept;

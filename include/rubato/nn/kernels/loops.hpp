@@ -364,7 +364,7 @@ RUBATO_DETAIL_HELPER inline pack<T> input_gradient_at(std::size_t outputs, const
 
 template <std::floating_point T>
 RUBATO_DETAIL_KERNEL inline void input_gradient(const dense_layer<T>& layer, std::size_t rows, const T* delta,
-                                                T* in_gradient) noexcept {
+                                                const activation& below, const T* in, T* in_gradient) noexcept {
   constexpr std::size_t w = width<T>;
   const std::size_t inputs = layer.inputs, outputs = layer.outputs, whole = outputs / lanes * lanes;
   const std::size_t many = inputs < w ? 1 : w;  // inputs at a time; the last are done twice rather than fewer
@@ -383,6 +383,7 @@ RUBATO_DETAIL_KERNEL inline void input_gradient(const dense_layer<T>& layer, std
         to[0] = made[0];
     }
   }
+  activation_gradient(below, rows * inputs, in, in_gradient);
 }
 
 // For lstm_loops.hpp.

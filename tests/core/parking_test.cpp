@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <rubato/core/parking.hpp>
 #include <rubato/core/rng.hpp>
@@ -26,6 +27,42 @@ TEST(Parking, FifoIsParkOrder) {
   p.park(3, 7);
   EXPECT_EQ(in_order(p), (std::vector{4u, 1u, 3u}));
   EXPECT_EQ(p.size(), 3u);
+}
+
+// Against a queue, over many turns, so that slots are used again in every order.
+TEST(Parking, FrontIsTakenInParkOrder) {
+  constexpr std::uint32_t workers = 9;
+  parking p{workers};
+  std::vector<std::uint32_t> queue;
+  random_sequence random{4};
+  for (int turn = 0; turn < 5'000; ++turn) {
+    const auto chosen = static_cast<std::uint32_t>(random.below(workers));
+    if (const auto at = std::find(queue.begin(), queue.end(), chosen); at == queue.end()) {
+      p.park(chosen, 1);
+      queue.push_back(chosen);
+    } else if (random.below(3) == 0) {
+      p.unpark(chosen);
+      queue.erase(at);
+    } else {
+      const auto most = static_cast<std::uint32_t>(random.below(workers)), refused = chosen;
+      std::vector<std::uint32_t> taken;
+      const std::uint32_t count = p.take_front(most, [&](std::uint32_t worker) {
+        if (worker == refused) return false;
+        taken.push_back(worker);
+        return true;
+      });
+      const auto first = std::find(queue.begin(), queue.end(), refused);
+      const auto end = queue.begin() + std::min<std::ptrdiff_t>(most, first - queue.begin());
+      ASSERT_EQ(taken, (std::vector<std::uint32_t>(queue.begin(), end)));
+      ASSERT_EQ(count, taken.size());
+      queue.erase(queue.begin(), end);
+    }
+    ASSERT_EQ(in_order(p), queue);
+    ASSERT_EQ(p.size(), queue.size());
+  }
+  EXPECT_NE(p.next(release_order::fastest, 0), no_worker);
+  EXPECT_EQ(p.take_front(workers, [](std::uint32_t) { return true; }), 0u) << "an order is kept, besides";
+  EXPECT_EQ(in_order(p), queue);
 }
 
 TEST(Parking, FastestPrefersShortStepTimes) {

@@ -18,7 +18,8 @@ namespace rubato::inline RUBATO_ABI {
 /// Park order is always kept; the others only from the first time a decision asks for them. It is a chain through slots
 /// that are taken in the order in which they were given back, so that workers who park and go in turn lie side by side.
 /// Cost    O(1) each, but O(parked) once per order when it is first asked for. No allocation after construction.
-/// Tests   tests/core/parking_test.cpp: FifoIsParkOrder, FastestPrefersShortStepTimes, RandomIsUniform
+/// Tests   tests/core/parking_test.cpp: FifoIsParkOrder, FrontIsTakenInParkOrder,
+///         FastestPrefersShortStepTimes, RandomIsUniform
 class parking {
  public:
   explicit parking(std::uint32_t capacity)
@@ -57,6 +58,25 @@ class parking {
     --size_;
     if (tracks_) [[unlikely]]
       leave_orders(s);
+  }
+
+  /// Calls take(worker) for the longest parked, one after another, until it answers false or `most` have been taken,
+  /// and then unparks these. Returns how many; 0 where an order is kept that each must be taken out of.
+  template <class Take>
+  [[gnu::always_inline]] std::uint32_t take_front(std::uint32_t most, Take&& take) {
+    const std::uint32_t first = slots_[ends].after;
+    std::uint32_t count = 0, last = ends;
+    if (!tracks_)
+      for (std::uint32_t s = first; s != ends && count < most && take(slots_[s].worker); s = slots_[s].after)
+        last = s, ++count;
+    if (count == 0) return 0;
+    const std::uint32_t next = slots_[last].after;
+    slots_[ends].after = next;
+    slots_[next].before = ends;
+    slots_[last_free_].after = first;
+    last_free_ = last;
+    size_ -= count;
+    return count;
   }
 
   /// The worker that goes next in this order; no_worker if none is parked. `draw` supplies the chance for random.

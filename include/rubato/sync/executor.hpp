@@ -88,8 +88,8 @@ class executor {
       park(what.worker);
     } else {
       park(what.worker);
-      if (answer.verb != release_verb::hold || answer.cancels || answer.rebases)
-        carry_out(answer, what.worker, round, sink);
+      if (answer.verb == release_verb::submitter) answer.worker = what.worker;
+      if (answer.verb != release_verb::hold || answer.cancels || answer.rebases) carry_out(answer, round, sink);
     }
     protect(sink);
     at_.asked_minimum = workers_.clock().minimum();
@@ -302,11 +302,29 @@ class executor {
     }
   }
 
+  // Releases the longest parked for as long as clocks and tickets need no second look, and returns how many. They leave
+  // the list together: many releases wait for nothing but their stores.
+  template <class Sink>
+  std::uint32_t release_front(const decision& d, clock_type most, std::uint32_t budget, const Sink& sink) {
+    if (!pinned::is_finite(d.lr_scale)) return 0;
+    const clock_type highest = (std::min)(most, guard_.highest(workers_, bound()));
+    return workers_.parked().take_front(budget, [&](std::uint32_t worker) __attribute__((always_inline)) {
+      if (workers_.clock().clock(worker) > highest || !tickets_[worker].has_value()) return false;
+      worker_record& r = workers_[worker];
+      r.linked = r.withheld = false;
+      r.granted.batch = d.batch, r.granted.lr_scale = d.lr_scale;
+      ++released_;
+      start(worker, sink);
+      return true;
+    });
+  }
+
   // Walks the parked in park order and releases those that the decision covers. False if it had to stop early.
   template <class Sink>
   bool sweep(const decision& d, std::uint64_t round, std::uint32_t budget, const Sink& sink) {
     const bool by_round = d.verb == release_verb::contributors;
     const clock_type most = d.verb == release_verb::up_to_clock ? d.clock : unbounded;
+    if (!by_round) budget -= release_front(d, most, budget, sink);
     std::uint32_t next = no_worker;
     for (std::uint32_t w = workers_.parked().front(); w != no_worker; w = next) {
       next = workers_.parked().after(w);
@@ -322,8 +340,7 @@ class executor {
   }
 
   template <class Sink>
-  [[gnu::noinline]] void carry_out(decision d, std::uint32_t submitter, std::uint64_t round, const Sink& sink) {
-    if (d.verb == release_verb::submitter) d.worker = submitter;
+  [[gnu::noinline]] void carry_out(const decision& d, std::uint64_t round, const Sink& sink) {
     if (d.cancels) cancel_below(d, round, sink);
     if (d.rebases) rebase(d.rebase_bound);
     release(d, round, max_release_, sink);

@@ -15,16 +15,21 @@ namespace detail {
 struct guard {
   guard_options options;
 
-  /// May this worker start, given the policy's bound? O(1).
+  /// The highest clock at which a worker may start, given the policy's bound. O(1).
+  [[nodiscard]] clock_type highest(const roster& workers, clock_type policy_bound) const noexcept {
+    if (!options.enabled) return unbounded;
+    return saturating_add(workers.clock().minimum(), (std::min)(options.bound, policy_bound));
+  }
+  /// May this worker start? O(1).
   [[nodiscard]] bool allows(const roster& workers, std::uint32_t worker, clock_type policy_bound) const noexcept {
-    if (!options.enabled) return true;
-    const clock_type bound = options.bound < policy_bound ? options.bound : policy_bound;
-    return workers.clock().clock(worker) - workers.clock().minimum() <= bound;
+    return workers.clock().clock(worker) <= highest(workers, policy_bound);
   }
 
   /// The factor on the learning rate that a grant may have. O(1).
   [[nodiscard]] float clipped(float lr_scale) const noexcept {
-    return options.enabled ? (std::max)((std::min)(lr_scale, options.max_lr_scale), 0.0F) : lr_scale;
+    if (!options.enabled) return lr_scale;
+    const float most = options.max_lr_scale, below = lr_scale < most ? lr_scale : most;  // no references: not in memory
+    return below > 0.0F ? below : 0.0F;
   }
 
   /// The longest parked worker that is overdue and may start; no_worker if there is none. O(overdue), O(1) if nobody

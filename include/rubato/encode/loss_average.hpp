@@ -1,7 +1,6 @@
 #ifndef RUBATO_ENCODE_LOSS_AVERAGE_HPP
 #define RUBATO_ENCODE_LOSS_AVERAGE_HPP
 
-
 #include "../core/archive.hpp"
 #include "../pinned.hpp"
 

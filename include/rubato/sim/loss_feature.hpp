@@ -1,7 +1,6 @@
 #ifndef RUBATO_SIM_LOSS_FEATURE_HPP
 #define RUBATO_SIM_LOSS_FEATURE_HPP
 
-
 #include "../encode/loss_average.hpp"
 #include "../pinned.hpp"
 #include "objective.hpp"

@@ -18,6 +18,7 @@ concept Observer = std::move_constructible<O> && requires(O& o, const record& r)
 struct no_observer {
   constexpr void operator()(const record&) const noexcept {}
 };
+
 }  // namespace rubato::inline RUBATO_ABI
 
 #endif

@@ -76,8 +76,8 @@ RUBATO_DETAIL_HELPER inline pack<N> scaled_reciprocal(const pack<N>& x) noexcept
   return nearly * multiply_add<N>(inside, nearly, all<N>(static_cast<float>(2 * reciprocal_constant)));
 }
 
-// The means, and the roots of the second; and then the parameters. A mean is moved by a share of the difference, which
-// is not rounded to a product of its own; not that of squares, which may be infinite.
+// The means, and the roots of the second; and then the parameters. The first mean is moved by a share of what it is
+// off; that of squares is not: it may be infinite.
 struct adam_means {
   const adam_step<float>& step;
   const float* g;
@@ -98,7 +98,7 @@ struct adam_means {
   }
 };
 struct adam_moves {
-  float root_scale;  // both times -reciprocal_scale / rate
+  float root_scale;  // both as in adam_step, times -reciprocal_scale / rate
   float epsilon;
   const float* m;
   const float* root;

@@ -36,7 +36,8 @@ struct network {
   }
 };
 
-/// The constants of one step of Adam: p = keep * p - rate * m / (root_scale * sqrt(v) + epsilon).
+/// The constants of one step of Adam: p = keep * p - rate * m / (root_scale * sqrt(v) + epsilon). The gains are 1 less
+/// the decays: sets with fused operations move m by first_gain * (g - m).
 template <std::floating_point T>
 struct adam_step {
   T first_decay = 0;  ///< m = first_decay * m + first_gain * g

@@ -1,7 +1,6 @@
 #ifndef RUBATO_SYNC_RIVALS_RUNNING_LOSS_HPP
 #define RUBATO_SYNC_RIVALS_RUNNING_LOSS_HPP
 
-
 #include "../../core/archive.hpp"
 #include "../../pinned.hpp"
 

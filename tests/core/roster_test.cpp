@@ -53,6 +53,24 @@ TEST(Roster, CountsWorkersByState) {
   EXPECT_TRUE(parked(all).empty());
 }
 
+TEST(Roster, RunsTheLongestParkedTogether) {
+  roster all = running(6);
+  for (const std::uint32_t w : {4u, 1u, 3u, 0u}) park(all, w, 1.0);
+  std::vector<std::uint32_t> asked;
+  const auto all_but_3 = [&](std::uint32_t w, worker_record&) { return asked.push_back(w), w != 3; };
+  EXPECT_EQ(all.run_front(1, all_but_3), 1u);
+  EXPECT_EQ(all.run_front(9, all_but_3), 1u);
+  EXPECT_EQ(asked, (std::vector<std::uint32_t>{4, 1, 3}));
+  EXPECT_EQ(parked(all), (std::vector<std::uint32_t>{3, 0}));
+  EXPECT_EQ(all.in(worker_state::running), 4u);
+  EXPECT_EQ(all.in(worker_state::parked), 2u);
+  EXPECT_EQ(all[4].state, worker_state::running);
+  EXPECT_FALSE(all[1].linked);
+  EXPECT_TRUE(all[3].linked);
+  EXPECT_NE(all.first_running(), no_worker);  // from here on who runs is kept in order
+  EXPECT_EQ(all.run_front(9, all_but_3), 0u);
+}
+
 TEST(Roster, DepartedWorkersKeepTheirClock) {
   roster all = running(2);
   all.clock().tick(0);

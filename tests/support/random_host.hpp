@@ -20,13 +20,14 @@
 #include "promises.hpp"
 #include "reference.hpp"
 #include "schedule.hpp"
+#include "unwatched_twin.hpp"
 
 namespace rubato::test {
 
 /// Runs one random schedule against a controller and, call by call, against the reference, and checks on its own
 /// account: each ticket ends once, each gradient has one fate, somebody always runs or will, nobody starts beyond the
-/// bound, no staleness is under-reported, no wait exceeds what the policy states, and counts, minimum and maximum agree
-/// with a scan.
+/// bound, no staleness is under-reported, no wait exceeds what the policy states, counts, minimum and maximum agree
+/// with a scan, and a controller that nobody watches does the same.
 class random_host {
  public:
   using controller_type = controller<spy, std::uint32_t, fingerprint>;
@@ -39,6 +40,7 @@ class random_host {
     c_.guard = o.guard;
     c_.max_release_per_call = pick(3) == 0 ? 1 + pick(3) : no_worker;
     c_.seed = o.seed;
+    twin_.emplace(c_, policy);
     control_ = std::make_unique<controller_type>(c_, spy{std::move(policy), log_}, fingerprint{&report_.log});
     model_.emplace(c_, control_->policy().clock_bound());
     hosts_.resize(c_.capacity);
@@ -165,6 +167,7 @@ class random_host {
     if (std::string broken = broken_promise(control_->workers(), control_->next_deadline(), c_.guard.enabled);
         !broken.empty())
       fail(broken);
+    if (std::string difference = twin_->difference_from(log_, *control_); !difference.empty()) fail(difference);
     if (tokens_.empty() && total_added() != control_->pending()) fail("pending() against what was added");
   }
 
@@ -202,6 +205,7 @@ class random_host {
         [&] {
           const bool known = who.index < c_.capacity;
           const errc result = control_->join(who, now, ticket, sink{*this});
+          twin_->join(who, now, ticket);
           if (result == errc::ok && known) {
             hosts_[who.index].life = who.incarnation;
             hosts_[who.index].step = 0;
@@ -215,6 +219,7 @@ class random_host {
         "depart",
         [&] {
           const errc result = control_->depart(who, now, why, sink{*this});
+          twin_->depart(who, now, why);
           if (result == errc::ok) hosts_[who.index].computes_as.reset();
           return result;
         },
@@ -229,6 +234,7 @@ class random_host {
         [&] {
           const bool in_range = push.worker.index < c_.capacity;
           got = control_->admit(push);
+          twin_->admit(push);
           if (got.work.serial != 0 && in_range) {
             host_worker& h = hosts_[push.worker.index];
             h.computes_as.reset();
@@ -264,18 +270,29 @@ class random_host {
       }
     }
     call(
-        "commit", [&] { return control_->commit(a.work, now, how, ticket, sink{*this}); },
+        "commit",
+        [&] {
+          const errc result = control_->commit(a.work, now, how, ticket, sink{*this});
+          twin_->commit(a.work, now, how, ticket);
+          return result;
+        },
         [&] { return model_->commit(a.work, now, how, ticket); });
   }
   void pull(worker_id who, double now) {
     const std::uint32_t ticket = new_ticket();
     call(
-        "pull", [&] { return control_->pull(who, now, ticket, sink{*this}); },
+        "pull",
+        [&] {
+          const errc result = control_->pull(who, now, ticket, sink{*this});
+          twin_->pull(who, now, ticket);
+          return result;
+        },
         [&] { return model_->pull(who, now, ticket); });
   }
   void poll(double now) {
     call(
-        "poll", [&] { return control_->poll(now, sink{*this}), true; }, [&] { return model_->poll(now), true; });
+        "poll", [&] { return control_->poll(now, sink{*this}), twin_->poll(now), true; },
+        [&] { return model_->poll(now), true; });
   }
   void switch_to(const any_policy& next, pending_gradients pending) {
     call(
@@ -283,7 +300,9 @@ class random_host {
         [&] {
           pristine_ = next;
           for (host_worker& h : hosts_) h.waited = 0;
-          return control_->switch_to(spy{next, log_}, now_, pending, sink{*this});
+          const errc result = control_->switch_to(spy{next, log_}, now_, pending, sink{*this});
+          twin_->switch_to(next, now_, pending);
+          return result;
         },
         [&] { return model_->switch_to(next.clock_bound(), now_, pending); });
     const roster& all = control_->workers();
@@ -311,6 +330,10 @@ class random_host {
             return model_->workers()[who.index].waits_with;
           });
           control_ = std::move(fresh);
+          twin_->load(saved.bytes(), pristine_, [&](worker_id who) -> std::optional<std::uint32_t> {
+            if (std::ranges::find(lost, who.index) != lost.end()) return std::nullopt;
+            return model_->workers()[who.index].waits_with;
+          });
           return loaded;
         },
         [&] { return model_->reload(lost), errc::ok; });
@@ -462,6 +485,7 @@ class random_host {
   journal log_;
   schedule_report report_;
   std::unique_ptr<controller_type> control_;
+  std::optional<unwatched_twin> twin_;
   std::optional<reference> model_;
   std::vector<host_worker> hosts_;
   std::vector<admitted> tokens_;

@@ -1,4 +1,6 @@
 #include <rubato/sync/any_policy.hpp>
+#include <rubato/sync/rivals/batched.hpp>
+#include <vector>
 
 #include "recorder.hpp"
 
@@ -48,6 +50,19 @@ TEST(AnyPolicy, ShowsThePolicyItHolds) {
   EXPECT_EQ(b.sync.policy().target<counting>()->asked, 2);
   held = ssp{.staleness = 4};
   EXPECT_EQ(held.target<ssp>()->staleness, 4u);
+}
+
+struct batches_of_five : any_policy {
+  void shape(const cluster_view&, std::uint32_t, grant& terms) noexcept { terms.batch = 5; }
+};
+
+TEST(AnyPolicy, ShapesWhereThePolicyDoes) {
+  EXPECT_FALSE(shapes_of(counting{}));
+  EXPECT_FALSE(shapes_of(any_policy{counting{}}));
+  EXPECT_TRUE(shapes_of(any_policy{batched<bsp>{bsp{}, 5}}));
+  EXPECT_TRUE(shapes_of(batched<any_policy>{any_policy{counting{}}, 5}));  // what it inherits says no
+  EXPECT_FALSE(shapes_of(any_policy{any_policy{counting{}}}));
+  EXPECT_TRUE(shapes_of(batches_of_five{counting{}}));
 }
 
 TEST(AnyPolicy, LacksNothingThatAPolicyLacks) {

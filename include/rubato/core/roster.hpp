@@ -138,6 +138,24 @@ class roster {
     parking_.unpark(worker);
   }
 
+  /// Lets the longest parked run, one after another, until release(worker, record) answers false or `most` run; returns
+  /// how many. Counts follow at the end. 0 where an order is kept that each must be moved in by itself.
+  template <class Release>
+  [[gnu::always_inline]] std::uint32_t run_front(std::uint32_t most, const Release& release) {
+    if (tracks_running_) return 0;
+    const std::uint32_t count = parking_.take_front(most, [&](std::uint32_t worker) __attribute__((always_inline)) {
+      worker_record& r = records_[worker];
+      if (!release(worker, r)) return false;
+      r.linked = r.withheld = false;
+      r.state = worker_state::running;
+      r.doomed = reason::none;
+      return true;
+    });
+    in_[static_cast<std::size_t>(worker_state::parked)] -= count;
+    in_[static_cast<std::size_t>(worker_state::running)] += count;
+    return count;
+  }
+
   /// Ends a worker's life: left, done or dead. Its clock is kept for its return.
   void depart(std::uint32_t worker, worker_state how) noexcept {
     worker_record& r = records_[worker];

@@ -18,7 +18,8 @@ class any_policy {
   template <class P>
     requires(!std::same_as<P, any_policy>) && SyncPolicy<P> && std::copy_constructible<P>
   any_policy(P policy)  // NOLINT(*-explicit-*)
-      : held_{new model<P>{std::move(policy)}}, has_{members_of<P>} {}
+      : held_{new model<P>{std::move(policy)}},
+        has_{AdmittingPolicy<P>, ObservingPolicy<P>, shapes_of(*target<P>()), PreparingPolicy<P>} {}
 
   any_policy(const any_policy& other) : held_{other.held_->clone()}, has_{other.has_} {}
   any_policy(any_policy&& other) noexcept : held_{std::exchange(other.held_, nullptr)}, has_{other.has_} {}
@@ -39,6 +40,7 @@ class any_policy {
   void shape(const cluster_view& v, std::uint32_t worker, grant& g) noexcept {
     if (has_.shape) held_->shape(v, worker, g);
   }
+  [[nodiscard]] bool shapes() const noexcept { return has_.shape; }
   void prepare() noexcept {
     if (has_.prepare) held_->prepare();
   }
@@ -120,8 +122,6 @@ class any_policy {
   struct members {
     bool admit, observe, shape, prepare;
   };
-  template <class P>
-  static constexpr members members_of{AdmittingPolicy<P>, ObservingPolicy<P>, ShapingPolicy<P>, PreparingPolicy<P>};
 
   interface* held_;
   members has_;

@@ -107,6 +107,29 @@ template <class P>
   return unbounded;
 }
 
+namespace detail {
+
+template <class Class, class Member>
+Class* declarer(Member Class::*);
+// A class that inherits shapes() and has a shape() of its own is not meant.
+template <class P>
+concept KnowsWhetherItShapes = requires(const P& p) {
+  { p.shapes() } noexcept -> std::same_as<bool>;
+  { declarer(&P::shapes) } -> std::same_as<decltype(declarer(&P::shape))>;
+};
+
+}  // namespace detail
+
+/// Whether shape() is to be called: a class that has it for the sake of others may say by `shapes()` that it would do
+/// nothing. Tests: tests/sync/any_policy_test.cpp: ShapesWhereThePolicyDoes
+template <class P>
+[[nodiscard]] constexpr bool shapes_of([[maybe_unused]] const P& policy) noexcept {
+  if constexpr (detail::KnowsWhetherItShapes<P>)
+    return policy.shapes();
+  else
+    return ShapingPolicy<P>;
+}
+
 /// How long any policy may let this worker wait, in times of the longest step; infinite where it does not say.
 template <class P>
 [[nodiscard]] constexpr double max_legal_wait_of(const P& policy, [[maybe_unused]] std::uint32_t worker) noexcept {

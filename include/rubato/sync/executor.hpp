@@ -137,10 +137,12 @@ class executor {
     worker_record& r = workers_[worker];
     r.granted.version = ledger_.version();
     if constexpr (ShapingPolicy<Policy>) {
-      const view_totals totals = this->totals();
-      policy_.shape({workers_, totals, worker}, worker, r.granted);
-      r.granted.version = ledger_.version();
-      r.granted.lr_scale = finite_or_one(r.granted.lr_scale);
+      if (shapes_of(policy_)) {
+        const view_totals totals = this->totals();
+        policy_.shape({workers_, totals, worker}, worker, r.granted);
+        r.granted.version = ledger_.version();
+        r.granted.lr_scale = finite_or_one(r.granted.lr_scale);
+      }
     }
     if (const float rate = guard_.clipped(r.granted.lr_scale); rate != r.granted.lr_scale) {
       adjust(reason::rate_limit, worker);
@@ -149,9 +151,7 @@ class executor {
     r.granted_at = at_.now;
     r.doomed = reason::none;
     workers_.move_to(worker, worker_state::running);
-    Ticket ticket = std::move(*tickets_[worker]);
-    tickets_[worker].reset();
-    sink.release(std::move(ticket), workers_.id(worker), r.granted);
+    sink.release(*std::exchange(tickets_[worker], std::nullopt), workers_.id(worker), r.granted);
     note({.what = record::kind::release,
           .worker = workers_.id(worker),
           .version = r.granted.version,
@@ -190,7 +190,7 @@ class executor {
   }
 
   void note(record r) noexcept {
-    if constexpr (!std::same_as<Watcher, no_observer>) {
+    if constexpr (watched) {
       r.now = at_.now;
       if (r.worker.index < workers_.capacity()) r.clock = workers_.clock().clock(r.worker.index);
       if (r.what != record::kind::release) r.version = ledger_.version();
@@ -215,6 +215,8 @@ class executor {
     at_.parked_floor = (std::min)(at_.parked_floor, workers_.clock().clock(worker));
     note({.what = record::kind::readmit, .worker = workers_.id(worker)});
   }
+
+  static constexpr bool watched = !std::same_as<Watcher, no_observer>;
 
   Policy policy_;
   Watcher watcher_;
@@ -302,21 +304,24 @@ class executor {
     }
   }
 
-  // Releases the longest parked for as long as clocks and tickets need no second look, and returns how many. They leave
-  // the list together: many releases wait for nothing but their stores.
+  // Releases the longest parked, all at once and under the same terms, until somebody needs a second look; returns how
+  // many. So they wait for nothing but their stores. Those who look at every release see one after another.
   template <class Sink>
   std::uint32_t release_front(const decision& d, clock_type most, std::uint32_t budget, const Sink& sink) {
-    if (!pinned::is_finite(d.lr_scale)) return 0;
+    if (watched || shapes_of(policy_) || !pinned::is_finite(d.lr_scale) || guard_.clipped(d.lr_scale) != d.lr_scale)
+      return 0;
     const clock_type highest = (std::min)(most, guard_.highest(workers_, bound()));
-    return workers_.parked().take_front(budget, [&](std::uint32_t worker) __attribute__((always_inline)) {
+    const grant terms{.version = ledger_.version(), .batch = d.batch, .lr_scale = d.lr_scale};
+    const auto release_it = [&](std::uint32_t worker, worker_record& r) __attribute__((always_inline)) {
       if (workers_.clock().clock(worker) > highest || !tickets_[worker].has_value()) return false;
-      worker_record& r = workers_[worker];
-      r.linked = r.withheld = false;
-      r.granted.batch = d.batch, r.granted.lr_scale = d.lr_scale;
-      ++released_;
-      start(worker, sink);
+      r.granted = terms;
+      r.granted_at = at_.now;
+      sink.release(*std::exchange(tickets_[worker], std::nullopt), workers_.id(worker), terms);
       return true;
-    });
+    };
+    const std::uint32_t count = workers_.run_front(budget, release_it);
+    released_ += count;
+    return count;
   }
 
   // Walks the parked in park order and releases those that the decision covers. False if it had to stop early.

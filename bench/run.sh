@@ -43,7 +43,7 @@ out=$(realpath "$out")
 {
   cmake -S . -B build/bench -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DRUBATO_BUILD_BENCHMARKS=ON \
     -DRUBATO_BUILD_TESTING=OFF -DRUBATO_BUILD_EXAMPLES=OFF -DRUBATO_BENCH_PEERS="$peers"
-  cmake --build build/bench -j "$(nproc)"
+  cmake --build build/bench -j "$(nproc)" --target benchmarks
 } >build/logs/bench.log 2>&1 || { tail -n 40 build/logs/bench.log; exit 1; }
 
 # What libraries do with threads, and with a processor that they do not know, is not what is compared: OpenBLAS then takes

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What takes too long for run.sh: the property tests with many more random schedules, optimised and under the sanitizers,
-# simulator and lab under the sanitizers, the lab built by clang, and the robust DQN on CartPole, ten seeds. Results to standard output.
+# simulator and lab under the sanitizers, the lab built by clang, the benchmarks, and the robust DQN on CartPole, ten
+# seeds. Results to standard output.
 # usage: long.sh [SCALE]      SCALE: how many times the usual number of schedules (20, which is over a million events
 #                             for each policy); a fortieth of that under the sanitizers
 set -euo pipefail
@@ -24,7 +25,7 @@ run() {
   printf '== %s %s, scale %s\n' "$1" "$2" "$3"
   RUBATO_TEST_SCALE=$3 "build/$1/bin/$2" --gtest_brief=0 | grep --line-buffered -vE '^\[ +RUN +\]|^$'
 }
-build release test_properties classic_control
+build release test_properties classic_control benchmarks
 build asan test_properties test_sim test_examples
 build clang rubato-lab
 

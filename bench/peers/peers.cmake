@@ -4,12 +4,12 @@ set(RUBATO_BENCH_PEERS "" CACHE PATH "Directory with sources of RTNeural and rl-
 include(CheckCXXCompilerFlag)
 check_cxx_compiler_flag(-march=native RUBATO_KNOWS_MARCH_NATIVE)
 
-add_library(bench_peers STATIC peers/peers.cpp)
+add_library(bench_peers STATIC EXCLUDE_FROM_ALL peers/peers.cpp)
 
 # rubato_peer(eigen RUBATO_BENCH_EIGEN [library...]): peers/eigen.cpp. No flag goes to the linker: one of -ffast-math
 # would have the whole program flush denormals.
 function(rubato_peer name definition)
-  add_library(bench_peer_${name} OBJECT peers/${name}.cpp)
+  add_library(bench_peer_${name} OBJECT EXCLUDE_FROM_ALL peers/${name}.cpp)
   target_compile_features(bench_peer_${name} PRIVATE cxx_std_20)
   target_compile_options(bench_peer_${name} PRIVATE -Ofast $<$<BOOL:${RUBATO_KNOWS_MARCH_NATIVE}>:-march=native> -w)
   target_link_libraries(bench_peer_${name} PRIVATE ${ARGN})

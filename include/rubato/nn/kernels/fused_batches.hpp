@@ -208,7 +208,12 @@ RUBATO_DETAIL_HELPER inline void forward_rest(const dense_layer<float>& layer, s
                                               std::size_t rows, const float* in, float* out) noexcept {
   alignas(32) float weight[Columns][longest_turned];
   const float* row = layer.weight + column;
-  for (std::size_t i = 0; i < layer.inputs; ++i, row += layer.outputs) {
+  std::size_t i = 0;
+  if constexpr (Columns == 3) {
+    if (layer.outputs == 3)
+      for (; i + 8 <= layer.inputs; i += 8, row += 24) columns_of_three(row, weight[0] + i, weight[1] + i, weight[2] + i);
+  }
+  for (; i < layer.inputs; ++i, row += layer.outputs) {
 #pragma GCC unroll 8
     for (std::size_t c = 0; c < Columns; ++c) weight[c][i] = row[c];
   }

@@ -114,8 +114,11 @@ struct rest_gradient_tiles {
   RUBATO_DETAIL_HELPER inline void one(std::size_t column) const noexcept {
     const std::size_t count = Whole ? N * Packs : inputs, outputs = layer.outputs;
     float turned[Columns][N * Packs];
+    const bool threes = Whole && Columns == 3 && outputs == 3;
     if constexpr (!Whole) __builtin_memset(turned, 0, sizeof(turned));
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; threes && i < count; i += 8)
+      columns_of_three(to + 3 * i, turned[0] + i, turned[Columns / 2] + i, turned[Columns - 1] + i);
+    for (std::size_t i = 0; !threes && i < count; ++i) {
 #pragma GCC unroll 4
       for (std::size_t c = 0; c < Columns; ++c) turned[c][i] = to[i * outputs + column + c];
     }
@@ -137,7 +140,9 @@ struct rest_gradient_tiles {
       d = walk(d, static_cast<std::ptrdiff_t>(outputs));
     }
     __builtin_memcpy(turned, &sum, sizeof(sum));
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; threes && i < count; i += 8)
+      rows_of_three(turned[0] + i, turned[Columns / 2] + i, turned[Columns - 1] + i, to + 3 * i);
+    for (std::size_t i = 0; !threes && i < count; ++i) {
 #pragma GCC unroll 4
       for (std::size_t c = 0; c < Columns; ++c) to[i * outputs + column + c] = turned[c][i];
     }

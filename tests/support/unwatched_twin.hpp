@@ -2,11 +2,13 @@
 #define RUBATO_TESTS_SUPPORT_UNWATCHED_TWIN_HPP
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <rubato/sync/any_policy.hpp>
 #include <rubato/sync/controller.hpp>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>

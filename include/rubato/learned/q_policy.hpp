@@ -111,6 +111,7 @@ class q_policy {
   void shape(const cluster_view& view, std::uint32_t worker, grant&) noexcept {
     detail::tell_started(encoder_, view, worker);
   }
+  /// Whether shape() does anything: where the encoder follows steps.
   [[nodiscard]] constexpr bool shapes() const noexcept { return StepFollowingEncoder<Encoder>; }
   void reset([[maybe_unused]] std::uint32_t worker) noexcept { detail::tell_gone(encoder_, worker); }
   void resize(std::uint32_t capacity) {

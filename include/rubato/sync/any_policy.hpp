@@ -40,7 +40,7 @@ class any_policy {
   void shape(const cluster_view& v, std::uint32_t worker, grant& g) noexcept {
     if (has_.shape) held_->shape(v, worker, g);
   }
-  [[nodiscard]] bool shapes() const noexcept { return has_.shape; }
+  [[nodiscard]] bool shapes() const noexcept { return has_.shape; }  ///< see shapes_of()
   void prepare() noexcept {
     if (has_.prepare) held_->prepare();
   }

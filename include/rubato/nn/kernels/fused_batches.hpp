@@ -211,7 +211,8 @@ RUBATO_DETAIL_HELPER inline void forward_rest(const dense_layer<float>& layer, s
   std::size_t i = 0;
   if constexpr (Columns == 3) {
     if (layer.outputs == 3)
-      for (; i + 8 <= layer.inputs; i += 8, row += 24) columns_of_three(row, weight[0] + i, weight[1] + i, weight[2] + i);
+      for (; i + 8 <= layer.inputs; i += 8, row += 24)
+        columns_of_three(row, weight[0] + i, weight[1] + i, weight[2] + i);
   }
   for (; i < layer.inputs; ++i, row += layer.outputs) {
 #pragma GCC unroll 8

@@ -154,7 +154,8 @@ void add_kernels(results& all, const nn::kernels::kernel_set<T>& set) {
       set.activation_gradient(layer.f, out.size(), out.data(), delta.data());
       activation[k].add(delta);
       auto weight_slope = draw(weight.size()), bias_slope = draw(bias.size());
-      set.parameter_gradient(layer, rows, in.data(), delta.data(), weight_slope.data(), bias_slope.data());
+      set.parameter_gradient(layer, rows, in.data(), delta.data(), nn::gradient_mode::accumulate,
+                             weight_slope.data(), bias_slope.data());
       parameter.add(weight_slope);
       parameter.add(bias_slope);
       set.input_gradient(layer, rows, delta.data(), layer.f, in.data(), in_slope.data());

@@ -48,7 +48,7 @@ struct hides_its_parameters : mlp<4, 3, 2> {
   using mlp<4, 3, 2>::parameters;
 };
 struct backward_may_throw : mlp<4, 3, 2> {
-  void backward(std::span<const float>, workspace&, std::span<float>) const {}
+  void backward(std::span<const float>, workspace&, std::span<float>, gradient_mode) const {}
 };
 
 TEST(NnConcepts, WhatIsNotTrainable) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -164,9 +165,34 @@ TYPED_TEST(Kernels, ParameterGradientMatchesALoop) {
             expected_weight[i * s.outputs + o] += product(in[r * s.inputs + i], d);
           expected_bias[o] += d;
         }
-      set->parameter_gradient({s.inputs, s.outputs}, s.rows, in.data(), delta.data(), weight.data(), bias.data());
+      set->parameter_gradient({s.inputs, s.outputs}, s.rows, in.data(), delta.data(), gradient_mode::accumulate,
+                              weight.data(), bias.data());
       expect_like(*set, weight, expected_weight);
       expect_like(*set, bias, expected_bias);
+    }
+}
+
+// In place of what is there, which is no number, to the bit, and of signs of zeros, too.
+TYPED_TEST(Kernels, OverwrittenParameterGradientIsThatOnTopOfZeros) {
+  using T = TypeParam;
+  const auto bits = [](const std::vector<T>& of) {
+    std::vector<std::array<std::byte, sizeof(T)>> all;
+    for (const T x : of) all.push_back(std::bit_cast<std::array<std::byte, sizeof(T)>>(x));
+    return all;
+  };
+  for (const kernel_set<T>* set : available<T>())
+    for (const shape& s : shapes) {
+      auto in = random_values<T>(s.rows * s.inputs, 1);
+      const auto delta = random_values<T>(s.rows * s.outputs, 2);
+      for (std::size_t i = 0; i < in.size(); i += 3) in[i] = -T{};
+      std::vector<T> weight(s.inputs * s.outputs), bias(s.outputs);
+      std::vector<T> got_weight(weight.size(), std::numeric_limits<T>::quiet_NaN()), got_bias(bias.size(), T{7});
+      set->parameter_gradient({s.inputs, s.outputs}, s.rows, in.data(), delta.data(), gradient_mode::accumulate,
+                              weight.data(), bias.data());
+      set->parameter_gradient({s.inputs, s.outputs}, s.rows, in.data(), delta.data(), gradient_mode::overwrite,
+                              got_weight.data(), got_bias.data());
+      ASSERT_EQ(bits(got_weight), bits(weight)) << set->name << " " << s.inputs << " x " << s.outputs;
+      ASSERT_EQ(bits(got_bias), bits(bias)) << set->name << " " << s.inputs << " x " << s.outputs;
     }
 }
 
@@ -358,8 +384,8 @@ TYPED_TEST(Kernels, EqualSetsGiveTheSameBits) {
           made.single = evaluated(with, layer, in.data());
           with.forward(layer, rows, in.data(), made.out.data());
           with.activation_gradient(layer.f, rows * outputs, made.out.data(), made.delta.data());
-          with.parameter_gradient(layer, rows, in.data(), made.delta.data(), made.weight_gradient.data(),
-                                  made.bias_gradient.data());
+          with.parameter_gradient(layer, rows, in.data(), made.delta.data(), gradient_mode::accumulate,
+                                  made.weight_gradient.data(), made.bias_gradient.data());
           with.input_gradient(layer, rows, made.delta.data(), layer.f, in.data(), made.in_gradient.data());
 
           const std::size_t count = inputs * outputs;
@@ -452,7 +478,8 @@ TYPED_TEST(Kernels, AgreeWithAnOracleInDoubleOnRandomShapes) {
                   (std::vector<T>{row, row + static_cast<std::ptrdiff_t>(outputs)}))
             << set->name;
       }
-      set->parameter_gradient(layer, rows, in.data(), delta.data(), weights.data(), biases.data());
+      set->parameter_gradient(layer, rows, in.data(), delta.data(), gradient_mode::accumulate, weights.data(),
+                              biases.data());
       expect_near(weights, by_weight, rows);
       expect_near(biases, by_bias, rows);
       set->input_gradient(layer, rows, delta.data(), {}, nullptr, made_inputs.data());

@@ -101,7 +101,7 @@ TEST(Mlp, InputGradientMatchesFiniteDifferences) {
   std::vector<double> slope(6), gradient(net.parameters().size()), by_input(8, 99.0), unused(6);
 
   squared_error<double>(net.forward(in, work), target, slope);
-  net.backward(slope, work, gradient, by_input);
+  net.backward(slope, work, gradient, gradient_mode::accumulate, by_input);
 
   for (std::size_t i = 0; i < in.size(); ++i) {
     const double kept = in[i];
@@ -129,6 +129,20 @@ TEST(Mlp, GradientsAccumulate) {
     net.backward(std::span{slope}.subspan(row * 3, 3), work, apart);
   }
   EXPECT_EQ(whole, apart);
+}
+
+// Whatever they hold: here what is no number.
+TEST(Mlp, OverwrittenGradientsAreThoseOnTopOfZeros) {
+  const auto net = randomised(mlp<10, 20, 18, 3>{});
+  constexpr std::size_t rows = 6;
+  const auto in = random_values<float>(rows * 10, 1), slope = random_values<float>(rows * 3, 2);
+  mlp<10, 20, 18, 3>::workspace work{net, rows};
+  std::vector<float> added(net.parameters().size()), put(added.size(), std::numeric_limits<float>::quiet_NaN());
+
+  static_cast<void>(net.forward(in, work));
+  net.backward(slope, work, added);
+  net.backward(slope, work, put, gradient_mode::overwrite);
+  EXPECT_EQ(put, added);
 }
 
 TEST(Mlp, StateRoundTrip) {

@@ -39,7 +39,8 @@ namespace rubato::inline RUBATO_ABI {
 /// Independent purposes take different streams (say one per worker), so that drawing more in one never shifts another.
 /// Draws    uniform() in [0, 1), below(n) in [0, n), normal() with mean 0 and deviation 1; O(1), no allocation.
 /// Thread   one object per thread; copies continue independently from the same position.
-/// Tests    tests/core/rng_test.cpp: SequenceIsPhiloxInOrder, UniformMoments, BelowIsUnbiased, NormalMoments
+/// Tests    tests/core/rng_test.cpp: SequenceIsPhiloxInOrder, UniformMoments, BelowIsUnbiased, NormalMoments;
+///          tests/rl/draw_below_test.cpp
 class random_sequence {
  public:
   using result_type = std::uint64_t;
@@ -50,16 +51,19 @@ class random_sequence {
   [[nodiscard]] static constexpr result_type (min)() noexcept { return 0; }
   [[nodiscard]] static constexpr result_type (max)() noexcept { return (std::numeric_limits<result_type>::max)(); }
 
+  /// For who computes many blocks at once (rl::draw_below()): does one begin with the next draw, which, go on behind.
+  struct block { std::uint64_t seed, stream, index; };
+  [[nodiscard]] constexpr bool begins_block() const noexcept { return !spare_ready_; }
+  [[nodiscard]] constexpr block next_block() const noexcept { return {seed_, stream_, index_}; }
+  constexpr void skip_blocks(std::uint64_t blocks) noexcept { index_ += blocks; }
+
   /// The next 64 bits.
   constexpr result_type operator()() noexcept {
-    if (!spare_ready_) {
-      const auto word = philox(seed_, stream_, index_++);
-      spare_ = (std::uint64_t{word[3]} << 32) | word[2];
-      spare_ready_ = true;
-      return (std::uint64_t{word[1]} << 32) | word[0];
-    }
-    spare_ready_ = false;
-    return spare_;
+    spare_ready_ = !spare_ready_;
+    if (!spare_ready_) return spare_;
+    const auto word = philox(seed_, stream_, index_++);
+    spare_ = (std::uint64_t{word[3]} << 32) | word[2];
+    return (std::uint64_t{word[1]} << 32) | word[0];
   }
 
   /// Uniform in [0, 1), 53 random bits.

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "../core/archive.hpp"
+#include "layer.hpp"
 
 namespace rubato::inline RUBATO_ABI::nn {
 
@@ -36,7 +37,8 @@ concept HistoryActionValueFunction = ActionValueFunction<Q> &&
 ///   parameters()                        all of them, contiguous; gradients have the same order
 ///   workspace(network, rows)            memory for one batch of at most `rows` samples
 ///   forward(batch, work) -> outputs     [rows x outputs], in the workspace, valid until its next forward()
-///   backward(outputs' gradient, work, gradients)   adds the gradient by every parameter; after forward() on `work`
+///   backward(outputs' gradient, work, gradients, mode)   the gradient by every parameter, added to `gradients` or in
+///                                                        place of what they hold; after forward() on `work`
 ///   state(archive)                      saves and loads the parameters
 ///
 /// A copy of a network is a target network: `target = online`. Satisfied by mlp and dynamic_mlp.
@@ -58,7 +60,7 @@ concept TrainableNetwork = std::floating_point<typename N::scalar> && std::copya
   noexcept->std::same_as<void>;
   { fixed.forward(numbers, work) }
   noexcept->std::same_as<std::span<const typename N::scalar>>;
-  { fixed.backward(numbers, work, sums) }
+  { fixed.backward(numbers, work, sums, gradient_mode::overwrite) }
   noexcept->std::same_as<void>;
   network.state(bytes);
 };

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "../config.hpp"
@@ -24,6 +25,12 @@ struct layer_shape {
   [[nodiscard]] constexpr std::size_t end() const noexcept { return bias() + outputs; }    ///< index past the layer
 
   friend constexpr bool operator==(const layer_shape&, const layer_shape&) = default;
+};
+
+/// What becomes of the numbers that a gradient is written to.
+enum class gradient_mode : std::uint8_t {
+  accumulate,  ///< it is added to them
+  overwrite,   ///< they are not read
 };
 
 /// A layer's weights: (i, o) leads from input i to output o; outputs lie side by side in memory.

@@ -125,8 +125,8 @@ class basic_lstm {
     }
     const kernels::dense_layer<T> layer{shape_.inputs, shape_.outputs, parameters_.data(),
                                         parameters_.data() + shape_.bias(), {}};
-    kernel_->parameter_gradient(layer, work.steps_, work.joined(0), work.gate_slope(0), gradients.data(),
-                                gradients.data() + shape_.bias());
+    kernel_->parameter_gradient(layer, work.steps_, work.joined(0), work.gate_slope(0),
+                                gradient_mode::accumulate, gradients.data(), gradients.data() + shape_.bias());
   }
 
   /// Saves or loads the parameters; bytes of another shape or precision are bad.

@@ -36,7 +36,8 @@ struct mlp_options {
 ///
 /// Thread  const calls are thread-safe. No call allocates, except state().
 /// Tests   tests/nn/mlp_test.cpp: MatchesALoopInDouble, BatchEqualsSingle, GradientMatchesFiniteDifferences,
-///         InputGradientMatchesFiniteDifferences, GradientsAccumulate, StateRoundTrip, StateOfAnotherShapeIsRefused;
+///         InputGradientMatchesFiniteDifferences, GradientsAccumulate, OverwrittenGradientsAreThoseOnTopOfZeros,
+///         StateRoundTrip, StateOfAnotherShapeIsRefused;
 ///         tests/nn/dynamic_mlp_test.cpp: EqualsStaticBitForBit, TwoPartsAreAsGoodAsOne;
 ///         tests/nn/no_allocation_test.cpp
 template <class Derived, std::floating_point T>
@@ -120,11 +121,12 @@ class mlp_interface {
   }
 
   /// Adds to `gradients` (as many as parameters()) what the loss changes with each parameter, given what it changes
-  /// with each output of the latest forward() on `work`: `output_gradient`, [rows x outputs()]. If `input_gradient`,
-  /// [rows x inputs()], is not empty, it is overwritten with what the loss changes with each input.
+  /// with each output of the latest forward() on `work`: `output_gradient`, [rows x outputs()]. Or overwrites them with
+  /// it, which has the bits of adding to zeros. If `input_gradient`, [rows x inputs()], is not empty, it is overwritten
+  /// with what the loss changes with each input.
   /// Precondition: parameters and batch are those of that forward(). A batch has the bits of its rows one by one.
   void backward(std::span<const T> output_gradient, workspace& work, std::span<T> gradients,
-                std::span<T> input_gradient = {}) const noexcept {
+                gradient_mode mode = gradient_mode::accumulate, std::span<T> input_gradient = {}) const noexcept {
     RUBATO_ASSERT(work.fits(self().layers()), "backward: the workspace is for another shape");
     RUBATO_ASSERT(output_gradient.size() == work.rows() * outputs(), "backward: needs rows of outputs() numbers");
     RUBATO_ASSERT(gradients.size() == self().parameters().size(), "backward: needs a gradient for each parameter");
@@ -137,7 +139,7 @@ class mlp_interface {
     for (std::size_t layer = count; layer-- > 0;) {
       const kernels::dense_layer<T> shape = net.layer(layer);
       const T* const delta = work.delta(layer);
-      kernel_->parameter_gradient(shape, rows, work.input(layer), delta,
+      kernel_->parameter_gradient(shape, rows, work.input(layer), delta, mode,
                                   gradients.data() + self().layers()[layer].first,
                                   gradients.data() + self().layers()[layer].bias());
       if (layer > 0)

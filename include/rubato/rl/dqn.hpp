@@ -251,8 +251,8 @@ class dqn {
     values_of(std::span<const float>{outputs}.first(net.outputs()), values);
   }
 
-  // A batch of slots, and the next observation of each. Memory sends these while gradients are set to zero, and the
-  // rest of what is learned from while a network computes.
+  // A batch of slots, and the next observation of each. Memory sends these while others are drawn, and the rest of what
+  // is learned from while a network computes.
   void draw(random_sequence& random) noexcept {
     switch (options_.sample) {
       case sampling::distinct:
@@ -265,7 +265,6 @@ class dqn {
       default:
         replay_.sample(random, slots_);
     }
-    std::fill(gradients_.begin(), gradients_.end(), 0.0F);
     replay_.gather_next(slots_, batch_);
     for (const std::uint32_t slot : slots_) replay_.prefetch_rest(slot);
   }
@@ -336,7 +335,7 @@ class dqn {
     const float share = options_.mean_loss ? 1.0F / static_cast<float>(rows_.size()) : 1.0F;
     const float loss = detail::td_errors(rows_, options_.loss, static_cast<float>(options_.huber_delta), share);
     spread();
-    online_.backward(slopes_, work_, gradients_);
+    online_.backward(slopes_, work_, gradients_, nn::gradient_mode::overwrite);
 
     update_stats stats{.learned = false, .loss = loss, .gradient_norm = 0};
     const double most = options_.max_gradient_norm > 0 ? options_.max_gradient_norm : HUGE_VAL;

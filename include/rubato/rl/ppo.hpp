@@ -305,8 +305,7 @@ class ppo {
     if (options_.max_divergence > 0 && distance > options_.max_divergence) return false;
     sums.policy_loss += loss;
     ++sums.policy_batches;
-    std::fill(policy_gradient_.begin(), policy_gradient_.end(), 0.0F);
-    policy_.backward(slopes, policy_work_, policy_gradient_);
+    policy_.backward(slopes, policy_work_, policy_gradient_, nn::gradient_mode::overwrite);
     const double norm = follow(policy_gradient_, policy_, policy_optimiser_, counters_.updates);
     if (!std::isnan(sums.gradient_norm) && !(norm <= sums.gradient_norm)) sums.gradient_norm = norm;
     return true;
@@ -322,8 +321,7 @@ class ppo {
     sums.value_loss += nn::squared_error<float>(worth, std::span<const float>{targets_}.first(rows), slopes,
                                                 1.0F / static_cast<float>(rows));
     ++sums.value_batches;
-    std::fill(value_gradient_.begin(), value_gradient_.end(), 0.0F);
-    value_.backward(slopes, value_work_, value_gradient_);
+    value_.backward(slopes, value_work_, value_gradient_, nn::gradient_mode::overwrite);
     follow(value_gradient_, value_, value_optimiser_, counters_.value_updates);
   }
 

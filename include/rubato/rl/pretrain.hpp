@@ -103,8 +103,8 @@ requires std::same_as<typename Network::scalar, float> && std::same_as<typename 
       else
         std::copy(value_slopes.begin(), value_slopes.end(), slope.begin());
     }
-    std::fill(gradients.begin(), gradients.end(), 0.0F);
-    net.backward(std::span<const float>{slopes}.first(chosen.size() * outputs), work, gradients);
+    net.backward(std::span<const float>{slopes}.first(chosen.size() * outputs), work, gradients,
+                 nn::gradient_mode::overwrite);
     const double most = options.max_gradient_norm > 0 ? options.max_gradient_norm : HUGE_VAL;
     if (pinned::is_finite(nn::clip_by_norm<float>(gradients, most, nn::kernel_of(net)))) {
       optimiser.step(net.parameters(), gradients);

@@ -11,6 +11,7 @@
 #include "../core/rng.hpp"
 #include "../nn/aligned_vector.hpp"
 #include "../nn/saved_values.hpp"
+#include "draw_below.hpp"
 #include "environment.hpp"
 
 namespace rubato::inline RUBATO_ABI::rl {
@@ -86,14 +87,12 @@ class replay_buffer {
     prefetch(slot, 2 * width_, stride_);
   }
 
-  /// Fills `slots` with slots drawn uniformly, with replacement, each followed by prefetch_next().
+  /// Fills `slots` with slots drawn uniformly, with replacement, and asks for what follows them by prefetch_next().
   /// Precondition: size() > 0. O(slots).
   void sample(random_sequence& random, std::span<std::uint32_t> slots) const noexcept {
     RUBATO_ASSERT(size_ > 0, "replay_buffer: nothing to sample");
-    for (std::uint32_t& slot : slots) {
-      slot = static_cast<std::uint32_t>(random.below(size_));
-      prefetch_next(slot);
-    }
+    draw_below(random, size_, slots);
+    for (const std::uint32_t slot : slots) prefetch_next(slot);
   }
 
   /// The same without replacement: every set of slots is equally likely. Precondition: size() >= slots.size().

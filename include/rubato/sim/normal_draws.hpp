@@ -9,7 +9,7 @@
 #include <numbers>
 #include <vector>
 
-#include "philox_blocks.hpp"
+#include "../rl/philox_blocks.hpp"
 
 namespace rubato::inline RUBATO_ABI::sim {
 
@@ -49,7 +49,7 @@ class normal_draws {
     std::array<std::uint8_t, most> part, order;
     std::array<std::uint8_t, parts + 1> first{};
     for (std::size_t i = 0; i < steps; i += some) {
-      const auto words = philox_blocks<some>(seed_, first_stream_ + worker, (block << bits_) + i);
+      const auto words = rl::philox_blocks<some>(seed_, first_stream_ + worker, (block << bits_) + i);
       for (std::size_t j = 0; j < some; ++j) {
         radius[i + j] = std::sqrt(-2.0 * std::log(1.0 - uniform(words[j][1], words[j][0])));
         turn[i + j] = uniform(words[j][3], words[j][2]);

@@ -12,9 +12,9 @@
 #include "../config.hpp"
 #include "../core/rng.hpp"
 #include "../pinned.hpp"
+#include "../rl/philox_blocks.hpp"
 #include "gradient_pool.hpp"
 #include "objective.hpp"
-#include "philox_blocks.hpp"
 
 namespace rubato::inline RUBATO_ABI::sim {
 
@@ -76,7 +76,7 @@ class quadratic {
     const std::uint64_t first = step * ((std::uint64_t{options_.dimension} + 3) / 4);
     double squares = 0, twice_loss = 0;
     for (std::size_t from = 0; from < out.size(); from += 8) {
-      const auto words = philox_blocks<2>(seed_, worker, first + from / 4);
+      const auto words = rl::philox_blocks<2>(seed_, worker, first + from / 4);
       for (std::size_t i = from; i < (std::min)(from + 8, out.size()); ++i) {
         const double slope = curvature_[i] * parameters_[i];
         const auto word = static_cast<double>(std::int64_t{words[i / 4 % 2][i % 4]});

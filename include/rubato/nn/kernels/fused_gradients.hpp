@@ -36,14 +36,15 @@ RUBATO_DETAIL_KERNEL inline void activation_gradient(const activation& of, std::
   if (of.kind != activation_kind::identity) each_pack(count, chaining{f, y, delta});
 }
 
-// to[i, o] += the sum over rows of in[., i] * delta[., o], rows from 0 on, in tiles of inputs. After the last input
-// come the biases, as the weights of one that is always 1.
+// to[i, o] += the sum over rows of in[., i] * delta[., o], or = it, rows from 0 on, in tiles of inputs. After the last
+// input come the biases, as the weights of one that is always 1.
 template <std::size_t N, std::size_t Packs>
 struct gradient_tiles {
   const dense_layer<float>& layer;
   std::size_t batch;
   const float* in;
   const float* delta;
+  bool adds;
   float* to;
   float* bias;
 
@@ -66,8 +67,8 @@ struct gradient_tiles {
 #pragma GCC unroll 8
     for (std::size_t p = 0; p < Packs; ++p) {
 #pragma GCC unroll 8
-      for (std::size_t i = 0; i < Inputs; ++i) sum.at[i][p] = load<N>(at + i * outputs + p * N);
-      if constexpr (Bias) sum.at[Inputs][p] = load<N>(bias + p * N);
+      for (std::size_t i = 0; i < Inputs; ++i) sum.at[i][p] = adds ? load<N>(at + i * outputs + p * N) : pack<N>{};
+      if constexpr (Bias) sum.at[Inputs][p] = adds ? load<N>(bias + p * N) : pack<N>{};
     }
     const float* y = delta;
     for (std::size_t r = batch; r > 0; --r) {
@@ -102,6 +103,7 @@ struct rest_gradient_tiles {
   std::size_t inputs;
   const float* in;
   const float* delta;
+  bool adds;
   float* to;
 
   template <std::size_t Columns>
@@ -115,10 +117,10 @@ struct rest_gradient_tiles {
     const std::size_t count = Whole ? N * Packs : inputs, outputs = layer.outputs;
     float turned[Columns][N * Packs];
     const bool threes = Whole && Columns == 3 && outputs == 3;
-    if constexpr (!Whole) __builtin_memset(turned, 0, sizeof(turned));
-    for (std::size_t i = 0; threes && i < count; i += 8)
+    if (!Whole || !adds) __builtin_memset(turned, 0, sizeof(turned));
+    for (std::size_t i = 0; adds && threes && i < count; i += 8)
       columns_of_three(to + 3 * i, turned[0] + i, turned[Columns / 2] + i, turned[Columns - 1] + i);
-    for (std::size_t i = 0; !threes && i < count; ++i) {
+    for (std::size_t i = 0; adds && !threes && i < count; ++i) {
 #pragma GCC unroll 4
       for (std::size_t c = 0; c < Columns; ++c) turned[c][i] = to[i * outputs + column + c];
     }
@@ -154,6 +156,7 @@ struct parameter_gradients {
   std::size_t batch;
   const T* in;
   const T* delta;
+  bool adds;
   T* weight;
   T* bias;
 
@@ -163,7 +166,7 @@ struct parameter_gradients {
     if constexpr (Whole) {
       for (std::size_t c = column; c < column + Packs * N; c += together * N)
         each_tile<tile_rows>(0, layer.inputs + 1,
-                             gradient_tiles<N, together>{layer, batch, in, delta + c, weight + c, bias + c});
+                             gradient_tiles<N, together>{layer, batch, in, delta + c, adds, weight + c, bias + c});
     } else {
       rest_of_weights(column);
       rest_of_biases<N>(column);
@@ -181,14 +184,15 @@ struct parameter_gradients {
   template <bool Whole, std::size_t N, std::size_t Packs>
   RUBATO_DETAIL_HELPER inline void rest_of_inputs(std::size_t column, std::size_t columns, std::size_t input,
                                                   std::size_t inputs) const noexcept {
-    each_tile<3>(0, columns, rest_gradient_tiles<Whole, N, Packs>{layer, batch, inputs, in + input, delta + column,
-                                                                  weight + input * layer.outputs + column});
+    each_tile<3>(0, columns,
+                 rest_gradient_tiles<Whole, N, Packs>{layer, batch, inputs, in + input, delta + column, adds,
+                                                      weight + input * layer.outputs + column});
   }
   template <std::size_t N>
   RUBATO_DETAIL_HELPER inline void rest_of_biases(std::size_t column) const noexcept {
     RUBATO_DETAIL_EXACT
     const std::size_t left = layer.outputs - column;
-    pack<N> sum = load_some<N>(bias + column, left);
+    pack<N> sum = adds ? load_some<N>(bias + column, left) : pack<N>{};
     const T* row = delta + column;
     for (std::size_t r = 0; r < batch; ++r) {
       sum += load_some<N>(row, left);
@@ -200,8 +204,10 @@ struct parameter_gradients {
 
 template <std::same_as<float> T>
 RUBATO_DETAIL_KERNEL inline void parameter_gradient(const dense_layer<T>& layer, std::size_t rows, const T* in,
-                                                    const T* delta, T* weight_gradient, T* bias_gradient) noexcept {
-  each_panel(layer.outputs, parameter_gradients<T>{layer, rows, in, delta, weight_gradient, bias_gradient});
+                                                    const T* delta, gradient_mode mode, T* weight_gradient,
+                                                    T* bias_gradient) noexcept {
+  each_panel(layer.outputs, parameter_gradients<T>{layer, rows, in, delta, mode == gradient_mode::accumulate,
+                                                   weight_gradient, bias_gradient});
 }
 
 // to[o, k] = from[k, o] for eight by eight numbers. Rows k and k + 4 share a pack, so that nothing changes its half.

@@ -91,9 +91,9 @@ struct kernel_set {
   void (*activation_gradient)(const activation& f, std::size_t count, const T* y, T* delta) noexcept;
 
   /// weight_gradient[inputs x outputs] += in^T delta, bias_gradient[outputs] += the sum of delta's rows;
-  /// delta[rows x outputs] is the gradient before the activation.
+  /// delta[rows x outputs] is the gradient before the activation. To overwrite has the bits of adding to zeros.
   void (*parameter_gradient)(const dense_layer<T>& layer, std::size_t rows, const T* in, const T* delta,
-                             T* weight_gradient, T* bias_gradient) noexcept;
+                             gradient_mode mode, T* weight_gradient, T* bias_gradient) noexcept;
 
   /// in_gradient[rows x inputs] = delta * weight^T, and then activation_gradient(below, rows * inputs, in,
   /// in_gradient): the layer below has put out `in`, which is not read where its activation is the identity.

@@ -259,9 +259,14 @@ RUBATO_DETAIL_KERNEL inline void activation_gradient(const activation& f, std::s
 // The biases are the weights of an input that is always 1.
 template <std::floating_point T>
 RUBATO_DETAIL_KERNEL inline void parameter_gradient(const dense_layer<T>& layer, std::size_t rows, const T* in,
-                                                    const T* delta, T* weight_gradient, T* bias_gradient) noexcept {
+                                                    const T* delta, gradient_mode mode, T* weight_gradient,
+                                                    T* bias_gradient) noexcept {
   const std::size_t inputs = layer.inputs, outputs = layer.outputs;
   const T one = 1;
+  if (mode == gradient_mode::overwrite) {
+    __builtin_memset(weight_gradient, 0, inputs * outputs * sizeof(T));
+    __builtin_memset(bias_gradient, 0, outputs * sizeof(T));
+  }
   add_products<false, T>(inputs, outputs, {weight_gradient, outputs}, {weight_gradient, outputs}, rows,
                          {in, 1, inputs}, delta);
   add_products<false, T>(1, outputs, {bias_gradient, 0}, {bias_gradient, 0}, rows, {&one, 0, 0}, delta);

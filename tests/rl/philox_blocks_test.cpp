@@ -1,11 +1,11 @@
-#include <rubato/sim/philox_blocks.hpp>
+#include <rubato/rl/philox_blocks.hpp>
 
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <cstdint>
 
-namespace rubato::sim {
+namespace rubato::rl {
 namespace {
 
 template <std::size_t Count>
@@ -26,4 +26,4 @@ TEST(PhiloxBlocks, AreThoseOfPhilox) {
 }
 
 }  // namespace
-}  // namespace rubato::sim
+}  // namespace rubato::rl

@@ -1,5 +1,5 @@
-#ifndef RUBATO_SIM_PHILOX_BLOCKS_HPP
-#define RUBATO_SIM_PHILOX_BLOCKS_HPP
+#ifndef RUBATO_RL_PHILOX_BLOCKS_HPP
+#define RUBATO_RL_PHILOX_BLOCKS_HPP
 
 #include <array>
 #include <cstddef>
@@ -11,12 +11,12 @@
 #include <immintrin.h>
 #endif
 
-namespace rubato::inline RUBATO_ABI::sim {
+namespace rubato::inline RUBATO_ABI::rl {
 
 /// philox() of `Count` indices in a row, Count even: two at a time in a vector where the architecture has them always.
 ///
 /// Cost    x86-64: about a third of as many calls of philox(). No allocation. Thread-safe.
-/// Tests   tests/sim/philox_blocks_test.cpp: AreThoseOfPhilox
+/// Tests   tests/rl/philox_blocks_test.cpp: AreThoseOfPhilox
 template <std::size_t Count>
 [[nodiscard]] inline std::array<std::array<std::uint32_t, 4>, Count> philox_blocks(std::uint64_t seed,
                                                                                    std::uint64_t stream,
@@ -63,6 +63,6 @@ template <std::size_t Count>
   return block;
 }
 
-}  // namespace rubato::inline RUBATO_ABI::sim
+}  // namespace rubato::inline RUBATO_ABI::rl
 
 #endif

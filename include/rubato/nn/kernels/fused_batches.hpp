@@ -9,6 +9,33 @@
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
 
+// Eight rows of three numbers, as the weights of most policies' last layer are, as three columns of eight; and back. Of
+// eight numbers that are three apart no two stand in the same lane of their packs.
+RUBATO_DETAIL_HELPER inline void columns_of_three(const float* rows, float* x, float* y, float* z) noexcept {
+  const pack<8> a = load<8>(rows), b = load<8>(rows + 8), c = load<8>(rows + 16);
+  const pack<8> ab = __builtin_shufflevector(a, b, 0, 9, 2, 3, 12, 5, 6, 15);
+  const pack<8> ba = __builtin_shufflevector(a, b, 0, 1, 10, 3, 4, 13, 6, 7);
+  const pack<8> bb = __builtin_shufflevector(a, b, 8, 1, 2, 11, 4, 5, 14, 7);
+  const pack<8> first = __builtin_shufflevector(ab, c, 0, 1, 10, 3, 4, 13, 6, 7);
+  const pack<8> second = __builtin_shufflevector(ba, c, 8, 1, 2, 11, 4, 5, 14, 7);
+  const pack<8> third = __builtin_shufflevector(bb, c, 0, 9, 2, 3, 12, 5, 6, 15);
+  store<8>(x, __builtin_shufflevector(first, first, 0, 3, 6, 1, 4, 7, 2, 5));
+  store<8>(y, __builtin_shufflevector(second, second, 1, 4, 7, 2, 5, 0, 3, 6));
+  store<8>(z, __builtin_shufflevector(third, third, 2, 5, 0, 3, 6, 1, 4, 7));
+}
+RUBATO_DETAIL_HELPER inline void rows_of_three(const float* x, const float* y, const float* z, float* rows) noexcept {
+  const pack<8> first = load<8>(x), second = load<8>(y), third = load<8>(z);
+  const pack<8> a = __builtin_shufflevector(first, first, 0, 3, 6, 1, 4, 7, 2, 5);
+  const pack<8> b = __builtin_shufflevector(second, second, 5, 0, 3, 6, 1, 4, 7, 2);
+  const pack<8> c = __builtin_shufflevector(third, third, 2, 5, 0, 3, 6, 1, 4, 7);
+  store<8>(rows, __builtin_shufflevector(__builtin_shufflevector(a, b, 0, 9, 2, 3, 12, 5, 6, 15), c, 0, 1, 10, 3, 4, 13,
+                                         6, 7));
+  store<8>(rows + 8, __builtin_shufflevector(__builtin_shufflevector(a, b, 0, 1, 10, 3, 4, 13, 6, 7), c, 8, 1, 2, 11, 4,
+                                             5, 14, 7));
+  store<8>(rows + 16, __builtin_shufflevector(__builtin_shufflevector(a, b, 8, 1, 2, 11, 4, 5, 14, 7), c, 0, 9, 2, 3,
+                                              12, 5, 6, 15));
+}
+
 // Tiles of Rows x Packs sums in registers: twelve of sixteen, or 24 of 32.
 inline constexpr std::size_t tile_sums = width == 8 ? 12 : 24;
 template <std::size_t N, std::size_t Rows, std::size_t Packs>

@@ -81,33 +81,6 @@ RUBATO_DETAIL_HELPER inline const float* walk(const float* row, std::ptrdiff_t s
   return row;
 }
 
-// Eight rows of three numbers, as the weights of most policies' last layer are, as three columns of eight; and back. Of
-// eight numbers that are three apart no two stand in the same lane of their packs.
-RUBATO_DETAIL_HELPER inline void columns_of_three(const float* rows, float* x, float* y, float* z) noexcept {
-  const pack<8> a = load<8>(rows), b = load<8>(rows + 8), c = load<8>(rows + 16);
-  const pack<8> ab = __builtin_shufflevector(a, b, 0, 9, 2, 3, 12, 5, 6, 15);
-  const pack<8> ba = __builtin_shufflevector(a, b, 0, 1, 10, 3, 4, 13, 6, 7);
-  const pack<8> bb = __builtin_shufflevector(a, b, 8, 1, 2, 11, 4, 5, 14, 7);
-  const pack<8> first = __builtin_shufflevector(ab, c, 0, 1, 10, 3, 4, 13, 6, 7);
-  const pack<8> second = __builtin_shufflevector(ba, c, 8, 1, 2, 11, 4, 5, 14, 7);
-  const pack<8> third = __builtin_shufflevector(bb, c, 0, 9, 2, 3, 12, 5, 6, 15);
-  store<8>(x, __builtin_shufflevector(first, first, 0, 3, 6, 1, 4, 7, 2, 5));
-  store<8>(y, __builtin_shufflevector(second, second, 1, 4, 7, 2, 5, 0, 3, 6));
-  store<8>(z, __builtin_shufflevector(third, third, 2, 5, 0, 3, 6, 1, 4, 7));
-}
-RUBATO_DETAIL_HELPER inline void rows_of_three(const float* x, const float* y, const float* z, float* rows) noexcept {
-  const pack<8> first = load<8>(x), second = load<8>(y), third = load<8>(z);
-  const pack<8> a = __builtin_shufflevector(first, first, 0, 3, 6, 1, 4, 7, 2, 5);
-  const pack<8> b = __builtin_shufflevector(second, second, 5, 0, 3, 6, 1, 4, 7, 2);
-  const pack<8> c = __builtin_shufflevector(third, third, 2, 5, 0, 3, 6, 1, 4, 7);
-  store<8>(rows, __builtin_shufflevector(__builtin_shufflevector(a, b, 0, 9, 2, 3, 12, 5, 6, 15), c, 0, 1, 10, 3, 4, 13,
-                                         6, 7));
-  store<8>(rows + 8, __builtin_shufflevector(__builtin_shufflevector(a, b, 0, 1, 10, 3, 4, 13, 6, 7), c, 8, 1, 2, 11, 4,
-                                             5, 14, 7));
-  store<8>(rows + 16, __builtin_shufflevector(__builtin_shufflevector(a, b, 8, 1, 2, 11, 4, 5, 14, 7), c, 0, 9, 2, 3,
-                                              12, 5, 6, 15));
-}
-
 // f(x) = the larger of x and slope * x, or of x and 0: identity, ReLU and leaky ReLU without a branch, for slopes in
 // (0, 1]. NaN stays NaN. What is none of these is left to a second pass.
 struct bend {
@@ -135,25 +108,61 @@ template <std::size_t N, std::size_t Packs, std::size_t Sums>
 struct row_sums {
   pack<N> of[Sums][Packs];
 };
+// How many inputs go together: one for each sum, and four at least, which one load brings.
+template <std::size_t Sums>
+inline constexpr std::size_t group_of = Sums < 4 ? 4 : Sums;
 
-// Adds a group of Sums inputs, the last first; `row` is that of the first. They are loaded before the weights, which
-// takes a tenth off a layer of 32 outputs with packs of 16; more than four would need too many registers.
+// Spreads inputs over packs: one load of four, and a shuffle each. A load each would take as long as the weights where
+// two loads begin in a cycle, and one of 64 bytes.
+template <std::size_t N, std::size_t I>
+RUBATO_DETAIL_HELPER inline pack<N> spread(const pack<N>& four) noexcept {
+  if constexpr (N == 4)
+    return __builtin_shufflevector(four, four, I, I, I, I);
+  else if constexpr (N == 8)
+    return __builtin_shufflevector(four, four, I, I, I, I, I + 4, I + 4, I + 4, I + 4);
+  else
+    return __builtin_shufflevector(four, four, I, I, I, I, I + 4, I + 4, I + 4, I + 4, I + 8, I + 8, I + 8, I + 8,
+                                   I + 12, I + 12, I + 12, I + 12);
+}
+// By name: GCC makes a shuffle more of it, or loads of the shuffles.
+template <std::size_t N>
+RUBATO_DETAIL_HELPER inline pack<N> four_inputs(const float* in) noexcept {
+  struct four_floats {
+    float x[4];
+  };
+  const auto& from = *reinterpret_cast<const four_floats*>(in);
+  pack<N> four;
+  if constexpr (N == 4)
+    __asm__("vmovups %1, %0" : "=x"(four) : "m"(from));
+  else if constexpr (N == 8)
+    __asm__("vbroadcastf128 %1, %0" : "=x"(four) : "m"(from));
+  else
+    __asm__("vbroadcastf32x4 %1, %0" : "=v"(four) : "m"(from));
+  return four;
+}
+template <std::size_t First, std::size_t N, std::size_t Inputs>
+RUBATO_DETAIL_HELPER inline void spread_inputs(const float* in, pack<N> (&x)[Inputs]) noexcept {
+  const pack<N> four = four_inputs<N>(in + First);
+  x[First] = spread<N, 0>(four);
+  x[First + 1] = spread<N, 1>(four);
+  x[First + 2] = spread<N, 2>(four);
+  x[First + 3] = spread<N, 3>(four);
+  if constexpr (First + 4 < Inputs) spread_inputs<First + 4, N>(in, x);
+}
+
+// Adds a group of inputs, the last first; `row` is that of the first.
 template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums>
 RUBATO_DETAIL_HELPER inline void add_inputs(row_sums<N, Packs, Sums>& sum, std::size_t columns, const float* in,
                                             const float* row, std::size_t stride) noexcept {
-  constexpr std::size_t last = Sums - 1;
-  pack<N> x[Sums];
+  constexpr std::size_t last = group_of<Sums> - 1;
+  pack<N> x[group_of<Sums>];
+  spread_inputs<0, N>(in, x);
 #pragma GCC unroll 8
-  for (std::size_t s = 0; s < Sums; ++s) {
-    x[s] = all<N>(in[s]);
-    if constexpr (Sums <= 4) __asm__("" : "+v"(x[s]));
-  }
-#pragma GCC unroll 8
-  for (std::size_t s = 0; s < Sums; ++s) {
+  for (std::size_t k = 0; k <= last; ++k) {
 #pragma GCC unroll 8
     for (std::size_t p = 0; p < Packs; ++p) {
-      pack<N>& to = sum.of[last - s][p];
-      to = multiply_add<N>(x[last - s], load_columns<Whole, N>(row + (last - s) * stride + p * N, columns), to);
+      pack<N>& to = sum.of[(last - k) % Sums][p];
+      to = multiply_add<N>(x[last - k], load_columns<Whole, N>(row + (last - k) * stride + p * N, columns), to);
     }
   }
 }
@@ -166,8 +175,8 @@ RUBATO_DETAIL_HELPER inline void add_some_inputs(row_sums<N, Packs, Sums>& sum, 
     const pack<N> x = all<N>(in[Last]);
 #pragma GCC unroll 8
     for (std::size_t p = 0; p < Packs; ++p)
-      sum.of[Last][p] =
-          multiply_add<N>(x, load_columns<Whole, N>(row + Last * stride + p * N, columns), sum.of[Last][p]);
+      sum.of[Last % Sums][p] =
+          multiply_add<N>(x, load_columns<Whole, N>(row + Last * stride + p * N, columns), sum.of[Last % Sums][p]);
   }
   if constexpr (Last > 0) add_some_inputs<Whole, Last - 1>(sum, begin, end, columns, in, row, stride);
 }
@@ -178,23 +187,24 @@ template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums>
 RUBATO_DETAIL_HELPER inline void add_range(row_sums<N, Packs, Sums>& sum, const dense_layer<float>& layer,
                                            std::size_t column, std::size_t begin, std::size_t end,
                                            const float* in) noexcept {
+  constexpr std::size_t some = group_of<Sums>;
   const std::size_t stride = layer.outputs, columns = layer.outputs - column;
-  const std::size_t top = end / Sums * Sums, bottom = (begin + Sums - 1) / Sums * Sums;
+  const std::size_t top = end / some * some, bottom = (begin + some - 1) / some * some;
   const float* const weight = layer.weight + column;
   if (top < end && top >= begin)
-    add_some_inputs<Whole, Sums - 1>(sum, 0, end - top, columns, in + top, weight + top * stride, stride);
+    add_some_inputs<Whole, some - 1>(sum, 0, end - top, columns, in + top, weight + top * stride, stride);
   std::size_t i = top;
   if constexpr (!Whole) {
-    if (i > bottom) i -= Sums, add_inputs<false>(sum, columns, in + i, weight + i * stride, stride);
+    if (i > bottom) i -= some, add_inputs<false>(sum, columns, in + i, weight + i * stride, stride);
   }
   const float* row = weight + i * stride;
   while (i > bottom) {
-    i -= Sums, row -= Sums * stride;
+    i -= some, row -= some * stride;
     add_inputs<true>(sum, columns, in + i, row, stride);
   }
   if (begin < bottom) {
-    const std::size_t group = bottom - Sums, last = end < bottom ? end : bottom;
-    add_some_inputs<Whole, Sums - 1>(sum, begin - group, last - group, columns, in + group, weight + group * stride,
+    const std::size_t group = bottom - some, last = end < bottom ? end : bottom;
+    add_some_inputs<Whole, some - 1>(sum, begin - group, last - group, columns, in + group, weight + group * stride,
                                      stride);
   }
 }

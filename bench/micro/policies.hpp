@@ -3,6 +3,7 @@
 #define RUBATO_BENCH_MICRO_POLICIES_HPP
 
 #include <cstdint>
+#include <rubato/rivals.hpp>
 #include <rubato/rubato.hpp>
 #include <string>
 #include <vector>

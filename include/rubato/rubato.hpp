@@ -2,7 +2,7 @@
 #define RUBATO_RUBATO_HPP
 
 // Everything that an embedding host needs: core, sync, encode, networks as far as a policy needs them, learned and io.
-// Simulation has a header of its own: sim.hpp.
+// The rules of the literature have a header of their own, rivals.hpp, as has simulation: sim.hpp.
 #include "encode/action_set.hpp"
 #include "encode/cluster_state.hpp"
 #include "encode/loss_average.hpp"
@@ -29,26 +29,6 @@
 #include "sync/gather.hpp"
 #include "sync/knee.hpp"
 #include "sync/outbox.hpp"
-#include "sync/rivals/aap.hpp"
-#include "sync/rivals/ada_sync.hpp"
-#include "sync/rivals/aimd.hpp"
-#include "sync/rivals/backup_workers.hpp"
-#include "sync/rivals/batched.hpp"
-#include "sync/rivals/buffered.hpp"
-#include "sync/rivals/capped.hpp"
-#include "sync/rivals/concurrency_scaled.hpp"
-#include "sync/rivals/dc_asgd.hpp"
-#include "sync/rivals/dssp.hpp"
-#include "sync/rivals/k_async.hpp"
-#include "sync/rivals/k_batch_async.hpp"
-#include "sync/rivals/k_batch_sync.hpp"
-#include "sync/rivals/k_sync.hpp"
-#include "sync/rivals/loss_decayed.hpp"
-#include "sync/rivals/m_fastest.hpp"
-#include "sync/rivals/rennala.hpp"
-#include "sync/rivals/ringmaster.hpp"
-#include "sync/rivals/scaled.hpp"
-#include "sync/rivals/zipline.hpp"
 #include "sync/ssp.hpp"
 
 #endif

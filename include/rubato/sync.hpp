@@ -1,8 +1,8 @@
 #ifndef RUBATO_SYNC_HPP
 #define RUBATO_SYNC_HPP
 
-// The controller and the rules to start with, for hosts that want nothing else: quick to compile. The rules of the
-// literature are in sync/rivals; rubato.hpp has all of it, with encoders, networks, learned policies and io.
+// The controller and the rules to start with, for hosts that want nothing else: quick to compile. rivals.hpp has the
+// rules of the literature; rubato.hpp has encoders, networks, learned policies and io, too.
 #include "sync/any_policy.hpp"
 #include "sync/asp.hpp"
 #include "sync/bsp.hpp"

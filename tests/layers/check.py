@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the headers under include/rubato: dependencies point downwards, no third-party include, files and lines stay
-short, the documentation page of each folder that has one names every header of it, and rubato.hpp includes all that
-an embedding host may want.
+short, the documentation page of each folder that has one names every header of it, and rubato.hpp and rivals.hpp include
+all that an embedding host may want.
 
 usage: check.py [ROOT]      ROOT: the repository; exit status 1 and one line per finding if something is wrong.
 """
@@ -27,15 +27,17 @@ MAY_INCLUDE = {
 MAY_INCLUDE["adapt/train"] = list(MAY_INCLUDE)
 
 EMBEDDING = ["core", "sync", "sync/rivals", "sync/extras", "encode", "nn", "learned", "io"]
+FOR_HOSTS = ("rubato.hpp", "rivals.hpp")
 UMBRELLA_MAY_INCLUDE = {
     "rubato.hpp": EMBEDDING,
     "sync.hpp": ["core", "sync"],
+    "rivals.hpp": ["core", "sync", "sync/rivals"],
     "rl.hpp": EMBEDDING + ["rl"],
     "sim.hpp": EMBEDDING + ["rl", "sim"],
     "adapt.hpp": EMBEDDING + ["rl", "sim", "adapt", "adapt/train"],
 }
-# What rubato.hpp leaves out, of the folders that it may include: a host that wants it includes it, or rl.hpp.
-NOT_IN_THE_UMBRELLA = ("sync/extras/", "nn/initialiser.hpp", "nn/loss.hpp", "nn/optimiser.hpp")
+# What these leave out, of the folders that it may include: a host that wants it includes it, or rl.hpp.
+NOT_FOR_HOSTS = ("sync/extras/", "nn/initialiser.hpp", "nn/loss.hpp", "nn/optimiser.hpp")
 # Every folder may include these; they include only each other.
 BASE = {"version.hpp", "config.hpp", "pinned.hpp", "dynarray.hpp", "fwd.hpp"}
 
@@ -85,8 +87,8 @@ def check_include(root, header, quote, name):
 
 
 def left_out(root):
-    """The headers of embedding folders that neither rubato.hpp nor what it includes includes."""
-    reached, waiting = set(), [root / "rubato.hpp"]
+    """The headers of embedding folders that neither the umbrellas for hosts nor what they include includes."""
+    reached, waiting = set(), [root / umbrella for umbrella in FOR_HOSTS]
     while waiting:
         path = waiting.pop()
         if path in reached or not path.is_file():
@@ -96,7 +98,7 @@ def left_out(root):
         waiting += [(path.parent / match[2]).resolve() for match in matches if match and match[1] == '"']
     for path in sorted(root.rglob("*.hpp")):
         header = path.relative_to(root)
-        if folder_of(header) in EMBEDDING and not header.as_posix().startswith(NOT_IN_THE_UMBRELLA) and path not in reached:
+        if folder_of(header) in EMBEDDING and not header.as_posix().startswith(NOT_FOR_HOSTS) and path not in reached:
             yield header
 
 
@@ -132,7 +134,7 @@ def check(repository):
                 if problem := check_include(root, header, *match.groups()):
                     errors.append(f"{where}:{number}: {problem}")
     if (root / "rubato.hpp").is_file():
-        errors += [f"include/rubato/{header}: rubato.hpp does not include it" for header in left_out(root)]
+        errors += [f"include/rubato/{header}: {' and '.join(FOR_HOSTS)} do not include it" for header in left_out(root)]
     if core_and_sync > CORE_AND_SYNC_LINES:
         errors.append(f"core and sync: {core_and_sync} lines, at most {CORE_AND_SYNC_LINES} allowed")
     return errors, warnings

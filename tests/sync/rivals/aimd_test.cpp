@@ -1,4 +1,5 @@
 #include <rubato/sync/rivals/aimd.hpp>
+#include <rubato/sync/rivals/k_sync.hpp>
 
 #include <cmath>
 #include <limits>

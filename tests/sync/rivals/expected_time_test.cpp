@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <rubato/rivals.hpp>
 #include <rubato/rubato.hpp>
 #include <vector>
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <rubato/core/rng.hpp>
+#include <rubato/rivals.hpp>
 #include <rubato/rubato.hpp>
 #include <vector>
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <rubato/rivals.hpp>
 #include <rubato/rubato.hpp>
 #include <string>
 #include <vector>

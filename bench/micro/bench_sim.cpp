@@ -70,34 +70,40 @@ struct nothing {
   double probe() { return 1; }
 };
 
-// Nanoseconds of a push, in one run without an end. Counters: the least, and millions of pushes a second.
+// Nanoseconds of a push where eight policies are compared: as many runs on each seed, which share what steps draw, each
+// with all that comes before its first push and after its last. Counters: the least, and millions of pushes a second.
 void pushes(benchmark::State& state, const std::string& scenario, const std::string& name, bool quadratic_bowl) {
-  constexpr std::uint64_t piece = 1'000;
+  constexpr int compared = 8;
+  constexpr std::uint64_t length = 10'000;  // of a run
   std::unique_ptr<any_objective> goal;
   if (quadratic_bowl)
     goal = std::make_unique<objective_of<quadratic>>();
   else
     goal = std::make_unique<objective_of<nothing>>();
-  run_options training{.seed = 1,
-                       .stop = stop_rule::workload,
-                       .workload = (std::numeric_limits<std::uint64_t>::max)(),
-                       .max_time = endless};
   const auto workers = static_cast<std::uint32_t>(state.range(0));
+  const cluster_options there = machines(scenario, workers);
+  const any_policy rule = policy(name);
+  run_options training{.stop = stop_rule::workload, .max_time = endless};
+  training.workload = length * training.batch;
   training.learning_rate.base = 0.1 / workers;  // stable with a thousand of them
   rubato::no_observer nobody;
-  cluster<any_policy, any_objective> all{machines(scenario, workers), training, policy(name), *goal, nobody};
+  normal_draws jitter{1 << 14};
   double least = std::numeric_limits<double>::infinity();
-  const auto work = [&] {
-    const std::uint64_t end = all.result().pushes + piece;
-    while (all.result().pushes < end && all.advance()) continue;
-  };
-  for (int i = 0; i < 100; ++i) work();
   for (auto _ : state) {
-    const double now = rubato::bench::nanoseconds(work, 1) / piece;
-    least = (std::min)(least, now);
-    state.SetIterationTime(now * 1e-9 * piece);
+    std::uint64_t done = 0;
+    ++training.seed;
+    const auto compare = [&] {
+      for (int i = 0; i < compared; ++i) {
+        cluster<any_policy, any_objective> all{there, training, rule, *goal, nobody, &jitter};
+        while (all.advance()) continue;
+        if (all.result().end != run_end::reached) state.SkipWithError("a run was not done");
+        done += all.result().pushes;
+      }
+    };
+    const double all = rubato::bench::nanoseconds(compare, 1);
+    least = (std::min)(least, all / static_cast<double>(done));
+    state.SetIterationTime(all * 1e-9);
   }
-  if (all.result().end != run_end::unfinished) state.SkipWithError("the run has ended");
   state.counters["min"] = least;
   state.counters["M_pushes"] = 1e3 / least;
 }

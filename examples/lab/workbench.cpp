@@ -78,7 +78,7 @@ std::optional<measurement> workbench::run(const setting& at, const any_policy& p
                                           const std::atomic<bool>& stop) {
   no_observer nobody;
   sim::cluster<any_policy, any_objective> cluster{at.scenario.cluster, run_options_of(at, seed), policy, objective(at),
-                                                  nobody};
+                                                  nobody, &jitter_};
   while (cluster.advance())
     if (stop.load(std::memory_order_relaxed)) return std::nullopt;
   return summary(cluster.result());

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <rubato/sim/dataset.hpp>
+#include <rubato/sim/normal_draws.hpp>
 #include <rubato/sim/sgd.hpp>
 #include <rubato/sync/any_policy.hpp>
 #include <rubato/sync/observer.hpp>
@@ -71,6 +72,8 @@ class workbench {
   [[nodiscard]] any_objective& objective(const setting&);
 
  private:
+  static constexpr std::uint32_t steps_kept = 1 << 14;  // of each worker, where they are few
+
   struct prepared {
     support::objective_kind kind;
     sim::sgd_options options;
@@ -79,6 +82,7 @@ class workbench {
 
   const training_data* data_;
   std::vector<prepared> objectives_;
+  sim::normal_draws jitter_{steps_kept};  // of the last seed, whose policies run one after another
 };
 
 }  // namespace rubato::lab

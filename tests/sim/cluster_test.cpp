@@ -330,6 +330,28 @@ TEST(Cluster, SameSeedSameBitsInAnyThread) {
   EXPECT_FALSE(one[0].result == one[2].result) << "another seed is another run";
 }
 
+TEST(Cluster, RunsThatShareTheirDrawsAreTheSameRuns) {
+  normal_draws jitter{100};
+  const auto alike = [&](const cluster_options& machines, auto policy, std::uint64_t seed) {
+    quadratic goal;
+    no_observer nobody;
+    run_options run = so_many_pushes(2'000);
+    run.seed = seed;
+    run.learning_rate.base = 0.01;
+    cluster sharing{machines, run, policy, goal, nobody, &jitter};
+    while (sharing.advance()) continue;
+    EXPECT_EQ(sharing.result().end, run_end::reached);
+    return sharing.result() == simulate(machines, run, policy, goal);
+  };
+  for (const std::uint64_t seed : {1U, 2U, 1U}) {
+    EXPECT_TRUE(alike({.workers = 5}, bsp{}, seed));
+    EXPECT_TRUE(alike({.workers = 5}, asp{}, seed));
+    EXPECT_TRUE(alike({.workers = 7, .cores = 5}, asp{}, seed));
+    EXPECT_TRUE(alike({.workers = 7, .jitter = 0}, asp{}, seed));
+    EXPECT_TRUE(alike({.workers = 5}, ssp{}, seed));
+  }
+}
+
 TEST(Cluster, WatchingChangesNothing) {
   quadratic goal;
   recorder log;

@@ -43,7 +43,7 @@ namespace rubato::inline RUBATO_ABI::sim {
 ///     rubato::sim::quadratic goal;
 ///     const run_result r = simulate({.workers = 10, .cores = 4}, {.seed = 1}, rubato::ssp{.staleness = 3}, goal);
 ///
-/// Pre      problem(machines) and problem(run) are empty; `goal` and `watcher` outlive the cluster
+/// Pre      problem(machines) and problem(run) are empty; `goal`, `watcher` and `jitter` outlive the cluster
 /// Random   keyed by (seed, worker, step): equal seeds give all policies the same steps, and a run the same bits in any
 ///          thread
 /// Cost     O(log workers) per event, plus the controller, plus the objective. No allocation once buffers have grown.
@@ -62,8 +62,10 @@ class cluster {
   using controller_type =
       controller<policy_type, std::uint32_t, std::conditional_t<watched, watcher_reference, no_observer>>;
 
-  /// Resets the objective; all workers that are present at time 0 join, and the first steps start.
-  cluster(const cluster_options& machines, const run_options& run, Policy policy, Goal& goal, Watcher& watcher)
+  /// Resets the objective; all workers that are present at time 0 join, and the first steps start. What jitter steps
+  /// draw is left in `jitter`, if given, for the next run of the seed.
+  cluster(const cluster_options& machines, const run_options& run, Policy policy, Goal& goal, Watcher& watcher,
+          normal_draws* jitter = nullptr)
       : machines_{machines},
         run_{run},
         goal_{goal},
@@ -71,7 +73,7 @@ class cluster {
         queue_{machines.workers, services},
         cores_{machines.cores == 0 ? 1.0 : machines.cores, machines.workers},
         link_{1.0, machines.workers},
-        jitter_{run.seed, stream_of(random_purpose::jitter, 0), machines.jitter > 0 ? machines.workers : 0},
+        jitter_{jitter == nullptr ? own_jitter_ : *jitter},
         stragglers_{machines.stragglers, machines.workers, run.seed},
         rate_{run.learning_rate},
         line_{run},
@@ -82,6 +84,7 @@ class cluster {
               watch(watcher)} {
     RUBATO_ASSERT(problem(machines).empty() && problem(run).empty(), "cluster or run options out of range");
     shared_cores_ = machines.cores > 0 && machines.cores < machines.workers;
+    jitter_.restart(run.seed, stream_of(random_purpose::jitter, 0), machines.jitter > 0 ? machines.workers : 0);
     if (machines.link.bandwidth > 0) transfer_ = machines.link.model_size / machines.link.bandwidth;
     service_ = machines.decision_time + machines.apply_time;
     result_.steps.resize(machines.workers);
@@ -92,6 +95,8 @@ class cluster {
     schedule_failure();
     settle();
   }
+
+  cluster(const cluster&) = delete;
 
   /// Lets the next event happen. False if the run has ended. Precondition: !awaits().
   bool advance() {
@@ -441,7 +446,8 @@ class cluster {
   event_queue queue_;
   shared_resource cores_;
   shared_resource link_;
-  normal_draws jitter_;
+  normal_draws own_jitter_;
+  normal_draws& jitter_;
   straggler_model stragglers_;
   learning_rate rate_;
   finish_line line_;

@@ -15,23 +15,45 @@ namespace rubato::inline RUBATO_ABI::sim {
 
 /// A standard normal deviate for each step of each worker: that of random_sequence{seed, stream, step}.normal(), drawn
 /// for many steps of a worker at a time. Logarithms need not wait for each other then, and cosines are taken in the
-/// order of their arguments: the C library branches on where an argument lies, which nobody could foretell.
+/// order of their arguments: the C library branches on where an argument lies, which nobody could foretell. What is
+/// drawn stays until a later step takes its place, so runs of one seed that share an object need not draw again.
 ///
-/// Cost    where a worker's steps come in a row, a third of a draw of its own. 520 bytes per worker up to 1,024 of
-///         them, else 72, allocated by the constructor. Not thread-safe.
-/// Tests   tests/sim/normal_draws_test.cpp: AreThoseOfTheSequence
+/// Cost    where a worker's steps come in a row, a third of a draw of its own; where they are still there, a look-up.
+///         Up to 1,024 workers 520 bytes for each and for each 64 steps that are kept, else 72 and 8. Not thread-safe.
+/// Tests   tests/sim/normal_draws_test.cpp
 class normal_draws {
  public:
-  /// Streams first_stream to first_stream + workers - 1 of this seed.
-  normal_draws(std::uint64_t seed, std::uint64_t first_stream, std::uint32_t workers)
-      : seed_{seed}, first_stream_{first_stream}, bits_{workers <= 1'024 ? 6U : 3U}, drawn_(workers, none),
-        values_(std::size_t{workers} << bits_) {}
+  /// Keeps so many of each worker's last steps or more, and 64 or 8 at least; fewer where all of them together would be
+  /// more than a million.
+  explicit normal_draws(std::uint32_t steps = 0) noexcept : steps_{steps} {}
+  /// Streams first_stream to first_stream + workers - 1 of this seed; keeps the fewest steps.
+  normal_draws(std::uint64_t seed, std::uint64_t first_stream, std::uint32_t workers) {
+    restart(seed, first_stream, workers);
+  }
+
+  /// From now on draws from these streams. Nothing happens, and nothing is forgotten, if it does already. Allocates
+  /// where more workers than before need it.
+  void restart(std::uint64_t seed, std::uint64_t first_stream, std::uint32_t workers) {
+    if (seed == seed_ && first_stream == first_stream_ && workers == workers_) return;
+    constexpr std::uint64_t most_kept = 1 << 20;
+    seed_ = seed;
+    first_stream_ = first_stream;
+    workers_ = workers;
+    bits_ = workers <= 1'024 ? 6 : 3;
+    kept_bits_ = 0;
+    while ((std::uint64_t{1} << (bits_ + kept_bits_)) < steps_ &&
+           (std::uint64_t{workers} << (bits_ + kept_bits_ + 1)) <= most_kept)
+      ++kept_bits_;
+    drawn_.assign(std::size_t{workers} << kept_bits_, none);
+    values_.resize(std::size_t{workers} << (kept_bits_ + bits_));
+  }
 
   [[nodiscard]] double operator()(std::uint32_t worker, std::uint64_t step) noexcept {
     const std::uint64_t block = step >> bits_;
-    if (drawn_[worker] != block) [[unlikely]]
-      draw(worker, block);
-    return values_[(std::size_t{worker} << bits_) + (step - (block << bits_))];
+    const std::size_t place = (std::size_t{worker} << kept_bits_) + (block & ((std::uint64_t{1} << kept_bits_) - 1));
+    if (drawn_[place] != block) [[unlikely]]
+      draw(worker, block, place);
+    return values_[(place << bits_) + (step - (block << bits_))];
   }
 
  private:
@@ -39,7 +61,7 @@ class normal_draws {
   static constexpr std::size_t parts = 16;  // of the circle
   static constexpr std::uint64_t none = (std::numeric_limits<std::uint64_t>::max)();
 
-  [[gnu::noinline]] void draw(std::uint32_t worker, std::uint64_t block) noexcept {
+  [[gnu::noinline]] void draw(std::uint32_t worker, std::uint64_t block, std::size_t place) noexcept {
     const auto uniform = [](std::uint32_t high, std::uint32_t low) {
       return static_cast<double>(static_cast<std::int64_t>(((std::uint64_t{high} << 32) | low) >> 11)) * 0x1p-53;
     };
@@ -59,18 +81,21 @@ class normal_draws {
     }
     for (std::size_t p = 1; p < parts; ++p) first[p] = static_cast<std::uint8_t>(first[p] + first[p - 1]);
     for (std::size_t i = 0; i < steps; ++i) order[first[part[i]]++] = static_cast<std::uint8_t>(i);
-    double* const values = values_.data() + (std::size_t{worker} << bits_);
+    double* const values = values_.data() + (place << bits_);
     for (std::size_t i = 0; i < steps; ++i) {
       const std::size_t at = order[i];
       values[at] = radius[at] * std::cos(2.0 * std::numbers::pi * turn[at]);
     }
-    drawn_[worker] = block;
+    drawn_[place] = block;
   }
 
-  std::uint64_t seed_;
-  std::uint64_t first_stream_;
-  std::uint32_t bits_;                // of the number of steps at a time
-  std::vector<std::uint64_t> drawn_;  // which of these
+  std::uint32_t steps_ = 0;
+  std::uint64_t seed_ = 0;
+  std::uint64_t first_stream_ = 0;
+  std::uint32_t workers_ = 0;
+  std::uint32_t bits_ = 6;            // of the number of steps that are drawn at a time, a block
+  std::uint32_t kept_bits_ = 0;       // of the number of blocks that a worker has places for
+  std::vector<std::uint64_t> drawn_;  // which block is in each place
   std::vector<double> values_;        // of a worker side by side
 };
 

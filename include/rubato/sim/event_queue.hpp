@@ -43,8 +43,7 @@ class event_queue {
   /// The worker's event happens at `time` (and not when it was to happen before).
   void schedule(std::uint32_t worker, double time) noexcept {
     scheduled_[concerns_.size() + worker] = ++insertions_;
-    if (worker != popped_) finish_pop();
-    popped_ = nobody;
+    if (worker == popped_) popped_ = nobody;
     workers_.set(worker, time);
   }
   void cancel(std::uint32_t worker) noexcept {

@@ -19,7 +19,7 @@ class any_policy {
     requires(!std::same_as<P, any_policy>) && SyncPolicy<P> && std::copy_constructible<P>
   any_policy(P policy)  // NOLINT(*-explicit-*)
       : held_{new model<P>{std::move(policy)}},
-        has_{AdmittingPolicy<P>, ObservingPolicy<P>, shapes_of(*target<P>()), PreparingPolicy<P>} {}
+        has_{AdmittingPolicy<P>, ObservingPolicy<P>, shapes_of(*target<P>()), PreparingPolicy<P>, BoundedPolicy<P>} {}
 
   any_policy(const any_policy& other) : held_{other.held_->clone()}, has_{other.has_} {}
   any_policy(any_policy&& other) noexcept : held_{std::exchange(other.held_, nullptr)}, has_{other.has_} {}
@@ -47,7 +47,7 @@ class any_policy {
   void resize(std::uint32_t capacity) { held_->resize(capacity); }
   void reset(std::uint32_t worker) noexcept { held_->reset(worker); }
   void state(archive& bytes) { held_->state(bytes); }
-  [[nodiscard]] clock_type clock_bound() const noexcept { return held_->clock_bound(); }
+  [[nodiscard]] clock_type clock_bound() const noexcept { return has_.bound ? held_->clock_bound() : unbounded; }
   [[nodiscard]] double max_legal_wait(std::uint32_t worker) const noexcept { return held_->max_legal_wait(worker); }
   [[nodiscard]] std::string problem(std::uint32_t capacity) const { return held_->problem(capacity); }
   [[nodiscard]] description describe() const { return held_->describe(); }
@@ -120,7 +120,7 @@ class any_policy {
 
   // Which of the members that are called at every push there are: those that are not cost no virtual call.
   struct members {
-    bool admit, observe, shape, prepare;
+    bool admit, observe, shape, prepare, bound;
   };
 
   interface* held_;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <rubato/io.hpp>
 #include <rubato/rl.hpp>
 #include <rubato/rubato.hpp>
 #include <rubato/sim.hpp>

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <rubato/core/rng.hpp>
+#include <rubato/nn/batch_workspace.hpp>
 #include <rubato/nn/initialiser.hpp>
 #include <rubato/nn/mlp.hpp>
 

@@ -2,7 +2,7 @@
 #define RUBATO_SYNC_HPP
 
 // The controller and the rules to start with, for hosts that want nothing else: quick to compile. rivals.hpp has the
-// rules of the literature; rubato.hpp has encoders, networks, learned policies and io, too.
+// rules of the literature; rubato.hpp has encoders, networks and learned policies, too.
 #include "sync/any_policy.hpp"
 #include "sync/asp.hpp"
 #include "sync/bsp.hpp"

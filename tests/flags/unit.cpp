@@ -142,7 +142,7 @@ void add_kernels(results& all, const nn::kernels::kernel_set<T>& set) {
       const nn::kernels::dense_layer<T> layer{inputs, outputs, weight.data(), bias.data(), {kinds[k], 0.3}};
 
       std::vector<T> out(rows * outputs), one(outputs), in_slope(in.size());
-      set.forward(layer, rows, in.data(), out.data());
+      training_for(set).forward(layer, rows, in.data(), out.data());
       forward[k].add(out);
       std::vector<T> parameters = weight;
       parameters.insert(parameters.end(), bias.begin(), bias.end());
@@ -151,32 +151,32 @@ void add_kernels(results& all, const nn::kernels::kernel_set<T>& set) {
                    nullptr, one.data());
       evaluate[k].add(one);
       auto delta = draw(out.size());
-      set.activation_gradient(layer.f, out.size(), out.data(), delta.data());
+      training_for(set).activation_gradient(layer.f, out.size(), out.data(), delta.data());
       activation[k].add(delta);
       auto weight_slope = draw(weight.size()), bias_slope = draw(bias.size());
-      set.parameter_gradient(layer, rows, in.data(), delta.data(), nn::gradient_mode::accumulate,
+      training_for(set).parameter_gradient(layer, rows, in.data(), delta.data(), nn::gradient_mode::accumulate,
                              weight_slope.data(), bias_slope.data());
       parameter.add(weight_slope);
       parameter.add(bias_slope);
-      set.input_gradient(layer, rows, delta.data(), layer.f, in.data(), in_slope.data());
+      training_for(set).input_gradient(layer, rows, delta.data(), layer.f, in.data(), in_slope.data());
       input.add(in_slope);
-      norm.add(set.sum_of_squares(weight.size(), weight.data()));
+      norm.add(training_for(set).sum_of_squares(weight.size(), weight.data()));
 
       const std::size_t count = weight.size();
       auto p = draw(count), velocity = draw(count), mean = draw(count), square = from.squares(count);
-      set.sgd(count, static_cast<T>(0.1), weight.data(), p.data());
+      training_for(set).sgd(count, static_cast<T>(0.1), weight.data(), p.data());
       sgd.add(p);
-      set.momentum(count, static_cast<T>(0.1), static_cast<T>(0.8), weight.data(), velocity.data(), p.data());
+      training_for(set).momentum(count, static_cast<T>(0.1), static_cast<T>(0.8), weight.data(), velocity.data(), p.data());
       momentum.add(velocity);
       momentum.add(p);
-      set.adam(count,
+      training_for(set).adam(count,
                {static_cast<T>(0.9), static_cast<T>(0.1), static_cast<T>(0.99), static_cast<T>(0.01),
                 static_cast<T>(0.003), static_cast<T>(1.7), static_cast<T>(1e-6), static_cast<T>(0.999)},
                weight.data(), mean.data(), square.data(), p.data());
       adam.add(mean);
       adam.add(square);
       adam.add(p);
-      set.scale(count, static_cast<T>(0.7), p.data());
+      training_for(set).scale(count, static_cast<T>(0.7), p.data());
       scale.add(p);
     }
   for (std::size_t k = 0; k < kinds.size(); ++k) {

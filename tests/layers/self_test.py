@@ -49,7 +49,7 @@ class Layers(unittest.TestCase):
     def test_header_that_the_umbrella_lacks(self):
         tree = {"rubato.hpp": "", "rivals.hpp": '#include "sync/rivals/a.hpp"\n', "sync/rivals/a.hpp": '#include "b.hpp"\n',
                 "sync/rivals/b.hpp": "", "sync/rivals/c.hpp": "", "sim/d.hpp": "", "sync/extras/e.hpp": ""}
-        self.expect_error(tree, "sync/rivals/c.hpp: rubato.hpp and rivals.hpp do not include it")
+        self.expect_error(tree, "sync/rivals/c.hpp: rubato.hpp and rivals.hpp and io.hpp do not include it")
 
     def test_umbrella_is_for_users_only(self):
         self.expect_error({"rubato.hpp": '#include "core/a.hpp"\n', "core/a.hpp": '#include "../rubato.hpp"\n'}, "umbrella")

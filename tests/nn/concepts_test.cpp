@@ -6,6 +6,7 @@
 #include <rubato/nn/dynamic_mlp.hpp>
 #include <rubato/nn/mlp.hpp>
 #include <rubato/nn/optimiser.hpp>
+#include <rubato/nn/training_concepts.hpp>
 #include <span>
 
 namespace rubato::nn {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <rubato/nn/mlp.hpp>
+#include <rubato/nn/training_concepts.hpp>
 #include <string>
 #include <vector>
 

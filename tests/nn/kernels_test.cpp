@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <rubato/core/rng.hpp>
+#include <rubato/nn/kernels/training/training_for.hpp>
 #include <rubato/nn/loss.hpp>
 #include <rubato/nn/mlp.hpp>
 #include <rubato/nn/optimiser.hpp>
@@ -126,7 +127,7 @@ TYPED_TEST(Kernels, ForwardEqualsEvaluate) {
       const auto in = random_values<T>(s.rows * s.inputs, 3);
       const dense_layer<T> layer{s.inputs, s.outputs, weight.data(), bias.data(), {activation_kind::leaky_relu}};
       std::vector<T> batch(s.rows * s.outputs), single;
-      set->forward(layer, s.rows, in.data(), batch.data());
+      training_for(*set).forward(layer, s.rows, in.data(), batch.data());
       for (std::size_t row = 0; row < s.rows; ++row) {
         const std::vector<T> out = evaluated(*set, layer, in.data() + row * s.inputs);
         single.insert(single.end(), out.begin(), out.end());
@@ -144,7 +145,7 @@ TYPED_TEST(Kernels, ActivationGradientIsTheChainRule) {
       const auto y = random_values<T>(45, 1);
       const auto delta = random_values<T>(45, 2);
       auto got = delta, expected = delta;
-      set->activation_gradient(f, got.size(), y.data(), got.data());
+      training_for(*set).activation_gradient(f, got.size(), y.data(), got.data());
       for (std::size_t i = 0; i < y.size(); ++i) expected[i] = chain(f, y[i], delta[i]);
       expect_like(*set, got, expected);
     }
@@ -165,7 +166,7 @@ TYPED_TEST(Kernels, ParameterGradientMatchesALoop) {
             expected_weight[i * s.outputs + o] += product(in[r * s.inputs + i], d);
           expected_bias[o] += d;
         }
-      set->parameter_gradient({s.inputs, s.outputs}, s.rows, in.data(), delta.data(), gradient_mode::accumulate,
+      training_for(*set).parameter_gradient({s.inputs, s.outputs}, s.rows, in.data(), delta.data(), gradient_mode::accumulate,
                               weight.data(), bias.data());
       expect_like(*set, weight, expected_weight);
       expect_like(*set, bias, expected_bias);
@@ -187,9 +188,9 @@ TYPED_TEST(Kernels, OverwrittenParameterGradientIsThatOnTopOfZeros) {
       for (std::size_t i = 0; i < in.size(); i += 3) in[i] = -T{};
       std::vector<T> weight(s.inputs * s.outputs), bias(s.outputs);
       std::vector<T> got_weight(weight.size(), std::numeric_limits<T>::quiet_NaN()), got_bias(bias.size(), T{7});
-      set->parameter_gradient({s.inputs, s.outputs}, s.rows, in.data(), delta.data(), gradient_mode::accumulate,
+      training_for(*set).parameter_gradient({s.inputs, s.outputs}, s.rows, in.data(), delta.data(), gradient_mode::accumulate,
                               weight.data(), bias.data());
-      set->parameter_gradient({s.inputs, s.outputs}, s.rows, in.data(), delta.data(), gradient_mode::overwrite,
+      training_for(*set).parameter_gradient({s.inputs, s.outputs}, s.rows, in.data(), delta.data(), gradient_mode::overwrite,
                               got_weight.data(), got_bias.data());
       ASSERT_EQ(bits(got_weight), bits(weight)) << set->name << " " << s.inputs << " x " << s.outputs;
       ASSERT_EQ(bits(got_bias), bits(bias)) << set->name << " " << s.inputs << " x " << s.outputs;
@@ -209,7 +210,7 @@ TYPED_TEST(Kernels, InputGradientMatchesALoop) {
             lanes[o % 8] += product(delta[r * s.outputs + o], weight[i * s.outputs + o]);
           for (const T lane : lanes) expected[r * s.inputs + i] += lane;
         }
-      set->input_gradient({s.inputs, s.outputs, weight.data()}, s.rows, delta.data(), {}, nullptr, got.data());
+      training_for(*set).input_gradient({s.inputs, s.outputs, weight.data()}, s.rows, delta.data(), {}, nullptr, got.data());
       expect_like(*set, got, expected);
     }
 }
@@ -226,9 +227,9 @@ TYPED_TEST(Kernels, InputGradientAppliesTheChainRule) {
         const auto in = random_values<T>(s.rows * s.inputs, 3);
         const dense_layer<T> layer{s.inputs, s.outputs, weight.data()};
         std::vector<T> got(s.rows * s.inputs, T{77}), expected = got;
-        set->input_gradient(layer, s.rows, delta.data(), below, in.data(), got.data());
-        set->input_gradient(layer, s.rows, delta.data(), {}, nullptr, expected.data());
-        set->activation_gradient(below, expected.size(), in.data(), expected.data());
+        training_for(*set).input_gradient(layer, s.rows, delta.data(), below, in.data(), got.data());
+        training_for(*set).input_gradient(layer, s.rows, delta.data(), {}, nullptr, expected.data());
+        training_for(*set).activation_gradient(below, expected.size(), in.data(), expected.data());
         ASSERT_EQ(got, expected) << set->name << ' ' << s.rows << " x " << s.inputs << " x " << s.outputs;
       }
 }
@@ -244,11 +245,11 @@ TYPED_TEST(Kernels, NormsOfLargeAndSmallNumbers) {
         value *= static_cast<T>(scale);
         squares += static_cast<double>(value) * static_cast<double>(value);
       }
-      EXPECT_NEAR(set->sum_of_squares(x.size(), x.data()) / squares, 1, 1e-6) << set->name << ' ' << scale;
+      EXPECT_NEAR(training_for(*set).sum_of_squares(x.size(), x.data()) / squares, 1, 1e-6) << set->name << ' ' << scale;
       x[77] = std::numeric_limits<T>::infinity();
-      EXPECT_EQ(set->sum_of_squares(x.size(), x.data()), std::numeric_limits<double>::infinity());
+      EXPECT_EQ(training_for(*set).sum_of_squares(x.size(), x.data()), std::numeric_limits<double>::infinity());
       x[77] = std::numeric_limits<T>::quiet_NaN();
-      EXPECT_TRUE(std::isnan(set->sum_of_squares(x.size(), x.data())));
+      EXPECT_TRUE(std::isnan(training_for(*set).sum_of_squares(x.size(), x.data())));
     }
 }
 
@@ -260,10 +261,10 @@ TYPED_TEST(Kernels, NormAndScaleMatchALoop) {
       long double squares = 0;
       for (const T value : x) squares += static_cast<long double>(value) * static_cast<long double>(value);
       const bool in_double = std::ranges::count(reproducible_sets<T>(), set) > 0;
-      EXPECT_NEAR(set->sum_of_squares(count, x.data()), static_cast<double>(squares), in_double ? 1e-12 : 1e-6);
+      EXPECT_NEAR(training_for(*set).sum_of_squares(count, x.data()), static_cast<double>(squares), in_double ? 1e-12 : 1e-6);
       auto expected = x;
       for (T& value : expected) value *= T(0.7);
-      set->scale(count, T(0.7), x.data());
+      training_for(*set).scale(count, T(0.7), x.data());
       EXPECT_EQ(x, expected);
     }
 }
@@ -278,11 +279,11 @@ TYPED_TEST(Kernels, UpdatesMatchALoop) {
       for (T& value : v) value *= value;
       auto ep = p, em = m, ev = v;
 
-      set->sgd(count, T(0.1), g.data(), p.data());
+      training_for(*set).sgd(count, T(0.1), g.data(), p.data());
       for (std::size_t i = 0; i < count; ++i) ep[i] -= product(T(0.1), g[i]);
       expect_like(*set, p, ep);
 
-      set->momentum(count, T(0.1), T(0.8), g.data(), m.data(), p.data());
+      training_for(*set).momentum(count, T(0.1), T(0.8), g.data(), m.data(), p.data());
       for (std::size_t i = 0; i < count; ++i) {
         em[i] = product(T(0.8), em[i]) + g[i];
         ep[i] -= product(T(0.1), em[i]);
@@ -290,7 +291,7 @@ TYPED_TEST(Kernels, UpdatesMatchALoop) {
       expect_like(*set, m, em);
       expect_like(*set, p, ep);
 
-      set->adam(count, step, g.data(), m.data(), v.data(), p.data());
+      training_for(*set).adam(count, step, g.data(), m.data(), v.data(), p.data());
       for (std::size_t i = 0; i < count; ++i) {
         em[i] = product(T(0.9), em[i]) + product(T(0.1), g[i]);
         ev[i] = product(T(0.99), ev[i]) + product(T(0.01), product(g[i], g[i]));
@@ -326,7 +327,7 @@ TYPED_TEST(Kernels, AdamDividesToTheLastPlaces) {
     const auto mean = m, square = v;
     for (const double rate : {1e-6, 1e-3, 1.0, 1e3}) {
       std::fill(p.begin(), p.end(), T{0});
-      set->adam(count, {T(1), T(0), T(1), T(0), T(rate), T(1), T(1e-8), T(1)}, g.data(), m.data(), v.data(), p.data());
+      training_for(*set).adam(count, {T(1), T(0), T(1), T(0), T(rate), T(1), T(1e-8), T(1)}, g.data(), m.data(), v.data(), p.data());
       EXPECT_EQ(m, mean);
       EXPECT_EQ(v, square);
       for (std::size_t i = 0; i < count; ++i) {
@@ -338,13 +339,13 @@ TYPED_TEST(Kernels, AdamDividesToTheLastPlaces) {
     }
     // A rate of 0 moves nothing.
     const auto before = p;
-    set->adam(count, {T(1), T(0), T(1), T(0), T(0), T(1), T(1e-8), T(1)}, g.data(), m.data(), v.data(), p.data());
+    training_for(*set).adam(count, {T(1), T(0), T(1), T(0), T(0), T(1), T(1e-8), T(1)}, g.data(), m.data(), v.data(), p.data());
     EXPECT_EQ(p, before) << set->name;
     // A mean of squares that is infinite stops a parameter; NaN stays NaN.
     v.assign({std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN()});
     m.assign(2, T{1});
     p.assign(2, T{3});
-    set->adam(2, {T(1), T(0), T(1), T(0), T(1), T(1), T(1e-8), T(1)}, g.data(), m.data(), v.data(), p.data());
+    training_for(*set).adam(2, {T(1), T(0), T(1), T(0), T(1), T(1), T(1e-8), T(1)}, g.data(), m.data(), v.data(), p.data());
     EXPECT_EQ(p[0], 3);
     EXPECT_TRUE(std::isnan(p[1]));
   }
@@ -382,20 +383,20 @@ TYPED_TEST(Kernels, EqualSetsGiveTheSameBits) {
                        .m = weight,
                        .v = weight};
           made.single = evaluated(with, layer, in.data());
-          with.forward(layer, rows, in.data(), made.out.data());
-          with.activation_gradient(layer.f, rows * outputs, made.out.data(), made.delta.data());
-          with.parameter_gradient(layer, rows, in.data(), made.delta.data(), gradient_mode::accumulate,
+          training_for(with).forward(layer, rows, in.data(), made.out.data());
+          training_for(with).activation_gradient(layer.f, rows * outputs, made.out.data(), made.delta.data());
+          training_for(with).parameter_gradient(layer, rows, in.data(), made.delta.data(), gradient_mode::accumulate,
                                   made.weight_gradient.data(), made.bias_gradient.data());
-          with.input_gradient(layer, rows, made.delta.data(), layer.f, in.data(), made.in_gradient.data());
+          training_for(with).input_gradient(layer, rows, made.delta.data(), layer.f, in.data(), made.in_gradient.data());
 
           const std::size_t count = inputs * outputs;
-          made.norm = {static_cast<T>(with.sum_of_squares(count, made.weight_gradient.data()))};
+          made.norm = {static_cast<T>(training_for(with).sum_of_squares(count, made.weight_gradient.data()))};
           for (T& square : made.v) square = std::abs(square);
-          with.sgd(count, T(0.1), made.weight_gradient.data(), made.p.data());
-          with.momentum(count, T(0.1), T(0.8), made.weight_gradient.data(), made.m.data(), made.p.data());
-          with.adam(count, {T(0.9), T(0.1), T(0.99), T(0.01), T(0.003), T(1.7), T(1e-6), T(0.999)},
+          training_for(with).sgd(count, T(0.1), made.weight_gradient.data(), made.p.data());
+          training_for(with).momentum(count, T(0.1), T(0.8), made.weight_gradient.data(), made.m.data(), made.p.data());
+          training_for(with).adam(count, {T(0.9), T(0.1), T(0.99), T(0.01), T(0.003), T(1.7), T(1e-6), T(0.999)},
                     made.weight_gradient.data(), made.m.data(), made.v.data(), made.p.data());
-          with.scale(count, T(0.7), made.weight_gradient.data());
+          training_for(with).scale(count, T(0.7), made.weight_gradient.data());
           return made;
         };
         const results got = run(*set), expected = run(*like);
@@ -470,7 +471,7 @@ TYPED_TEST(Kernels, AgreeWithAnOracleInDoubleOnRandomShapes) {
               << set->name << " at " << k;
       };
       std::vector<T> made(rows * outputs), weights = weight, biases = bias, made_inputs(rows * inputs);
-      set->forward(layer, rows, in.data(), made.data());
+      training_for(*set).forward(layer, rows, in.data(), made.data());
       expect_near(made, out, inputs);
       for (std::size_t r = 0; r < rows; ++r) {
         const auto row = made.begin() + static_cast<std::ptrdiff_t>(r * outputs);
@@ -478,11 +479,11 @@ TYPED_TEST(Kernels, AgreeWithAnOracleInDoubleOnRandomShapes) {
                   (std::vector<T>{row, row + static_cast<std::ptrdiff_t>(outputs)}))
             << set->name;
       }
-      set->parameter_gradient(layer, rows, in.data(), delta.data(), gradient_mode::accumulate, weights.data(),
+      training_for(*set).parameter_gradient(layer, rows, in.data(), delta.data(), gradient_mode::accumulate, weights.data(),
                               biases.data());
       expect_near(weights, by_weight, rows);
       expect_near(biases, by_bias, rows);
-      set->input_gradient(layer, rows, delta.data(), {}, nullptr, made_inputs.data());
+      training_for(*set).input_gradient(layer, rows, delta.data(), {}, nullptr, made_inputs.data());
       expect_near(made_inputs, by_input, outputs);
     }
   }

@@ -161,7 +161,7 @@ TEST(Lstm, EqualSetsGiveTheSameBits) {
       all.assign(states.begin(), states.end());
       std::fill(gradients.begin(), gradients.end(), 0.0F);
       net.backward(all, work, gradients, by_input);
-      kernel.sgd(gradients.size(), 0.1F, gradients.data(), net.parameters().data());
+      training_for(kernel).sgd(gradients.size(), 0.1F, gradients.data(), net.parameters().data());
     }
     all.insert(all.end(), by_input.begin(), by_input.end());
     all.insert(all.end(), net.parameters().begin(), net.parameters().end());
@@ -192,7 +192,7 @@ TEST(Lstm, FunctionsAreWithinThreeUnits) {
     for (std::uint64_t round = 0; round < 300; ++round) {
       const double size = std::exp2(static_cast<double>(round % 30) - 23);  // up to 2^6
       std::vector<float> gate = draws_of<float>(4 * units, round, size), sums = gate, before(units), to(3 * units);
-      kernel->lstm_step(units, gate.data(), before.data(), to.data(), to.data() + units, to.data() + 2 * units);
+      training_for(*kernel).lstm_step(units, gate.data(), before.data(), to.data(), to.data() + units, to.data() + 2 * units);
       for (std::size_t i = 0; i < 4 * units; ++i) {
         const auto x = static_cast<double>(sums[i]);
         if (i / units == 2)
@@ -210,7 +210,7 @@ TEST(Lstm, FunctionsAreWithinThreeUnits) {
     const std::vector<float> edges{inf, -inf, 1e30F, -1e30F, 0.0F, -0.0F, nan};
     for (const float x : edges) {
       std::vector<float> gate(4, x), before(1), to(3);
-      kernel->lstm_step(1, gate.data(), before.data(), to.data(), to.data() + 1, to.data() + 2);
+      training_for(*kernel).lstm_step(1, gate.data(), before.data(), to.data(), to.data() + 1, to.data() + 2);
       if (std::isnan(x)) {
         for (const float y : gate) EXPECT_TRUE(std::isnan(y)) << kernel->name;
         EXPECT_TRUE(std::isnan(to[2]));

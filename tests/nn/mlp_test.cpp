@@ -8,6 +8,7 @@
 #include <limits>
 #include <rubato/nn/initialiser.hpp>
 #include <rubato/nn/loss.hpp>
+#include <rubato/nn/training_concepts.hpp>
 #include <string>
 #include <type_traits>
 #include <vector>

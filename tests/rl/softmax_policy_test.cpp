@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <rubato/nn/batch_workspace.hpp>
 #include <rubato/nn/dynamic_mlp.hpp>
 #include <rubato/nn/initialiser.hpp>
 #include <vector>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -51,7 +52,10 @@ namespace rubato::inline RUBATO_ABI {
 /// Tests   tests/encode/cluster_state_test.cpp: SharesByHand, NextArrivalInMedianSteps, SpeedsByHand,
 ///         TrendsHaveTheirSign, StalenessQuantiles, IsScaledByTheWorkersAlive, ForgetsWhoLeaves, StaysInItsRanges,
 ///         ClockMayStartAnew
-class cluster_state {
+///
+/// cluster_state is basic_cluster_state of float, the only one: a template, so that units without it do not compile it.
+template <std::same_as<float> T>
+class basic_cluster_state {
   static constexpr std::size_t trace = 8;
   static constexpr std::size_t window = 32;
 
@@ -83,7 +87,7 @@ class cluster_state {
     fresh_ = true;
   }
 
-  void encode(const cluster_view& view, const event& what, std::span<float, dim> out) noexcept {
+  void encode(const cluster_view& view, const event& what, std::span<T, dim> out) noexcept {
     alive_ = (std::max)(view.alive(), 1U);
     const double share = 1 / static_cast<double>(alive_);
     const double running = view.running() * share;
@@ -152,7 +156,7 @@ class cluster_state {
 
   /// Bad bytes change nothing.
   void state(archive& bytes) {
-    cluster_state read = *this;
+    basic_cluster_state read = *this;
     read.all(bytes);
     if (!bytes.saving() && bytes.ok()) *this = std::move(read);
   }
@@ -232,6 +236,8 @@ class cluster_state {
   detail::dynarray<speed> speeds_;
   next_arrival arrivals_;
 };
+
+using cluster_state = basic_cluster_state<float>;
 
 }  // namespace rubato::inline RUBATO_ABI
 

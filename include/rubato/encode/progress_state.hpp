@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -45,7 +46,11 @@ namespace rubato::inline RUBATO_ABI {
 /// Tests   tests/encode/progress_state_test.cpp: LossByHand, TheBeginningIsThatOfTenLosses, TrendHasItsSign,
 ///         NoiseOfASteadyLossIsLow, ChangesByHand, PersistenceTellsATrendFromJumps, StalenessByHand,
 ///         SamplesAndOverheadByHand, WithoutLosses, StaysInItsRanges
-class progress_state {
+///
+/// progress_state is basic_progress_state of float, the only one: a template, so that units without it do not compile
+/// it.
+template <std::same_as<float> T>
+class basic_progress_state {
  public:
   /// Where each feature stands.
   enum input : std::size_t {
@@ -80,7 +85,7 @@ class progress_state {
     if (losses_ < beginning) first_ = fast_, ++losses_;
   }
 
-  void encode(const cluster_view& view, const event&, std::span<float, dim> out) const noexcept {
+  void encode(const cluster_view& view, const event&, std::span<T, dim> out) const noexcept {
     const bool known = losses_ > 0;
     const double alive = (std::max)(view.alive(), 1U);
     const double updates = pushes_ > 0 ? std::log(updates_) : 0.0;
@@ -114,7 +119,7 @@ class progress_state {
 
   /// Bad bytes change nothing.
   void state(archive& bytes) {
-    progress_state read = *this;
+    basic_progress_state read = *this;
     bytes(read.pushes_, read.losses_, read.first_, read.fast_, read.slow_, read.latest_, read.noise_, read.changes_,
           read.persistence_, read.updates_, read.before_[0], read.before_[1], read.before_[2]);
     read.cost_.state(bytes);
@@ -164,6 +169,8 @@ class progress_state {
   double updates_ = 0;          // that a step takes
   std::array<double, 3> before_{};  // changes, the latest first
 };
+
+using progress_state = basic_progress_state<float>;
 
 }  // namespace rubato::inline RUBATO_ABI
 

@@ -49,26 +49,32 @@ struct distilled_correction {
 /// Cost    as residual_policy, without a network
 /// Tests   tests/learned/distilled_test.cpp: BatchAndRateByHand, NeedsNoOptions, OtherBatchesAreLeftAlone;
 ///         tests/examples/builtin_test.cpp: IsAsGoodAsRecorded
-struct distilled_policy : residual_policy<progress_state, distilled_correction> {
+/// distilled_policy is basic_distilled_policy of a progress_state.
+template <StateEncoder Encoder>
+struct basic_distilled_policy : residual_policy<Encoder, distilled_correction> {
+  using base = residual_policy<Encoder, distilled_correction>;
   static constexpr std::string_view kind = "distilled";
 
-  distilled_policy() : residual_policy{distilled_correction{}, known_batches()} {}
+  basic_distilled_policy() : base{distilled_correction{}, known_batches()} {}
 
   [[nodiscard]] description describe() const {
-    return {describe_of(rule()).line + "; a batch that grows with the cube root of a step's overhead",
+    const description of = describe_of(base::rule());
+    return {of.line + "; a batch that grows with the cube root of a step's overhead",
             R"json({"kind":"distilled","batch":"cbrt(16 * own * overhead)",)json"
-            R"json("rate":"sqrt(own / batch) * cbrt(0.05 / jump)","of":)json" + describe_of(rule()).json + "}"};
+            R"json("rate":"sqrt(own / batch) * cbrt(0.05 / jump)","of":)json" + of.json + "}"};
   }
 
  private:
   // Of 8 to 32 samples: what it was measured with.
-  [[nodiscard]] static trained_range<progress_state::dim> known_batches() {
-    trained_range<progress_state::dim> range;
-    range.least[progress_state::samples_input] = -1;
-    range.most[progress_state::samples_input] = 1;
+  [[nodiscard]] static trained_range<Encoder::dim> known_batches() {
+    trained_range<Encoder::dim> range;
+    range.least[Encoder::samples_input] = -1;
+    range.most[Encoder::samples_input] = 1;
     return range;
   }
 };
+
+using distilled_policy = basic_distilled_policy<progress_state>;
 
 }  // namespace rubato::inline RUBATO_ABI
 

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "aligned_vector.hpp"
+#include "kernels/training/training_for.hpp"
 #include "layer.hpp"
 
 namespace rubato::inline RUBATO_ABI::nn {

@@ -13,6 +13,7 @@
 #include "../core/result.hpp"
 #include "aligned_vector.hpp"
 #include "kernels/kernels.hpp"
+#include "kernels/training/training_for.hpp"
 #include "layer.hpp"
 #include "saved_values.hpp"
 
@@ -83,6 +84,7 @@ class basic_lstm {
     work.steps_ = sequence.size() / in;
     work.direction_ = direction;
     const kernels::network<T> net{&shape_, 1, 0, parameters_.data(), {}, {}};
+    const kernels::training_kernels<T>& with = training_for(*kernel_);
     for (std::size_t step = 0; step < work.steps_; ++step) {
       const std::size_t at = work.place(step);
       T* const joined = work.joined(step);
@@ -92,8 +94,8 @@ class basic_lstm {
       else
         std::copy_n(work.hidden(work.place(step - 1)), n, joined + in);
       kernel_->evaluate(net, joined, nullptr, work.gates(step));
-      kernel_->lstm_step(n, work.gates(step), work.cells(step), work.cells(step + 1), work.squashed(step),
-                         work.hidden(at));
+      with.lstm_step(n, work.gates(step), work.cells(step), work.cells(step + 1), work.squashed(step),
+                     work.hidden(at));
     }
     return {work.hidden(0), work.steps_ * n};
   }
@@ -111,6 +113,7 @@ class basic_lstm {
     const std::size_t in = inputs(), n = units();
     work.turn(parameters_.data());
     const layer_shape turned{shape_.outputs, shape_.inputs, 0};
+    const kernels::training_kernels<T>& with = training_for(*kernel_);
     const kernels::network<T> back{&turned, 1, 0, work.turned_.data(), {}, {}};
     std::fill(work.slope_.begin(), work.slope_.end(), T{0});  // by what was joined in the step after
     std::fill(work.cell_slope_.begin(), work.cell_slope_.end(), T{0});
@@ -118,15 +121,15 @@ class basic_lstm {
       const std::size_t at = work.place(step);
       T* const by_hidden = work.slope_.data() + in;
       for (std::size_t u = 0; u < n; ++u) by_hidden[u] += hidden_gradient[at * n + u];
-      kernel_->lstm_step_gradient(n, work.gates(step), work.cells(step), work.squashed(step), by_hidden,
-                                  work.cell_slope_.data(), work.gate_slope(step));
+      with.lstm_step_gradient(n, work.gates(step), work.cells(step), work.squashed(step), by_hidden,
+                              work.cell_slope_.data(), work.gate_slope(step));
       kernel_->evaluate(back, work.gate_slope(step), nullptr, work.slope_.data());
       if (!input_gradient.empty()) std::copy_n(work.slope_.data(), in, input_gradient.data() + at * in);
     }
     const kernels::dense_layer<T> layer{shape_.inputs, shape_.outputs, parameters_.data(),
                                         parameters_.data() + shape_.bias(), {}};
-    kernel_->parameter_gradient(layer, work.steps_, work.joined(0), work.gate_slope(0),
-                                gradient_mode::accumulate, gradients.data(), gradients.data() + shape_.bias());
+    with.parameter_gradient(layer, work.steps_, work.joined(0), work.gate_slope(0), gradient_mode::accumulate,
+                            gradients.data(), gradients.data() + shape_.bias());
   }
 
   /// Saves or loads the parameters; bytes of another shape or precision are bad.

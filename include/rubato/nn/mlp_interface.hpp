@@ -7,13 +7,16 @@
 #include <cstddef>
 #include <span>
 
-#include "batch_workspace.hpp"
+#include "aligned_vector.hpp"
 #include "concepts.hpp"
 #include "kernels/kernels.hpp"
 #include "layer.hpp"
 #include "saved_values.hpp"
 
 namespace rubato::inline RUBATO_ABI::nn {
+
+template <std::floating_point T>
+class batch_workspace;
 
 /// What the layers of a multi-layer perceptron end with.
 struct mlp_options {
@@ -33,6 +36,9 @@ struct mlp_options {
 ///
 /// Layer l computes f(bias + in * weight). All parameters lie in one piece, layer after layer, each layer's weights
 /// (input-major: those of one input side by side) before its biases; a gradient has the same order.
+///
+/// Who trains makes a workspace, and includes batch_workspace.hpp for it: forward() and backward() need that. Others
+/// compile none of the arithmetic of training, which is most.
 ///
 /// Thread  const calls are thread-safe. No call allocates, except state().
 /// Tests   tests/nn/mlp_test.cpp: MatchesALoopInDouble, BatchEqualsSingle, GradientMatchesFiniteDifferences,
@@ -115,8 +121,9 @@ class mlp_interface {
     RUBATO_ASSERT(batch.size() / inputs() <= work.max_rows(), "forward: more rows than the workspace is for");
     work.start(batch);
     const kernels::network<T> net = view();
+    const auto& kernel = training_for(*kernel_);
     for (std::size_t layer = 0; layer < net.layers; ++layer)
-      kernel_->forward(net.layer(layer), work.rows(), work.input(layer), work.output(layer));
+      kernel.forward(net.layer(layer), work.rows(), work.input(layer), work.output(layer));
     return {work.output(net.layers - 1), work.rows() * outputs()};
   }
 
@@ -133,19 +140,20 @@ class mlp_interface {
     RUBATO_ASSERT(input_gradient.empty() || input_gradient.size() == work.rows() * inputs(),
                   "backward: `input_gradient` needs rows of inputs() numbers");
     const kernels::network<T> net = view();
+    const auto& kernel = training_for(*kernel_);
     const std::size_t rows = work.rows(), count = net.layers;
     std::copy(output_gradient.begin(), output_gradient.end(), work.delta(count - 1));
-    kernel_->activation_gradient(net.output, output_gradient.size(), work.output(count - 1), work.delta(count - 1));
+    kernel.activation_gradient(net.output, output_gradient.size(), work.output(count - 1), work.delta(count - 1));
     for (std::size_t layer = count; layer-- > 0;) {
       const kernels::dense_layer<T> shape = net.layer(layer);
       const T* const delta = work.delta(layer);
-      kernel_->parameter_gradient(shape, rows, work.input(layer), delta, mode,
-                                  gradients.data() + self().layers()[layer].first,
-                                  gradients.data() + self().layers()[layer].bias());
+      kernel.parameter_gradient(shape, rows, work.input(layer), delta, mode,
+                                gradients.data() + self().layers()[layer].first,
+                                gradients.data() + self().layers()[layer].bias());
       if (layer > 0)
-        kernel_->input_gradient(shape, rows, delta, net.hidden, work.input(layer), work.delta(layer - 1));
+        kernel.input_gradient(shape, rows, delta, net.hidden, work.input(layer), work.delta(layer - 1));
       else if (!input_gradient.empty())
-        kernel_->input_gradient(shape, rows, delta, {}, nullptr, input_gradient.data());
+        kernel.input_gradient(shape, rows, delta, {}, nullptr, input_gradient.data());
     }
   }
 

@@ -10,9 +10,10 @@
 #include "../core/archive.hpp"
 #include "../pinned.hpp"
 #include "aligned_vector.hpp"
-#include "concepts.hpp"
 #include "kernels/kernels.hpp"
+#include "kernels/training/training_for.hpp"
 #include "saved_values.hpp"
+#include "training_concepts.hpp"
 
 namespace rubato::inline RUBATO_ABI::nn {
 
@@ -84,7 +85,10 @@ class basic_sgd {
   /// For `parameters` parameters. Precondition: problem<T>(options) == nullptr.
   explicit basic_sgd(std::size_t parameters, const sgd_options& options = {},
                      const kernels::kernel_set<T>& kernel = kernels::native<T>())
-      : options_{options}, kernel_{&kernel}, size_{parameters}, velocity_(options.momentum > 0 ? parameters : 0) {
+      : options_{options},
+        kernel_{&training_for(kernel)},
+        size_{parameters},
+        velocity_(options.momentum > 0 ? parameters : 0) {
     RUBATO_ASSERT(problem<T>(options) == nullptr, "sgd: bad options");
   }
 
@@ -116,7 +120,7 @@ class basic_sgd {
 
  private:
   sgd_options options_;
-  const kernels::kernel_set<T>* kernel_;
+  const kernels::training_kernels<T>* kernel_;
   std::size_t size_;
   aligned_vector<T> velocity_;
 };
@@ -141,7 +145,7 @@ class basic_adam {
   /// For `parameters` parameters. Precondition: problem<T>(options) == nullptr.
   explicit basic_adam(std::size_t parameters, const adam_options& options = {},
                       const kernels::kernel_set<T>& kernel = kernels::native<T>())
-      : options_{options}, kernel_{&kernel}, first_(parameters), second_(parameters) {
+      : options_{options}, kernel_{&training_for(kernel)}, first_(parameters), second_(parameters) {
     RUBATO_ASSERT(problem<T>(options) == nullptr, "adam: bad options");
   }
 
@@ -191,7 +195,7 @@ class basic_adam {
   }
 
   adam_options options_;
-  const kernels::kernel_set<T>* kernel_;
+  const kernels::training_kernels<T>* kernel_;
   double beta1_power_ = 1;  // beta1^t after t steps
   double beta2_power_ = 1;
   aligned_vector<T> first_;
@@ -221,9 +225,10 @@ template <class Network>
 template <std::floating_point T>
 [[nodiscard]] double clip_by_norm(std::span<T> gradients, double max_norm,
                                   const kernels::kernel_set<T>& kernel = kernels::native<T>()) noexcept {
-  const double norm = std::sqrt(kernel.sum_of_squares(gradients.size(), gradients.data()));
+  const kernels::training_kernels<T>& with = training_for(kernel);
+  const double norm = std::sqrt(with.sum_of_squares(gradients.size(), gradients.data()));
   if (norm > max_norm && pinned::is_finite(norm))
-    kernel.scale(gradients.size(), static_cast<T>(max_norm / norm), gradients.data());
+    with.scale(gradients.size(), static_cast<T>(max_norm / norm), gradients.data());
   return norm;
 }
 

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "../nn/activation.hpp"
-#include "../nn/concepts.hpp"
+#include "../nn/training_concepts.hpp"
 #include "../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI::rl {

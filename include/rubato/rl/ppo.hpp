@@ -17,6 +17,7 @@
 #include "../nn/dynamic_mlp.hpp"
 #include "../nn/loss.hpp"
 #include "../nn/optimiser.hpp"
+#include "../nn/training_concepts.hpp"
 #include "../pinned.hpp"
 #include "action_choice.hpp"
 #include "learner.hpp"

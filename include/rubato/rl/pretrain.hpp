@@ -16,9 +16,9 @@
 
 #include "../core/result.hpp"
 #include "../core/rng.hpp"
-#include "../nn/concepts.hpp"
 #include "../nn/loss.hpp"
 #include "../nn/optimiser.hpp"
+#include "../nn/training_concepts.hpp"
 #include "../pinned.hpp"
 #include "dueling.hpp"
 #include "trace.hpp"

@@ -11,9 +11,9 @@
 // Compiled whatever the flags of the unit, called only where the processor has it. The baseline first: it takes away
 // what the unit's flags allow beyond, fused operations before all, which would change results. Nor may the intrinsics
 // of <immintrin.h> be used: they have the unit's flags, and must not be inlined into a function that has fewer.
-#define RUBATO_DETAIL_AVX2_INLINE \
+#define RUBATO_DETAIL_NN_AVX2_INLINE \
   RUBATO_DETAIL_PINNED_OPTIONS __attribute__((target(RUBATO_DETAIL_BASELINE_TARGET ",avx2")))
-#define RUBATO_DETAIL_AVX2 RUBATO_DETAIL_AVX2_INLINE RUBATO_DETAIL_APART
+#define RUBATO_DETAIL_NN_AVX2 RUBATO_DETAIL_NN_AVX2_INLINE RUBATO_DETAIL_APART
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::avx2 {
 
@@ -25,20 +25,20 @@ template <std::floating_point T>
 using pack = typename pack_of<T>::type;
 
 // By name, as in pinned.hpp.
-RUBATO_DETAIL_AVX2_INLINE inline float square_root(float x) noexcept {
+RUBATO_DETAIL_NN_AVX2_INLINE inline float square_root(float x) noexcept {
   __asm__("vsqrtss %0, %0, %0" : "+x"(x));
   return x;
 }
-RUBATO_DETAIL_AVX2_INLINE inline double square_root(double x) noexcept {
+RUBATO_DETAIL_NN_AVX2_INLINE inline double square_root(double x) noexcept {
   __asm__("vsqrtsd %0, %0, %0" : "+x"(x));
   return x;
 }
-RUBATO_DETAIL_AVX2_INLINE inline pack<float> square_root(const pack<float>& x) noexcept {
+RUBATO_DETAIL_NN_AVX2_INLINE inline pack<float> square_root(const pack<float>& x) noexcept {
   pack<float> y = x;
   __asm__("vsqrtps %0, %0" : "+x"(y));
   return y;
 }
-RUBATO_DETAIL_AVX2_INLINE inline pack<double> square_root(const pack<double>& x) noexcept {
+RUBATO_DETAIL_NN_AVX2_INLINE inline pack<double> square_root(const pack<double>& x) noexcept {
   pack<double> y = x;
   __asm__("vsqrtpd %0, %0" : "+x"(y));
   return y;
@@ -49,16 +49,9 @@ RUBATO_DETAIL_AVX2_INLINE inline pack<double> square_root(const pack<double>& x)
 #define RUBATO_DETAIL_SET avx2
 #define RUBATO_DETAIL_SET_NAME "avx2"
 #define RUBATO_DETAIL_PACK_BYTES 32
-#define RUBATO_DETAIL_KERNEL RUBATO_DETAIL_AVX2
-#define RUBATO_DETAIL_HELPER RUBATO_DETAIL_AVX2_INLINE
+#define RUBATO_DETAIL_KERNEL RUBATO_DETAIL_NN_AVX2
+#define RUBATO_DETAIL_HELPER RUBATO_DETAIL_NN_AVX2_INLINE
 #include "loops.hpp"
-#undef RUBATO_DETAIL_SET
-#undef RUBATO_DETAIL_SET_NAME
-#undef RUBATO_DETAIL_PACK_BYTES
-#undef RUBATO_DETAIL_KERNEL
-#undef RUBATO_DETAIL_HELPER
-#undef RUBATO_DETAIL_AVX2
-#undef RUBATO_DETAIL_AVX2_INLINE
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::avx2 {
 

@@ -11,10 +11,10 @@
 
 #if defined(__x86_64__)
 
-#define RUBATO_DETAIL_AVX512 \
+#define RUBATO_DETAIL_NN_AVX512 \
   RUBATO_DETAIL_FUSED __attribute__((target(RUBATO_DETAIL_BASELINE_TARGET ",avx2,fma,avx512f,avx512vl,avx512dq")))
-#define RUBATO_DETAIL_HELPER RUBATO_DETAIL_AVX512 __attribute__((always_inline))
-#define RUBATO_DETAIL_KERNEL RUBATO_DETAIL_AVX512 RUBATO_DETAIL_APART
+#define RUBATO_DETAIL_HELPER RUBATO_DETAIL_NN_AVX512 __attribute__((always_inline))
+#define RUBATO_DETAIL_KERNEL RUBATO_DETAIL_NN_AVX512 RUBATO_DETAIL_APART
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::avx512 {
 
@@ -101,12 +101,6 @@ using avx2::activate_outputs;
 #define RUBATO_DETAIL_SET_NAME "avx512"
 #define RUBATO_DETAIL_WIDTH 16
 #include "fused_loops.hpp"
-#undef RUBATO_DETAIL_SET
-#undef RUBATO_DETAIL_SET_NAME
-#undef RUBATO_DETAIL_WIDTH
-#undef RUBATO_DETAIL_KERNEL
-#undef RUBATO_DETAIL_HELPER
-#undef RUBATO_DETAIL_AVX512
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::avx512 {
 

@@ -17,9 +17,9 @@
 #else
 #define RUBATO_DETAIL_FUSED __attribute__((optimize("O2", "no-fast-math", "fp-contract=off")))
 #endif
-#define RUBATO_DETAIL_FMA RUBATO_DETAIL_FUSED __attribute__((target(RUBATO_DETAIL_BASELINE_TARGET ",avx2,fma")))
-#define RUBATO_DETAIL_HELPER RUBATO_DETAIL_FMA __attribute__((always_inline))
-#define RUBATO_DETAIL_KERNEL RUBATO_DETAIL_FMA RUBATO_DETAIL_APART
+#define RUBATO_DETAIL_NN_FMA RUBATO_DETAIL_FUSED __attribute__((target(RUBATO_DETAIL_BASELINE_TARGET ",avx2,fma")))
+#define RUBATO_DETAIL_HELPER RUBATO_DETAIL_NN_FMA __attribute__((always_inline))
+#define RUBATO_DETAIL_KERNEL RUBATO_DETAIL_NN_FMA RUBATO_DETAIL_APART
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::fma {
 
@@ -92,12 +92,6 @@ using avx2::activate_outputs;
 #define RUBATO_DETAIL_SET_NAME "avx2+fma"
 #define RUBATO_DETAIL_WIDTH 8
 #include "fused_loops.hpp"
-#undef RUBATO_DETAIL_SET
-#undef RUBATO_DETAIL_SET_NAME
-#undef RUBATO_DETAIL_WIDTH
-#undef RUBATO_DETAIL_KERNEL
-#undef RUBATO_DETAIL_HELPER
-#undef RUBATO_DETAIL_FMA
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::fma {
 

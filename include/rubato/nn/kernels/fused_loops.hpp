@@ -1,10 +1,11 @@
-// The loops of an instruction set with fused multiply-adds. fma.hpp and avx512.hpp each read this file once, having
-// defined
+// The loops of an instruction set with fused multiply-adds. fma.hpp and avx512.hpp each read this file once, which
+// undefines what they have defined:
 //
-//   RUBATO_DETAIL_SET     the namespace to define, which has pack<N>, multiply_add<N>(), larger(), load_some() already
-//   RUBATO_DETAIL_WIDTH   how many floats one instruction works on, at least 8
-//   RUBATO_DETAIL_KERNEL  attributes of a function that is called from outside, and
-//   RUBATO_DETAIL_HELPER  of one that is inlined into these
+//   RUBATO_DETAIL_SET       the namespace to define, which has pack<N>, multiply_add<N>(), larger(), load_some()
+//   RUBATO_DETAIL_SET_NAME  its name as a string
+//   RUBATO_DETAIL_WIDTH     how many floats one instruction works on, at least 8
+//   RUBATO_DETAIL_KERNEL    attributes of a function that is called from outside, and
+//   RUBATO_DETAIL_HELPER    of one that is inlined into these
 //
 // Read without them, it is empty. Loops over arrays of packs are recursions or are unrolled by pragma: otherwise GCC 12
 // leaves the sums on the stack, at a third of the speed; and it unrolls none but the innermost loop. Rows of a matrix
@@ -350,8 +351,9 @@ RUBATO_DETAIL_HELPER inline pack<8> each_thrice(const pack<8>& x) noexcept {
   return __builtin_shufflevector(x, x, f / 3, (f + 1) / 3, (f + 2) / 3, (f + 3) / 3, (f + 4) / 3, (f + 5) / 3,
                                  (f + 6) / 3, (f + 7) / 3);
 }
-RUBATO_DETAIL_HELPER inline void evaluate_three(const dense_layer<float>& layer, const bend& f, const float* in,
-                                                float* out) noexcept {
+template <std::same_as<float> T>
+RUBATO_DETAIL_HELPER inline void evaluate_three(const dense_layer<T>& layer, const bend& f, const T* in,
+                                                T* out) noexcept {
   RUBATO_DETAIL_EXACT
   pack<8> a = load_some<8>(layer.bias, 3), b{}, c{};
   const float* row = layer.weight + 3 * layer.inputs;
@@ -450,39 +452,15 @@ RUBATO_DETAIL_KERNEL inline void finish_shape(const network<float>& net, std::si
   }
 }
 
-// For lstm_loops.hpp.
-using gate_pack = pack<width>;
-RUBATO_DETAIL_HELPER inline gate_pack add_product(const gate_pack& sum, const gate_pack& a,
-                                                  const gate_pack& b) noexcept {
-  return multiply_add<width>(a, b, sum);
-}
-
-}  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
-
-#include "fused_batches.hpp"
-#include "fused_gradients.hpp"
-#include "fused_updates.hpp"
-#include "lstm_loops.hpp"
-
-namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
-
 template <std::same_as<float> T>
-inline constexpr kernel_set<T> set{RUBATO_DETAIL_SET_NAME,
-                                   &evaluate<T>,
-                                   &begin<T>,
-                                   &finish<T>,
-                                   &forward<T>,
-                                   &activation_gradient<T>,
-                                   &parameter_gradient<T>,
-                                   &input_gradient<T>,
-                                   &sum_of_squares<T>,
-                                   avx2::set<T>.scale,
-                                   avx2::set<T>.sgd,
-                                   avx2::set<T>.momentum,
-                                   &adam<T>,
-                                   &lstm_step<T>,
-                                   &lstm_step_gradient<T>};
+inline constexpr kernel_set<T> set{instruction_set::RUBATO_DETAIL_SET, RUBATO_DETAIL_SET_NAME, &evaluate<T>, &begin<T>,
+                                   &finish<T>};
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
 
+#undef RUBATO_DETAIL_SET
+#undef RUBATO_DETAIL_SET_NAME
+#undef RUBATO_DETAIL_WIDTH
+#undef RUBATO_DETAIL_KERNEL
+#undef RUBATO_DETAIL_HELPER
 #endif

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 
 #include "../activation.hpp"
 #include "../layer.hpp"
@@ -36,20 +37,6 @@ struct network {
   }
 };
 
-/// The constants of one step of Adam: p = keep * p - rate * m / (root_scale * sqrt(v) + epsilon). The gains are 1 less
-/// the decays: sets with fused operations move m by first_gain * (g - m).
-template <std::floating_point T>
-struct adam_step {
-  T first_decay = 0;  ///< m = first_decay * m + first_gain * g
-  T first_gain = 0;
-  T second_decay = 0;  ///< v = second_decay * v + second_gain * g * g
-  T second_gain = 0;
-  T rate = 0;
-  T root_scale = 0;
-  T epsilon = 0;
-  T keep = 1;
-};
-
 /// One sample through a whole network: out[outputs of the last layer]. `scratch` has room for 2 * net.width numbers.
 template <std::floating_point T>
 using evaluate_function = void (*)(const network<T>& net, const T* in, T* scratch, T* out) noexcept;
@@ -62,20 +49,21 @@ using finish_function = void (*)(const network<T>& net, std::size_t newest, cons
 /// How many numbers begin() leaves, at most, for a first layer of so many outputs.
 [[nodiscard]] constexpr std::size_t history_size(std::size_t outputs) noexcept { return 2 * outputs + 384; }
 
-/// The arithmetic of small dense networks, in one instruction set.
+/// The instruction sets that there are kernels for.
+enum class instruction_set : std::uint8_t { portable, avx2, fma, avx512 };
+
+/// The arithmetic of small dense networks that decide, in one instruction set. What trains them is apart, see
+/// training_kernels: a unit that does not train compiles none of it.
 ///
-/// Batches are row-major and dense: row r of `in` starts at in + r * inputs. Inputs and outputs do not overlap, unless
-/// said otherwise; no alignment is demanded. Every sum runs in a fixed order and every operation is rounded, so results
-/// depend on nothing but the arguments (which NaN a NaN is, apart), and hold for every row whatever the number of rows:
-///   outputs         bias, then the inputs from the last to the first. Encoders put what is newest first, so that all
-///                   but the newest inputs can be summed before the newest are known.
-///   gradients       what was accumulated, then the rows in turn: a batch equals its rows one after another.
-///   input_gradient  eight sums, of every eighth output, and then these eight in turn.
+/// Inputs and outputs do not overlap; no alignment is demanded. Every sum runs in a fixed order and every operation is
+/// rounded, so results depend on nothing but the arguments (which NaN a NaN is, apart). An output is the sum of its
+/// bias and of the inputs from the last to the first: encoders put what is newest first, so that all but the newest
+/// inputs can be summed before the newest are known.
 /// Thread  stateless: thread-safe on distinct outputs. No allocation.
-/// Tests   tests/nn/kernels_test.cpp: every function of every set against a plain loop; EqualSetsGiveTheSameBits,
-///         TrainingGivesTheSameBits
+/// Tests   tests/nn/kernels_test.cpp: every function of every set against a plain loop; EqualSetsGiveTheSameBits
 template <std::floating_point T>
 struct kernel_set {
+  instruction_set instructions;
   const char* name;
 
   evaluate_function<T> evaluate;
@@ -83,47 +71,6 @@ struct kernel_set {
   /// The first layer's sums without its first `newest` inputs, which are not read: sums[history_size(outputs)].
   void (*begin)(const dense_layer<T>& first, std::size_t newest, const T* in, T* sums) noexcept;
   finish_function<T> finish;
-
-  /// A batch: out[rows x outputs]; each row has the bits of evaluate().
-  void (*forward)(const dense_layer<T>& layer, std::size_t rows, const T* in, T* out) noexcept;
-
-  /// Turns delta, the gradient by y = f(x), into that by x; `y` and `delta` have `count` elements.
-  void (*activation_gradient)(const activation& f, std::size_t count, const T* y, T* delta) noexcept;
-
-  /// weight_gradient[inputs x outputs] += in^T delta, bias_gradient[outputs] += the sum of delta's rows;
-  /// delta[rows x outputs] is the gradient before the activation. To overwrite has the bits of adding to zeros.
-  void (*parameter_gradient)(const dense_layer<T>& layer, std::size_t rows, const T* in, const T* delta,
-                             gradient_mode mode, T* weight_gradient, T* bias_gradient) noexcept;
-
-  /// in_gradient[rows x inputs] = delta * weight^T, and then activation_gradient(below, rows * inputs, in,
-  /// in_gradient): the layer below has put out `in`, which is not read where its activation is the identity.
-  void (*input_gradient)(const dense_layer<T>& layer, std::size_t rows, const T* delta, const activation& below,
-                         const T* in, T* in_gradient) noexcept;
-
-  /// The sum of x[i]^2. Sets with fused operations keep partial sums in float where that is precise enough.
-  double (*sum_of_squares)(std::size_t count, const T* x) noexcept;
-
-  /// x *= factor.
-  void (*scale)(std::size_t count, T factor, T* x) noexcept;
-
-  /// p -= rate * g.
-  void (*sgd)(std::size_t count, T rate, const T* g, T* p) noexcept;
-
-  /// v = momentum * v + g; p -= rate * v.
-  void (*momentum)(std::size_t count, T rate, T momentum, const T* g, T* v, T* p) noexcept;
-
-  /// See adam_step.
-  void (*adam)(std::size_t count, const adam_step<T>& step, const T* g, T* m, T* v, T* p) noexcept;
-
-  /// One step of an LSTM's units. `gate` [4 x units] has the sums of the input, forget, candidate and output gates and
-  /// is given their values: sigmoid, sigmoid, tanh, sigmoid. cell = forget * before + input * candidate, squashed =
-  /// tanh(cell), out = output * squashed; [units] each. Floats have functions of their own, see lstm.hpp.
-  void (*lstm_step)(std::size_t units, T* gate, const T* before, T* cell, T* squashed, T* out) noexcept;
-
-  /// From the gradient by `out`, and by `cell` from the step after, to that by the gates' sums [4 x units] and, in
-  /// place, by `before`.
-  void (*lstm_step_gradient)(std::size_t units, const T* gate, const T* before, const T* squashed,
-                             const T* out_gradient, T* cell_gradient, T* gate_gradient) noexcept;
 };
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels

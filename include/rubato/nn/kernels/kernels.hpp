@@ -74,10 +74,15 @@ struct simd_report {
 /// Tests   tests/nn/kernels_test.cpp: NativeIsTheLastAvailable
 template <std::floating_point T = float>
 [[nodiscard]] simd_report simd_info() noexcept {
-  static constexpr std::array<std::string_view, 4> compiled{"portable", "avx2", "avx2+fma", "avx512"};
-  constexpr std::size_t sets = std::same_as<T, float> ? 4 : 2;
+  constexpr bool is_float = std::same_as<T, float>;
+  static constexpr auto compiled = [] {
+    if constexpr (is_float)
+      return std::array<std::string_view, 4>{"portable", "avx2", "avx2+fma", "avx512"};
+    else
+      return std::array<std::string_view, 2>{"portable", "avx2"};
+  }();
   return {.active = kernels::native<T>().name,
-          .compiled = std::span{compiled}.first(kernels::avx2::compiled ? sets : 1)};
+          .compiled = std::span{compiled}.first(kernels::avx2::compiled ? compiled.size() : 1)};
 }
 
 }  // namespace rubato::inline RUBATO_ABI::nn

@@ -4,8 +4,8 @@
 #include <concepts>
 #include <cstddef>
 
-#include "kernel_set.hpp"
-#include "../../pinned.hpp"
+#include "../../../pinned.hpp"
+#include "training_kernels.hpp"
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
 

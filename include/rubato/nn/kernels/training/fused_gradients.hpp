@@ -5,8 +5,8 @@
 #include <concepts>
 #include <cstddef>
 
-#include "kernel_set.hpp"
-#include "../../pinned.hpp"
+#include "../../../pinned.hpp"
+#include "training_kernels.hpp"
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
 
@@ -32,7 +32,7 @@ template <std::same_as<float> T>
 RUBATO_DETAIL_KERNEL inline void activation_gradient(const activation& of, std::size_t count, const T* y,
                                                      T* delta) noexcept {
   const bend f = bend_of(of);
-  if (!f.complete) return avx2::set<T>.activation_gradient(of, count, y, delta);
+  if (!f.complete) return avx2::training<T>.activation_gradient(of, count, y, delta);
   if (of.kind != activation_kind::identity) each_pack(count, chaining{f, y, delta});
 }
 
@@ -372,7 +372,7 @@ RUBATO_DETAIL_KERNEL inline void input_gradient(const dense_layer<T>& layer, std
   const bend f = bend_of(below);
   const bool chains = f.complete && below.kind != activation_kind::identity;
   each_panel(layer.inputs, input_gradients{layer, f, rows, delta, chains ? in : nullptr, in_gradient});
-  if (!f.complete) avx2::set<T>.activation_gradient(below, rows * layer.inputs, in, in_gradient);
+  if (!f.complete) avx2::training<T>.activation_gradient(below, rows * layer.inputs, in, in_gradient);
 }
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET

@@ -4,8 +4,8 @@
 #include <concepts>
 #include <cstddef>
 
-#include "kernel_set.hpp"
-#include "../../pinned.hpp"
+#include "../../../pinned.hpp"
+#include "training_kernels.hpp"
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
 
@@ -129,7 +129,7 @@ RUBATO_DETAIL_KERNEL inline void adam(std::size_t count, const adam_step<T>& ste
                                       T* p) noexcept {
   RUBATO_DETAIL_EXACT
   const adam_step<T> constants = step;
-  if (constants.keep != 1) avx2::set<T>.scale(count, constants.keep, p);
+  if (constants.keep != 1) avx2::training<T>.scale(count, constants.keep, p);
   const T per_rate = static_cast<T>(reciprocal_scale / static_cast<double>(constants.rate));
   const T scale = constants.root_scale * per_rate, epsilon = constants.epsilon * per_rate;
   const T root_scale = scale < 1e38F ? -scale : -1e38F;

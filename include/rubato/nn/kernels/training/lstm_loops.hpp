@@ -1,5 +1,5 @@
-// The gates of an LSTM, in one instruction set: read by loops.hpp and fused_loops.hpp, each having defined gate_pack,
-// the floats that it works on at a time, and add_product(). Read alone, it is empty.
+// The gates of an LSTM, in one instruction set: read by loops.hpp and fused_loops.hpp, each having defined
+// gate_pack, the floats that it works on at a time, and add_product(). Read alone, it is empty.
 //
 // Every operation is on one unit alone: packs of any width give the same bits, and what counts is whether a product and
 // a sum are rounded once or twice.
@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "../../pinned.hpp"
-#include "kernel_set.hpp"
+#include "../../../pinned.hpp"
+#include "training_kernels.hpp"
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
 

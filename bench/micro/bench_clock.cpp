@@ -45,10 +45,7 @@ struct ours {
     const clock_type before = clock.minimum();
     clock.tick(worker);
     if (clock.minimum() != before)
-      for (std::uint32_t freed = idle.front(); freed != rubato::no_worker; freed = idle.front()) {
-        idle.unpark(freed);
-        release(freed);
-      }
+      idle.take_front(rubato::no_worker, [&](std::uint32_t freed) { return release(freed), true; });
     if (clock.clock(worker) - clock.minimum() <= staleness)
       release(worker);
     else

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -106,6 +107,25 @@ TEST(sgd, NormMatchesTheDenseGradient) {
       dense.zip(dense, [&](double x, double) { squares += x * x; });
       EXPECT_NEAR(net.compute(1, 2).norm, std::sqrt(squares), 1e-5 * std::sqrt(squares)) << hidden;
     }
+  }
+}
+
+TEST(sgd, WrittenGradientIsWhatUpdateSubtracts) {
+  for (const std::uint32_t hidden : {0U, 1U, 2U}) {
+    constexpr float rate = 0.25F;
+    sgd_objective server{small(hidden), shared().data}, worker{small(hidden), shared().data};
+    server.reset(3);
+    worker.reset(3);
+    std::vector<float> dense(worker.parameters().size() + 1, -1.0F);
+    const std::span<float> to{dense.data() + 1, dense.size() - 1};  // any alignment will do
+    const gradient pushed = worker.compute(1, 4);
+    worker.write_gradient(pushed.handle, to);
+    for (std::size_t i = 0; i < to.size(); ++i) worker.parameters()[i] -= rate * to[i];
+    apply(server, server.compute(1, 4).handle, rate);
+    for (std::size_t i = 0; i < to.size(); ++i) ASSERT_NEAR(worker.parameters()[i], server.parameters()[i], 1e-6) << i;
+    EXPECT_NEAR(worker.evaluate().loss, server.evaluate().loss, 1e-5);
+    EXPECT_EQ(dense[0], -1.0F);
+    worker.release(pushed.handle);
   }
 }
 

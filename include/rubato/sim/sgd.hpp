@@ -189,6 +189,19 @@ class sgd_objective {
 
   [[nodiscard]] const sgd_options& options() const noexcept { return options_; }
 
+  /// The parameters as one array, padding included, for hosts that keep and move them themselves: compute(), evaluate()
+  /// and probe() use what stands here. Equal places for equal options and data.
+  [[nodiscard]] std::span<float> parameters() noexcept { return {parameters_.data(), mlp_.size()}; }
+
+  /// Overwrites `to`, of the size of parameters(), by a live gradient in the places of the parameters: without momentum
+  /// update() subtracts rate * weight times this.
+  void write_gradient(std::uint32_t handle, std::span<float> to) {
+    RUBATO_ASSERT(to.size() == mlp_.size(), "sgd_objective: a gradient of another size");
+    const slot& from = pool_[handle];
+    std::fill(to.begin(), to.end(), 0.0F);
+    mlp_.accumulate(to.data(), 1, from.input, from.pass, transposed_);
+  }
+
   /// The training images in use for this seed, in the order of the draw.
   [[nodiscard]] std::span<const std::uint32_t> training_samples() const noexcept { return subset_; }
 

@@ -1,0 +1,267 @@
+#ifndef RUBATO_THREADS_PS_SERVER_HPP
+#define RUBATO_THREADS_PS_SERVER_HPP
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <rubato/sync/any_policy.hpp>
+#include <rubato/sync/extras/gate.hpp>
+#include <rubato/sync/extras/scores.hpp>
+
+#include "shard.hpp"
+
+namespace rubato::inline RUBATO_ABI::threads_ps {
+
+struct server_options {
+  controller_options sync{};  ///< capacity, quorum, guard
+  std::uint32_t shards = 1;   ///< slices of the parameters with a mutex each; at least 1
+  std::uint32_t batch = 16;   ///< nominal samples of a step, see applied_weight(); at least 1
+};
+
+/// What is wrong with the options for so many parameters, as a sentence; empty if nothing is.
+template <SyncPolicy Policy>
+[[nodiscard]] std::string problem(const server_options& o, std::size_t parameters, const Policy& policy) {
+  if (parameters == 0) return "there are no parameters, expected at least 1";
+  if (o.shards == 0 || o.shards > parameters)
+    return "shards is " + std::to_string(o.shards) + ", expected 1 to the number of parameters, " +
+           std::to_string(parameters);
+  if (o.batch == 0) return "batch is 0, expected at least 1 sample";
+  return rubato::problem(o.sync, policy);
+}
+
+/// What a worker knows of the gradient that it pushes.
+struct step_report {
+  std::uint32_t samples = 0;  ///< examples behind it; 0: the nominal batch
+  float loss = 0.0F;          ///< as in push_event
+  float grad_norm = 0.0F;     ///< as in push_event
+};
+
+/// A parameter server in one process: the workers are threads, each of which pulls parameters, computes a gradient, and
+/// pushes it, and then waits until the policy lets it go on.
+///
+///     auto ps = threads_ps::server<any_policy>::make({.sync = {.capacity = 8}, .shards = 4}, initial, ssp{.staleness =
+///     3});
+///     // each thread, with its own `w`:
+///     auto me = (*ps)->join({w});
+///     while (me && (*me)->here()) {
+///       (*me)->pull(parameters);
+///       ... gradient of a batch of (*me)->terms().batch samples, or of the nominal batch where that is 0
+///       static_cast<void>((*me)->push(gradient, {.samples = n, .loss = loss}));
+///     }
+///
+/// A gradient is applied or added shard by shard outside of the lock that decisions are made under; each worker begins
+/// with another shard. It is dense: size() numbers, the mean over its samples.
+///
+/// Staleness is measured where it happens: when a gradient reaches a shard, the updates since that shard was pulled.
+/// staleness() has the largest of each push over the shards. What the policy is told counts from grant to admission.
+///
+/// Thread  safe, but a session belongs to one thread at a time. The server outlives its sessions.
+/// Cost    pull, push: O(size()), in slices; decisions: those of the controller under one mutex (gate.hpp). No
+///         allocation in pull and push once as many rounds were open as ever will be.
+/// Errors  by value: those of gate; invalid_option for spans of the wrong size, which change nothing.
+/// Tests   tests/integrations/threads_ps/server_test.cpp: SumsAreExact, ABarrierIsOne, NobodyPassesTheBound,
+///         WhatIsPulledHoldsEveryUpdateOfTheGrant, StalenessIsMeasuredAtTheShard, AThreadThatThrowsHoldsNobodyBack,
+///         AWorkerComesBack, SwitchesLoseNothing, ShutdownFreesEverybody, CancelledStepsAreTold,
+///         GradientsOfAnotherSize, RefusesBadOptions, KillsAndSwitchesAtRandom
+template <SyncPolicy Policy, UpdateRule Rule = sgd, Observer Watcher = no_observer>
+class server {
+  using slice = shard<Rule>;
+
+  // What concerns the shards, and whom to tell that its step is in vain.
+  struct host {
+    server* self;
+    void flush(std::uint64_t round, float scale, std::uint32_t) {
+      for (slice& each : self->shards_) each.post_flush(round, scale);
+    }
+    void discard(std::uint64_t round, std::uint32_t) {
+      for (slice& each : self->shards_) each.post_discard(round);
+    }
+    void cancel(worker_id who) { self->cancelled_[who.index].store(true, std::memory_order_relaxed); }
+  };
+
+ public:
+  using gate_type = gate<Policy, host, Watcher>;
+  class session;
+
+  /// Errors  invalid_option, with what problem(options, parameters, policy) says
+  [[nodiscard]] static result<std::unique_ptr<server>> make(const server_options& o, std::span<const float> initial,
+                                                            Policy policy, Rule rule = Rule{}, Watcher watcher = {}) {
+    if (std::string wrong = problem(o, initial.size(), policy); !wrong.empty())
+      return error{errc::invalid_option, std::move(wrong)};
+    return std::make_unique<server>(o, initial, std::move(policy), std::move(rule), std::move(watcher));
+  }
+  /// Precondition: problem(options, initial.size(), policy) is empty.
+  server(const server_options& o, std::span<const float> initial, Policy policy, Rule rule = Rule{},
+         Watcher watcher = {})
+      : size_{initial.size()},
+        batch_{o.batch},
+        cancelled_{std::make_unique<std::atomic<bool>[]>(o.sync.capacity)},
+        gate_{o.sync, std::move(policy), host{this}, std::move(watcher)} {
+    RUBATO_ASSERT(o.shards > 0 && o.shards <= size_ && o.batch > 0, "server options out of range");
+    for (std::uint32_t s = 0; s < o.shards; ++s) {
+      begins_.push_back(size_ * s / o.shards);
+      shards_.emplace_back(initial.subspan(begins_[s], size_ * (s + 1) / o.shards - begins_[s]), rule);
+    }
+  }
+  server(const server&) = delete;
+  server& operator=(const server&) = delete;
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }  ///< parameters
+  [[nodiscard]] std::uint32_t shards() const noexcept { return static_cast<std::uint32_t>(shards_.size()); }
+
+  /// The calling thread becomes this worker, and waits for its first step. Errors: those of gate::join_and_wait.
+  [[nodiscard]] result<std::unique_ptr<session>> join(worker_id who) {
+    const result<grant> terms = gate_.join_and_wait(who);
+    if (!terms) return terms.error();
+    return std::unique_ptr<session>{new session{*this, who, *terms}};
+  }
+  /// For whoever supervises the workers: this one is dead. If it is not, and pushes, it is told.
+  errc die(worker_id who) { return gate_.die(who); }
+  /// Another rule, now. Gradients of the open round are flushed or discarded; nobody's step is interrupted.
+  errc switch_to(Policy policy, pending_gradients waiting) { return gate_.switch_to(std::move(policy), waiting); }
+  errc set_quorum(std::uint32_t quorum) { return gate_.set_quorum(quorum); }
+  /// Everybody departs; whoever waits or pushes is told `departed_worker`.
+  void shutdown() { gate_.shutdown(); }
+
+  /// Copies the parameters, each shard as it is when its turn comes. Returns the lowest and highest version of them.
+  /// Precondition: to.size() == size().
+  version_range snapshot(std::span<float> to) { return read(to, 0, {}); }
+
+  /// Of all gradients that were applied or added.
+  [[nodiscard]] staleness_histogram staleness() const noexcept {
+    staleness_histogram all;
+    for (std::size_t b = 0; b < all.counts.size(); ++b) all.counts[b] = stale_[b].load(std::memory_order_relaxed);
+    return all;
+  }
+
+  /// Who is where, what was counted, what the observer has: see gate::inspect.
+  template <class F>
+  decltype(auto) inspect(F&& f) {
+    return gate_.inspect(std::forward<F>(f));
+  }
+  [[nodiscard]] double now() const { return gate_.now(); }  ///< seconds since construction, as the observer sees them
+
+ private:
+  friend class session;
+
+  // Calls f(shard, its number, where it begins), beginning with the shard `first`: threads that come at the same time
+  // meet at few of them.
+  template <class F>
+  void each_shard(std::size_t first, F&& f) {
+    const std::size_t count = shards_.size();
+    for (std::size_t i = 0, s = first % count; i < count; ++i, s = s + 1 == count ? 0 : s + 1)
+      f(shards_[s], s, begins_[s]);
+  }
+  // `versions`, of each shard, are left out where it is empty.
+  version_range read(std::span<float> to, std::size_t first, std::span<std::uint64_t> versions) {
+    RUBATO_ASSERT(to.size() == size_, "a span of another size than the parameters");
+    version_range all;
+    each_shard(first, [&](slice& part, std::size_t s, std::size_t begin) {
+      const std::uint64_t version = part.read(to.subspan(begin, part.size()));
+      all.include(version);
+      if (!versions.empty()) versions[s] = version;
+    });
+    return all;
+  }
+  void count_staleness(std::uint64_t updates) noexcept {
+    stale_[staleness_histogram::bucket_of(updates)].fetch_add(1, std::memory_order_relaxed);
+  }
+
+  const std::size_t size_;
+  const std::uint32_t batch_;
+  std::vector<std::size_t> begins_;  // of each shard
+  std::deque<slice> shards_;
+  std::unique_ptr<std::atomic<bool>[]> cancelled_;  // of each worker: its step is in vain
+  std::array<std::atomic<std::uint32_t>, staleness_histogram::buckets> stale_{};
+  gate_type gate_;
+};
+
+/// One life of one worker, from join() to its end. Destroyed before that, as by an exception, it departs as dead.
+template <SyncPolicy Policy, UpdateRule Rule, Observer Watcher>
+class server<Policy, Rule, Watcher>::session {
+ public:
+  session(const session&) = delete;
+  session& operator=(const session&) = delete;
+  ~session() {
+    if (here_) static_cast<void>(ps_.gate_.die(who_));
+  }
+
+  [[nodiscard]] worker_id id() const noexcept { return who_; }
+  /// False once it has finished or left, or was told that it has departed: nothing more will come of it.
+  [[nodiscard]] bool here() const noexcept { return here_; }
+  /// Of the present step.
+  [[nodiscard]] const grant& terms() const noexcept { return terms_; }
+  /// Whether the gradient of the present step will be dropped: a long step had better end. Push all the same.
+  [[nodiscard]] bool cancelled() const noexcept { return ps_.cancelled_[who_.index].load(std::memory_order_relaxed); }
+
+  /// Copies the parameters: all updates that the grant names are in. Returns the versions of the shards.
+  /// Precondition: to.size() == size().
+  version_range pull(std::span<float> to) { return pulled_ = ps_.read(to, who_.index, versions_); }
+
+  /// The gradient of the present step: it is applied, added to its round, or dropped, as the policy says. Then waits
+  /// for the next step, whose terms it returns. Errors: those of gate::commit_and_wait; invalid_option where the size
+  /// is wrong, and the step goes on.
+  [[nodiscard]] result<grant> push(std::span<const float> gradient, const step_report& what = {}) {
+    if (gradient.size() != ps_.size_)
+      return error{errc::invalid_option, "the gradient has " + std::to_string(gradient.size()) + " numbers, expected " +
+                                             std::to_string(ps_.size_) + ", as many as there are parameters"};
+    const std::uint32_t samples = what.samples == 0 ? ps_.batch_ : what.samples;
+    const admitted answer = ps_.gate_.admit({.worker = who_,
+                                             .step = ++step_,
+                                             .samples = samples,
+                                             .loss = what.loss,
+                                             .grad_norm = what.grad_norm,
+                                             .read = pulled_});
+    if (answer.what.what != verdict::refused)  // it can be cancelled again once released
+      ps_.cancelled_[who_.index].store(false, std::memory_order_relaxed);
+    carry_out(answer, gradient, applied_weight(terms_, answer.what.weight, samples, ps_.batch_));
+    const result<grant> next = ps_.gate_.commit_and_wait(answer.work);
+    if (next)
+      terms_ = *next;
+    else
+      here_ = false;
+    return next;
+  }
+
+  /// It has no more to do, or goes by its own wish: holds nobody back from now on.
+  errc finish() { return here_ = false, ps_.gate_.finish(who_); }
+  errc leave() { return here_ = false, ps_.gate_.leave(who_); }
+
+ private:
+  friend class server;
+  session(server& ps, worker_id who, const grant& terms)
+      : ps_{ps}, who_{who}, terms_{terms}, versions_(ps.shards_.size(), terms.version) {}
+
+  void carry_out(const admitted& answer, std::span<const float> gradient, float weight) {
+    const bool applies = answer.what.what == verdict::apply;
+    if (!applies && answer.what.what != verdict::accumulate) return;
+    std::uint64_t stalest = 0;
+    ps_.each_shard(who_.index, [&](slice& part, std::size_t s, std::size_t begin) {
+      const std::span<const float> own = gradient.subspan(begin, part.size());
+      const std::uint64_t met = applies ? part.apply(own, weight) : part.add(answer.round, own, weight);
+      stalest = (std::max)(stalest, met - (std::min)(met, versions_[s]));
+    });
+    ps_.count_staleness(stalest);
+  }
+
+  server& ps_;
+  const worker_id who_;
+  grant terms_;
+  bool here_ = true;
+  std::uint64_t step_ = 0;
+  version_range pulled_{};
+  std::vector<std::uint64_t> versions_;  // of the shards, as they were pulled
+};
+
+}  // namespace rubato::inline RUBATO_ABI::threads_ps
+
+#endif

@@ -1,0 +1,67 @@
+#ifndef RUBATO_THREADS_PS_UPDATE_RULE_HPP
+#define RUBATO_THREADS_PS_UPDATE_RULE_HPP
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <rubato/config.hpp>
+
+namespace rubato::inline RUBATO_ABI::threads_ps {
+
+/// How an update moves parameters. Each shard has a copy of its own, for its slice.
+///
+///   resize(n)                        the slice has n parameters; called once, before anything else
+///   update(values, direction, scale) ONE update, by scale * direction, a sum of weighted gradients; both are the slice
+///
+/// Satisfied by sgd.
+template <class R>
+concept UpdateRule = std::copy_constructible<R> &&
+    requires(R& rule, std::size_t size, std::span<float> values, std::span<const float> direction, float scale) {
+  rule.resize(size);
+  rule.update(values, direction, scale);
+};
+
+struct sgd_options {
+  float learning_rate = 0.01F;
+  float momentum = 0.0F;  ///< in [0, 1)
+};
+
+/// Stochastic gradient descent, with heavy-ball momentum if asked for:
+///
+///     v = momentum * v + scale * direction;  values -= learning_rate * v
+///
+/// Cost    O(size). Allocates in resize() alone, and there only with momentum.
+/// Tests   tests/integrations/threads_ps/shard_test.cpp: SgdMovesAgainstTheDirection, MomentumRemembers
+class sgd {
+ public:
+  explicit sgd(const sgd_options& o = {}) : options_{o} {
+    RUBATO_ASSERT(o.momentum >= 0 && o.momentum < 1, "sgd: momentum is not in [0, 1)");
+  }
+
+  void resize(std::size_t size) {
+    if (options_.momentum > 0) velocity_.assign(size, 0.0F);
+  }
+  void update(std::span<float> values, std::span<const float> direction, float scale) noexcept {
+    if (velocity_.empty()) {
+      const float rate = options_.learning_rate * scale;
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] -= rate * direction[i];
+      return;
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      velocity_[i] = options_.momentum * velocity_[i] + scale * direction[i];
+      values[i] -= options_.learning_rate * velocity_[i];
+    }
+  }
+
+ private:
+  sgd_options options_;
+  std::vector<float> velocity_;
+};
+
+static_assert(UpdateRule<sgd>);
+
+}  // namespace rubato::inline RUBATO_ABI::threads_ps
+
+#endif

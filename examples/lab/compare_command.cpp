@@ -15,6 +15,7 @@
 #include "shipped.hpp"
 #include "support/scenario_files.hpp"
 #include "support/user_error.hpp"
+#include "threads_host.hpp"
 
 namespace rubato::lab {
 namespace {
@@ -46,6 +47,12 @@ void report_interruption(const std::vector<std::string>& files, bool json_to_scr
                         .clairvoyant = given.clairvoyant};
   support::apply_settings(asked.scenario, given.settings);
   fit_policies(asked.policies, asked.scenario.cluster.workers);
+  if (given.host != "simulator") {
+    if (const std::string missing = not_on_threads(asked.scenario); !missing.empty())
+      throw user_error{"--host " + given.host + ": " + missing};
+    if (asked.clairvoyant) throw user_error{"--host " + given.host + ": --clairvoyant is for the simulator"};
+    asked.unit_seconds = given.time_scale;
+  }
   return asked;
 }
 
@@ -65,7 +72,7 @@ int run_compare(const compare_arguments& given) {
 
   const runner run{.data = data,
                    .cache = *cache,
-                   .threads = given_threads(given.threads),
+                   .threads = asked.unit_seconds > 0 ? 1 : given_threads(given.threads),
                    .stop = catch_interrupt(),
                    .progress = std::cerr,
                    .display = {.quiet = given.quiet}};

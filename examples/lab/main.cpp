@@ -43,6 +43,15 @@ void add_set_option(CLI::App& command, std::vector<std::string>& settings) {
 void add_compare_options(CLI::App& command, compare_arguments& given) {
   command.add_option("--scenario", given.scenario, "Shipped scenario, or a .json file")->capture_default_str();
   add_set_option(command, given.settings);
+  command
+      .add_option("--host", given.host,
+                  "Where runs take place:\nsimulator: in virtual time\nthreads: in real time, one after another, on a "
+                  "parameter server with a thread for each worker")
+      ->check(CLI::IsMember({"simulator", "threads"}))
+      ->capture_default_str();
+  command.add_option("--time-scale", given.time_scale, "On threads: seconds that a unit of the scenario's time takes")
+      ->check(CLI::Range(0.0001, 3600.0))
+      ->capture_default_str();
   command.add_option("--policies", given.policies, "Comma-separated policies, or all; see `rubato-lab policies`")
       ->capture_default_str();
   command.add_option("--seed", given.seed, "Seed of the first run")

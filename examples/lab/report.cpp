@@ -42,6 +42,8 @@ using nlohmann::json;
                {"targets", targets_of(from)},
                {"seed", asked.seed},
                {"seeds", asked.seeds},
+               {"host", asked.unit_seconds > 0 ? "threads" : "simulator"},
+               {"unit_seconds", asked.unit_seconds > 0 ? json(asked.unit_seconds) : json(nullptr)},
                {"tuned", asked.tune},
                {"tuning_seeds", asked.tune ? json(asked.tuning_seeds) : json(nullptr)},
                {"target_seeds", target_seeds(asked)},

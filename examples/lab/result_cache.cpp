@@ -38,11 +38,12 @@ std::string result_key(const setting& at, std::uint64_t data_fingerprint, const 
                        std::uint64_t seed) {
   support::scenario one = at.scenario;
   one.hidden_layers = {at.hidden_layers};
-  return nlohmann::json{{"scenario", nlohmann::json::parse(support::canonical_form(one))},
-                        {"data", hexadecimal(data_fingerprint)},
-                        {"policy", policy.describe().json},
-                        {"seed", seed}}
-      .dump();
+  nlohmann::json key{{"scenario", nlohmann::json::parse(support::canonical_form(one))},
+                     {"data", hexadecimal(data_fingerprint)},
+                     {"policy", policy.describe().json},
+                     {"seed", seed}};
+  if (at.unit_seconds > 0) key["threads"] = at.unit_seconds;
+  return key.dump();
 }
 
 result_cache::result_cache(const std::filesystem::path& directory, const std::string& version)

@@ -81,6 +81,7 @@ using line = std::vector<std::string>;
   const auto& cluster = asked.scenario.cluster;
   std::string text = asked.scenario.name + ": " + std::to_string(cluster.workers) + " workers";
   if (cluster.cores > 0) text += " on " + std::to_string(cluster.cores) + (cluster.cores == 1 ? " core" : " cores");
+  if (asked.unit_seconds > 0) text += "; in real time on threads, " + sensible(asked.unit_seconds) + " s a unit";
   text += "; " + end_text(from) + "; ";
   if (asked.scenario.objective == support::objective_kind::sgd) {
     text += "hidden layers";

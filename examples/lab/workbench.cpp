@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/user_error.hpp"
+#include "threads_host.hpp"
 
 namespace rubato::lab {
 namespace {
@@ -76,6 +77,7 @@ any_objective& workbench::objective(const setting& at) {
 
 std::optional<measurement> workbench::run(const setting& at, const any_policy& policy, std::uint64_t seed,
                                           const std::atomic<bool>& stop) {
+  if (at.unit_seconds > 0) return run_on_threads(at, *data_, policy, seed, stop);
   no_observer nobody;
   sim::cluster<any_policy, any_objective> cluster{at.scenario.cluster, run_options_of(at, seed), policy, objective(at),
                                                   nobody, &jitter_};
@@ -85,6 +87,7 @@ std::optional<measurement> workbench::run(const setting& at, const any_policy& p
 }
 
 measurement workbench::watch(const setting& at, const any_policy& policy, std::uint64_t seed, any_observer& watcher) {
+  if (at.unit_seconds > 0) return *run_on_threads(at, *data_, policy, seed, std::atomic<bool>{false}, &watcher);
   return summary(simulate(at.scenario.cluster, run_options_of(at, seed), policy, objective(at), watcher));
 }
 

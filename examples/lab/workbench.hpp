@@ -40,6 +40,7 @@ struct training_data {
 struct setting {
   support::scenario scenario;
   std::uint32_t hidden_layers = 0;
+  double unit_seconds = 0;  ///< in real time on threads, so many seconds for each unit; 0: simulated
 };
 
 /// Which of the scenario's n hidden layers a seed draws: the same for every policy. Each run of n seeds that begins at
@@ -55,7 +56,7 @@ struct any_observer {
   void operator()(const record& r) noexcept { to(r); }
 };
 
-/// Simulates runs in one setting after another; keeps objectives, since their preparation costs about as much as a
+/// Makes runs in one setting after another; keeps objectives, since their preparation costs about as much as a
 /// short run. One object per thread; `data` outlives it.
 class workbench {
  public:

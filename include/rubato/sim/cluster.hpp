@@ -250,12 +250,9 @@ class cluster {
   }
 
   [[nodiscard]] double computing_time(std::uint32_t w) noexcept {
-    constexpr double shortest = 0.01;  // of the mean: a normal deviate may fall below 0
     const worker& me = workers_[w];
-    const double mean = machines_.step_time[machines_.step_time.size() == 1 ? 0 : w];
-    double factor = me.work.samples == run_.batch ? 1.0 : static_cast<double>(me.work.samples) / run_.batch;
-    if (machines_.jitter > 0) factor *= (std::max)(shortest, 1 + machines_.jitter * jitter_(w, me.step));
-    return mean * factor;
+    const double deviate = machines_.jitter > 0 ? jitter_(w, me.step) : 0.0;
+    return sim::computing_time(machines_, w, me.work.samples, run_.batch, deviate);
   }
 
   void arrive(std::uint32_t w, bool cancelled) {

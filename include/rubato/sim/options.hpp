@@ -130,6 +130,16 @@ namespace detail {
 
 inline constexpr std::uint32_t largest_batch = 65'535;  ///< that objectives are asked for
 
+/// What a step of so many samples computes on a core of its own, with a standard normal deviate for its jitter; another
+/// batch than the nominal one takes in proportion. Precondition: worker < workers.
+[[nodiscard]] inline double computing_time(const cluster_options& machines, std::uint32_t worker, std::uint32_t samples,
+                                           std::uint32_t nominal, double deviate) noexcept {
+  constexpr double shortest = 0.01;  // of the mean: a normal deviate may fall below 0
+  double factor = samples == nominal ? 1.0 : static_cast<double>(samples) / nominal;
+  factor *= (std::max)(shortest, 1 + machines.jitter * deviate);
+  return machines.step_time[machines.step_time.size() == 1 ? 0 : worker] * factor;
+}
+
 /// The same for a run.
 [[nodiscard]] inline std::string problem(const run_options& o) {
   using detail::out_of_range;

@@ -124,11 +124,15 @@ class server {
     if (!terms) return terms.error();
     return std::unique_ptr<session>{new session{*this, who, *terms}};
   }
-  /// For whoever supervises the workers: this one is dead. If it is not, and pushes, it is told.
+  /// For whoever supervises the workers: this one is dead, or has left. If it has not, and pushes, it is told.
   errc die(worker_id who) { return gate_.die(who); }
+  errc leave(worker_id who) { return gate_.leave(who); }
   /// Another rule, now. Gradients of the open round are flushed or discarded; nobody's step is interrupted.
   errc switch_to(Policy policy, pending_gradients waiting) { return gate_.switch_to(std::move(policy), waiting); }
   errc set_quorum(std::uint32_t quorum) { return gate_.set_quorum(quorum); }
+  /// Does what a policy wants done at a certain time, next_deadline(). Needed only while nobody waits.
+  void poll() { gate_.poll(); }
+  [[nodiscard]] auto next_deadline() { return gate_.next_deadline(); }
   /// Everybody departs; whoever waits or pushes is told `departed_worker`.
   void shutdown() { gate_.shutdown(); }
 

@@ -1,6 +1,7 @@
 #ifndef RUBATO_THREADS_PS_SHARD_HPP
 #define RUBATO_THREADS_PS_SHARD_HPP
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +40,7 @@ class shard {
   std::uint64_t read(std::span<float> to) {
     const std::lock_guard lock{mutex_};
     carry_out_posted();
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] = values_[i];
+    std::copy(values_.begin(), values_.end(), to.begin());
     return version_;
   }
 

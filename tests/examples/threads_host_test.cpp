@@ -1,0 +1,119 @@
+#include "../../examples/lab/threads_host.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <rubato/rubato.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../../examples/lab/shipped.hpp"
+
+namespace {
+
+using namespace rubato;
+using namespace rubato::lab;
+
+const training_data& images() {
+  static const training_data data = load_data(support::scenario{}, shipped("examples/data"));
+  return data;
+}
+// No hidden layer: a gradient takes a few microseconds, so that a unit of 2 ms is time enough.
+setting small(const std::vector<std::string>& settings = {}) {
+  setting at;
+  at.scenario.name = "small";
+  std::vector<std::string> all{"workers=4", "objective.hidden_layers=0", "stragglers.kind=static"};
+  all.insert(all.end(), settings.begin(), settings.end());
+  support::apply_settings(at.scenario, all);
+  at.unit_seconds = 0.002;
+  return at;
+}
+constexpr std::atomic<bool> go_on{false};
+
+TEST(ThreadsHost, ReachesWhatTheSimulatorReaches) {
+  for (const any_policy& policy : {any_policy{bsp{}}, any_policy{ssp{.staleness = 2}}, any_policy{knee{}}}) {
+    const setting at = small({"objective.target_accuracy=0.8"});
+    const auto real = run_on_threads(at, images(), policy, 3, go_on);
+    setting simulated = at;
+    simulated.unit_seconds = 0;
+    const auto virtual_run = workbench{images()}.run(simulated, policy, 3, go_on);
+    ASSERT_TRUE(real && virtual_run);
+    EXPECT_TRUE(real->reached) << real->end;
+    EXPECT_TRUE(virtual_run->reached);
+    EXPECT_GE(real->final_accuracy, 0.8);
+    EXPECT_EQ(real->end, "reached");
+    // The same batches from the same parameters: what differs is the order in which they come.
+    EXPECT_GT(real->pushes, virtual_run->pushes / 4);
+    EXPECT_LT(real->pushes, virtual_run->pushes * 4);
+    EXPECT_EQ(real->overrides, 0u);
+  }
+}
+
+TEST(ThreadsHost, AccountsForEveryGradient) {
+  std::map<record::kind, std::uint64_t> records;
+  any_observer watcher{[&](const record& r) { ++records[r.what]; }};
+  setting at = small({"stop=workload", "objective.workload=4000"});
+  const auto real = run_on_threads(at, images(), asp{}, 1, go_on, &watcher);
+  ASSERT_TRUE(real);
+  EXPECT_TRUE(real->reached);
+  EXPECT_EQ(records[record::kind::commit], records[record::kind::admit]);
+  EXPECT_GE(records[record::kind::commit], 4000u / 16);
+  EXPECT_EQ(real->dropped, 0u);
+}
+
+TEST(ThreadsHost, FollowsTheSchedulesOfTheSeed) {
+  // Behind a barrier on cores of their own a step takes as long as its slowest worker: never less than in the
+  // simulator.
+  const setting at = small({"stop=workload", "objective.workload=1280", "cluster.cores=0"});
+  setting simulated = at;
+  simulated.unit_seconds = 0;
+  const auto real = run_on_threads(at, images(), bsp{}, 5, go_on);
+  const auto virtual_run = workbench{images()}.run(simulated, bsp{}, 5, go_on);
+  ASSERT_TRUE(real && virtual_run);
+  EXPECT_GE(real->time, 0.98 * virtual_run->time);
+}
+
+TEST(ThreadsHost, WorkersDieAndComeBack) {
+  std::map<record::kind, std::uint64_t> records;
+  any_observer watcher{[&](const record& r) { ++records[r.what]; }};
+  const setting at =
+      small({"stop=workload", "objective.workload=6400",
+             R"(cluster.failures=[{"time":5,"worker":1,"kind":"death"},{"time":8,"worker":2,"kind":"leave"},)"
+             R"({"time":12,"worker":1,"kind":"join"},{"time":15,"worker":3,"kind":"death"}])"});
+  const auto real = run_on_threads(at, images(), bsp{}, 2, go_on, &watcher);
+  ASSERT_TRUE(real);
+  EXPECT_TRUE(real->reached) << "those who are left go on";
+  EXPECT_EQ(records[record::kind::join], 5u);
+  EXPECT_EQ(records[record::kind::depart], 5u) << "three, and the two who were left at the end";
+  EXPECT_EQ(real->overrides, 0u);
+}
+
+TEST(ThreadsHost, EndsAtMaxTime) {
+  const setting at = small({"objective.target_accuracy=1", "objective.max_time=20"});
+  const auto real = run_on_threads(at, images(), asp{}, 1, go_on);
+  ASSERT_TRUE(real);
+  EXPECT_FALSE(real->reached);
+  EXPECT_EQ(real->end, "out_of_time");
+  EXPECT_EQ(real->time, 20);
+}
+
+TEST(ThreadsHost, StopsWhenAsked) {
+  const setting at = small({"objective.target_accuracy=1", "objective.max_time=1000000"});
+  std::atomic<bool> stop{false};
+  any_observer watcher{[&](const record& r) {
+    if (r.what == record::kind::commit) stop = true;
+  }};
+  EXPECT_FALSE(run_on_threads(at, images(), bsp{}, 1, stop, &watcher));
+}
+
+TEST(ThreadsHost, SaysWhatItDoesNotHave) {
+  EXPECT_EQ(not_on_threads(small().scenario), "");
+  EXPECT_EQ(not_on_threads(small({"cluster.link.bandwidth=1"}).scenario),
+            "cluster.link.bandwidth is above 0, expected 0: threads have no link");
+  EXPECT_EQ(not_on_threads(small({"objective.kind=quadratic"}).scenario),
+            "objective.kind is quadratic, expected sgd: it trains images");
+}
+
+}  // namespace

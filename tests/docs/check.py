@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that the documentation tells the truth about the tree.
 
-- Links of README, CONTRIBUTING, CHANGELOG and docs/ lead to files, and to headings in them.
+- Links of README, CONTRIBUTING, CHANGELOG, docs/ and the READMEs of integrations lead to files, and to headings in them.
 - The first C++ block of the README is examples/00_straggler.cpp, and it compiles with each policy that the paragraph
   after it names in its place.
 - C++ blocks that begin with an #include compile; those with a main() also run, and end with 0.
@@ -30,7 +30,13 @@ COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++") o
 
 
 def pages(root):
-    return [root / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted((root / "docs").glob("*.md"))
+    return [root / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
+        [*(root / "docs").glob("*.md"), *(root / "integrations").glob("*/README.md")])
+
+
+def include_folders(root):
+    """The library's, and those of integrations."""
+    return [f"-I{folder}" for folder in [root / "include", *sorted((root / "integrations").glob("*/include"))]]
 
 
 def anchors(page):
@@ -56,8 +62,8 @@ def first_error(root, source, run):
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "program"
         how = ["-o", program, "-pthread"] if run else ["-fsyntax-only"]
-        made = subprocess.run([COMPILER, "-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{root / 'include'}", "-x", "c++", "-",
-                               *how], input=source, text=True, capture_output=True, check=False)
+        made = subprocess.run([COMPILER, "-std=c++20", "-Wall", "-Wextra", "-Werror", *include_folders(root), "-x", "c++",
+                               "-", *how], input=source, text=True, capture_output=True, check=False)
         if made.returncode != 0:
             return next((line for line in made.stderr.splitlines() if "error:" in line), "it does not compile")
         if run:
@@ -99,7 +105,7 @@ def check_blocks(root):
 
 
 def check_named_tests(root):
-    for header in sorted([*(root / "include").rglob("*.hpp"), *(root / "examples").rglob("*.hpp")]):
+    for header in sorted(h for folder in ("include", "examples", "integrations") for h in (root / folder).rglob("*.hpp")):
         where = header.relative_to(root)
         text = header.read_text(encoding="utf-8")
         for line in FOLDED.findall(text):

@@ -18,6 +18,8 @@ void each_member(Measurement& m, Visit&& visit) {
   visit("final_accuracy", m.final_accuracy);
   visit("dropped", m.dropped);
   visit("overrides", m.overrides);
+  visit("overhead", m.overhead);
+  visit("overrun", m.overrun);
 }
 
 }  // namespace

@@ -76,6 +76,8 @@ using nlohmann::json;
               {"final_accuracy", sum.final_accuracy},
               {"dropped", sum.dropped},
               {"overrides", sum.overrides},
+              {"overhead", sum.overhead},
+              {"overrun", sum.overrun},
               {"speedup", nullptr},
               {"speedup_lo", nullptr},
               {"speedup_hi", nullptr},
@@ -139,7 +141,7 @@ json to_json(const comparison& from) {
 std::string csv(const comparison& from) {
   std::string lines =
       "policy,used,learning_rate,seed,hidden_layers,target_accuracy,time,reached,end,pushes,updates,staleness_mean,"
-      "staleness_p95,idle_share,decision_share,final_accuracy,dropped,overrides\n";
+      "staleness_p95,idle_share,decision_share,final_accuracy,dropped,overrides,overhead,overrun\n";
   for (const comparison_row& row : from.rows)
     for (std::size_t i = 0; i < row.runs.size(); ++i) {
       if (!row.runs[i]) continue;
@@ -151,7 +153,7 @@ std::string csv(const comparison& from) {
             std::string{m.reached ? "1" : "0"}, m.end, std::to_string(m.pushes), std::to_string(m.updates),
             text_of(m.staleness_mean), std::to_string(m.staleness_p95), text_of(m.idle_share),
             text_of(m.decision_share), text_of(m.final_accuracy), std::to_string(m.dropped),
-            std::to_string(m.overrides)})
+            std::to_string(m.overrides), text_of(m.overhead), text_of(m.overrun)})
         lines += cell + ",";
       lines.back() = '\n';
     }

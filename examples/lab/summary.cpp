@@ -31,9 +31,12 @@ using runs = std::vector<std::optional<measurement>>;
     sum.final_accuracy += run->final_accuracy;
     sum.dropped += static_cast<double>(run->dropped);
     sum.overrides += static_cast<double>(run->overrides);
+    sum.overhead += run->overhead;
+    sum.overrun += run->overrun;
   }
   for (double* each : {&sum.pushes, &sum.updates, &sum.staleness_mean, &sum.staleness_p95, &sum.idle_share,
-                       &sum.decision_share, &sum.final_accuracy, &sum.dropped, &sum.overrides})
+                       &sum.decision_share, &sum.final_accuracy, &sum.dropped, &sum.overrides,
+                       &sum.overhead, &sum.overrun})
     *each /= sum.seeds;  // not a number without runs
   sum.time = support::bootstrap_interquartile_mean(times);
   sum.time_mean = support::mean_and_standard_error(times);

@@ -29,6 +29,8 @@ struct row_summary {
   double final_accuracy = 0;
   double dropped = 0;
   double overrides = 0;
+  double overhead = 0;
+  double overrun = 0;
   std::optional<support::estimate> speedup;  ///< interquartile mean of `baseline` ÷ this one's, on the seeds both have
   std::optional<support::estimate> regret;   ///< its interquartile mean ÷ the clairvoyant one's, less 1
 

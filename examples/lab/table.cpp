@@ -133,6 +133,13 @@ using line = std::vector<std::string>;
 [[nodiscard]] std::string footline(const comparison& from, const comparison_summary& sum) {
   std::string text = "time: interquartile mean over seeds, in units of the step time; a run that misses counts as " +
                      sensible(from.asked.scenario.run.max_time) + ". CI: bootstrap over seeds.\n";
+  if (from.asked.unit_seconds > 0) {
+    double overhead = 0, overrun = 0;
+    for (const row_summary& row : sum.rows) overhead += row.overhead, overrun += row.overrun;
+    const auto rows = static_cast<double>(sum.rows.size());
+    text += "On this host a step takes " + sensible(overhead / rows) + " units beside computing and sleeping, which take " +
+            percent(overrun / rows) + " longer than asked for.\n";
+  }
   if (sum.baseline)
     text += "x bsp: time of " + from.rows[*sum.baseline].name +
             " / time, seeds resampled together; above 1 is quicker; - where under 90 % reached.\n";

@@ -27,9 +27,23 @@ using support::core_permits;
 using clock = std::chrono::steady_clock;
 using seconds = std::chrono::duration<double>;
 
+// What steps spent on computing and sleeping; seconds.
+struct step_times {
+  double took = 0;
+  double without_core = 0;
+  double asked = 0;  ///< what they would have taken on cores of their own, on a machine that does nothing else
+
+  step_times& operator+=(const step_times& more) {
+    took += more.took, without_core += more.without_core, asked += more.asked;
+    return *this;
+  }
+};
+
 // What the evaluating thread has to know of the pushes, and the statistics of a run. Called under the server's mutex.
 class push_counter {
  public:
+  explicit push_counter(std::uint32_t workers) : since_(workers), step_(workers) {}
+
   struct state {
     std::uint64_t pushes = 0;
     double begin = 0;  // of the first step; seconds of the server
@@ -39,9 +53,12 @@ class push_counter {
   void note(const record& r) noexcept {
     const std::lock_guard lock{mutex_};
     if (r.what == record::kind::release && !started_) now_.begin = r.now, started_ = true;
+    if (r.what == record::kind::release) since_[r.worker.index] = r.now;
     if (r.what == record::kind::admit && (r.decided == verdict::apply || r.decided == verdict::accumulate))
       staleness_.add(r.staleness);
     if (r.what != record::kind::commit) return;
+    in_steps_ += r.now - since_[r.worker.index];
+    spent_ += step_[r.worker.index];
     ++now_.pushes;
     now_.last = r.now;
     changed_.notify_one();
@@ -52,6 +69,10 @@ class push_counter {
     changed_.wait_until(lock, limit, [&] { return now_.pushes > pushes; });
     return now_;
   }
+  // By the worker's own thread, before it pushes.
+  void will_push(std::uint32_t worker, const step_times& spent) { step_[worker] = spent; }
+  [[nodiscard]] const step_times& spent() const noexcept { return spent_; }  // of all pushes, once all have ended
+  [[nodiscard]] double in_steps() const noexcept { return in_steps_; }       // from releases to commits, likewise
   [[nodiscard]] const sim::staleness_histogram& staleness() const noexcept {
     return staleness_;
   }  // once all have ended
@@ -61,6 +82,10 @@ class push_counter {
   std::condition_variable changed_;
   state now_;
   bool started_ = false;
+  std::vector<double> since_;     // when each worker was released
+  std::vector<step_times> step_;  // of the step that each of them pushes
+  step_times spent_;
+  double in_steps_ = 0;
   sim::staleness_histogram staleness_;
 };
 
@@ -85,6 +110,7 @@ class real_run {
         sgd_{sgd_options_of(at)},
         judge_{sgd_, data_},
         cores_{machines_.cores, seconds{unit_ * *std::ranges::min_element(machines_.step_time) / turns_a_step}},
+        pushes_{machines_.workers},
         loss_{run_.loss},
         steps_(machines_.workers),
         failures_{machines_.failures},
@@ -162,18 +188,24 @@ class real_run {
       const std::uint32_t batch = asked == 0 ? run_.batch : std::min(asked, sim::largest_batch);
       const double deviate = machines_.jitter > 0 ? jitter(who.index, step) : 0.0;
       sim::gradient work;
-      cores_.compute(
-          seconds{unit_ * computing_time(machines_, who.index, batch, run_.batch, deviate)},
+      const clock::time_point begun = clock::now();
+      const seconds length{unit_ * computing_time(machines_, who.index, batch, run_.batch, deviate)};
+      const seconds without_core = cores_.compute(
+          length,
           [&] {
             work = model.compute(who.index, step, batch);
             model.write_gradient(work.handle, dense);
             model.release(work.handle);
           },
           in_vain);
-      sleep(unit_ * stragglers.sleep(who.index, step, (ps_->now() - begin) / unit_), in_vain);
+      const double asleep = unit_ * stragglers.sleep(who.index, step, (ps_->now() - begin) / unit_);
+      sleep(asleep, in_vain);
       if (ends.load()) return;  // dead or gone: the server has been told
       samples_ += work.samples;
-      const float loss = seen_loss(work, session.cancelled());
+      const bool cancelled = session.cancelled();
+      pushes_.will_push(who.index,
+                        {seconds{clock::now() - begun}.count(), without_core.count(), length.count() + asleep});
+      const float loss = seen_loss(work, cancelled);
       static_cast<void>(session.push(dense, {.samples = work.samples, .loss = loss, .grad_norm = work.norm}));
     }
   }
@@ -242,6 +274,10 @@ class real_run {
     m.pushes = counted_.pushes;
     m.staleness_mean = pushes_.staleness().mean();
     m.staleness_p95 = pushes_.staleness().quantile(0.95);
+    if (m.pushes > 0) {
+      m.overhead = (pushes_.in_steps() - pushes_.spent().took) / static_cast<double>(m.pushes) / unit_;
+      m.overrun = (pushes_.spent().took - pushes_.spent().without_core) / pushes_.spent().asked - 1;
+    }
     ps_->inspect([&](auto& sync, auto& seen) {
       const double lasted = counted_.last - counted_.begin;
       double waited = 0;

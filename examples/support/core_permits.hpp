@@ -31,10 +31,10 @@ class core_permits {
   core_permits(std::uint32_t cores, seconds quantum) : limited_{cores > 0}, free_{cores}, quantum_{quantum} {}
 
   /// Computes for `length`, time without a core not counted: first `work()`, whose own time counts, and then a busy
-  /// loop. Ends early once `ends()`, asked all the time.
+  /// loop. Ends early once `ends()`, asked all the time. Returns how long it was without a core.
   template <class Work, class Ends>
-  void compute(seconds length, Work&& work, Ends&& ends) {
-    acquire();
+  seconds compute(seconds length, Work&& work, Ends&& ends) {
+    seconds without = acquire();
     clock::time_point begin = clock::now();
     work();
     for (seconds left = length;;) {
@@ -42,10 +42,11 @@ class core_permits {
       while (clock::now() < until && !ends()) std::this_thread::yield();
       left -= clock::now() - begin;
       if (left <= seconds::zero() || ends()) break;
-      if (waiting_.load(std::memory_order_relaxed) > 0) release(), acquire();
+      if (waiting_.load(std::memory_order_relaxed) > 0) release(), without += acquire();
       begin = clock::now();
     }
     release();
+    return without;
   }
 
   /// How many compute now, of whom the limit speaks.
@@ -57,7 +58,8 @@ class core_permits {
     bool has_core = false;
   };
 
-  void acquire() {
+  seconds acquire() {
+    const clock::time_point asked = clock::now();
     if (limited_) {
       std::unique_lock lock{mutex_};
       if (free_ > 0) {
@@ -70,6 +72,7 @@ class core_permits {
       }
     }
     busy_.fetch_add(1, std::memory_order_relaxed);
+    return clock::now() - asked;
   }
   void release() {
     busy_.fetch_sub(1, std::memory_order_relaxed);

@@ -43,7 +43,8 @@ namespace rubato::inline RUBATO_ABI::sim {
 ///     rubato::sim::quadratic goal;
 ///     const run_result r = simulate({.workers = 10, .cores = 4}, {.seed = 1}, rubato::ssp{.staleness = 3}, goal);
 ///
-/// Pre      problem(machines) and problem(run) are empty; `goal`, `watcher` and `jitter` outlive the cluster
+/// Pre      problem(machines) and problem(run) are empty; `goal`, `watcher` and `jitter` outlive the cluster, and
+///          serve no other one meanwhile
 /// Random   keyed by (seed, worker, step): equal seeds give all policies the same steps, and a run the same bits in any
 ///          thread
 /// Cost     O(log workers) per event, plus the controller, plus the objective. No allocation once buffers have grown.

@@ -23,8 +23,8 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// Tests   tests/sim/normal_draws_test.cpp
 class normal_draws {
  public:
-  /// Keeps so many of each worker's last steps or more, and 64 or 8 at least; fewer where all of them together would be
-  /// more than a million.
+  /// Has places for so many steps of each worker or more, and for 64 or 8 at least; for fewer where all workers would
+  /// need more than a million together. A block of steps takes the places of an earlier one at once.
   explicit normal_draws(std::uint32_t steps = 0) noexcept : steps_{steps} {}
   /// Streams first_stream to first_stream + workers - 1 of this seed; keeps the fewest steps.
   normal_draws(std::uint64_t seed, std::uint64_t first_stream, std::uint32_t workers) {
@@ -32,13 +32,13 @@ class normal_draws {
   }
 
   /// From now on draws from these streams. Nothing happens, and nothing is forgotten, if it does already. Allocates
-  /// where more workers than before need it.
+  /// where more places than ever before are needed.
   void restart(std::uint64_t seed, std::uint64_t first_stream, std::uint32_t workers) {
     if (seed == seed_ && first_stream == first_stream_ && workers == workers_) return;
     constexpr std::uint64_t most_kept = 1 << 20;
+    workers_ = 0;  // until there is room, whose allocation may throw
     seed_ = seed;
     first_stream_ = first_stream;
-    workers_ = workers;
     bits_ = workers <= 1'024 ? 6 : 3;
     kept_bits_ = 0;
     while ((std::uint64_t{1} << (bits_ + kept_bits_)) < steps_ &&
@@ -46,6 +46,7 @@ class normal_draws {
       ++kept_bits_;
     drawn_.assign(std::size_t{workers} << kept_bits_, none);
     values_.resize(std::size_t{workers} << (kept_bits_ + bits_));
+    workers_ = workers;
   }
 
   [[nodiscard]] double operator()(std::uint32_t worker, std::uint64_t step) noexcept {

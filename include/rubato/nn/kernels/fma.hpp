@@ -54,7 +54,7 @@ RUBATO_DETAIL_HELPER inline wide widened(const pack<4>& x) noexcept {
 template <std::size_t N>
 RUBATO_DETAIL_HELPER inline pack<N> square_root(const pack<N>& x) noexcept {
   pack<N> y;
-  __asm__("vsqrtps %1, %0" : "=x"(y) : "x"(x));
+  __asm__("{vsqrtps %1, %0|vsqrtps %0, %1}" : "=x"(y) : "x"(x));
   return y;
 }
 // b if either is NaN

@@ -85,7 +85,7 @@ class cluster {
               watch(watcher)} {
     RUBATO_ASSERT(problem(machines).empty() && problem(run).empty(), "cluster or run options out of range");
     shared_cores_ = machines.cores > 0 && machines.cores < machines.workers;
-    jitter_.restart(run.seed, stream_of(random_purpose::jitter, 0), machines.jitter > 0 ? machines.workers : 0);
+    if (machines.jitter > 0) jitter_.restart(run.seed, stream_of(random_purpose::jitter, 0), machines.workers);
     if (machines.link.bandwidth > 0) transfer_ = machines.link.model_size / machines.link.bandwidth;
     service_ = machines.decision_time + machines.apply_time;
     result_.steps.resize(machines.workers);

@@ -18,9 +18,10 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// order of their arguments: the C library branches on where an argument lies, which nobody could foretell. What is
 /// drawn stays until a later step takes its place, so runs of one seed that share an object need not draw again.
 ///
-/// Cost    where a worker's steps come in a row, a third of a draw of its own; where they are still there, a look-up.
+/// Cost    where a worker's steps come in a row, less than a draw of its own; where they are still there, a look-up.
 ///         Up to 1,024 workers 520 bytes for each and for each 64 steps that are kept, else 72 and 8. Not thread-safe.
-/// Tests   tests/sim/normal_draws_test.cpp
+/// Tests   tests/sim/normal_draws_test.cpp: AreThoseOfTheSequence, AreThoseOfTheSequenceHoweverManyAreKept,
+///         RestartForOtherWorkers, WhatIsKeptIsNotDrawnAgain
 class normal_draws {
  public:
   /// Has places for so many steps of each worker or more, and for 64 or 8 at least; for fewer where all workers would
@@ -49,7 +50,9 @@ class normal_draws {
     workers_ = workers;
   }
 
+  /// Precondition: worker < workers.
   [[nodiscard]] double operator()(std::uint32_t worker, std::uint64_t step) noexcept {
+    RUBATO_ASSERT(worker < workers_, "normal_draws: no stream for this worker");
     const std::uint64_t block = step >> bits_;
     const std::size_t place = (std::size_t{worker} << kept_bits_) + (block & ((std::uint64_t{1} << kept_bits_) - 1));
     if (drawn_[place] != block) [[unlikely]]

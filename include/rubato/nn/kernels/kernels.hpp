@@ -60,8 +60,10 @@ struct shape_functions {
 template <std::floating_point T, std::size_t... Widths>
 [[nodiscard]] inline shape_functions<T> compiled_for(const kernel_set<T>& set) noexcept {
   if constexpr (std::same_as<T, float> && avx2::compiled) {
-    if (&set == &fma::set<T>) return {&fma::evaluate_shape<Widths...>, &fma::finish_shape<Widths...>};
-    if (&set == &avx512::set<T>) return {&avx512::evaluate_shape<Widths...>, &avx512::finish_shape<Widths...>};
+    if (set.instructions == instruction_set::fma)
+      return {&fma::evaluate_shape<Widths...>, &fma::finish_shape<Widths...>};
+    if (set.instructions == instruction_set::avx512)
+      return {&avx512::evaluate_shape<Widths...>, &avx512::finish_shape<Widths...>};
   }
   return {set.evaluate, set.finish};
 }

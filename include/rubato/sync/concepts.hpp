@@ -32,10 +32,10 @@ concept ShapingPolicy = requires(P& p, const cluster_view& view, std::uint32_t w
   { p.shape(view, worker, g) } noexcept -> std::same_as<void>;
 };
 /// Says whether shape() is to be called, all its life the same: a class that has it for the sake of others may say that
-/// it would do nothing.
+/// it would do nothing. Not a static member, of which nobody could tell which class of a hierarchy it speaks for.
 template <class P>
 concept MaybeShapingPolicy = requires(const P& p) {
-  { p.shapes() } noexcept -> std::same_as<bool>;
+  { (p.*&P::shapes)() } noexcept -> std::same_as<bool>;
 };
 /// Works ahead, on what its next decision will need: called at the end of each commit, once all who may go were told.
 template <class P>

@@ -93,11 +93,9 @@ def read(paths):
     return rows, contexts
 
 
-def native(rows):
-    """The set of kernels that is in use: of those that were measured, the last in the library's order."""
-    sets = ["portable", "avx2", "avx2+fma", "avx512"]
-    measured = {name.rsplit("/", 1)[1] for name in rows} & set(sets)
-    return max(measured, key=sets.index) if measured else "NATIVE"
+def native(contexts):
+    """The set of kernels that is in use, as the programs say."""
+    return next((c["kernels"] for c in contexts if "kernels" in c), "NATIVE")
 
 
 def number(value):
@@ -231,7 +229,7 @@ def main():
     rows, contexts = read(options.results)
     wanted = re.compile(options.filter)
     rows = {name: row for name, row in rows.items() if wanted.search(name)}
-    bars = [Bar(entry, native(rows)) for entry in json.loads(options.bars.read_text(encoding="utf-8"))["bars"]]
+    bars = [Bar(entry, native(contexts)) for entry in json.loads(options.bars.read_text(encoding="utf-8"))["bars"]]
     if options.filter:
         bars = [bar for bar in bars if bar.rows(rows)]
     lines, well = report(rows, contexts, bars, options.heading)

@@ -116,6 +116,7 @@ int main(int argc, char** argv) {
       ->UseManualTime();
   benchmark::AddCustomContext("missing_peers", bench::missing_libraries());
   benchmark::AddCustomContext("openblas_kernels", bench::blas_kernels());
+  benchmark::AddCustomContext("kernels", nn::kernels::native<float>().name);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
 }

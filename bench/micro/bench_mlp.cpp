@@ -203,6 +203,7 @@ int main(int argc, char** argv) {
   }
   benchmark::AddCustomContext("missing_peers", rubato::bench::missing_libraries());
   benchmark::AddCustomContext("openblas_kernels", rubato::bench::blas_kernels());
+  benchmark::AddCustomContext("kernels", kernels::native<float>().name);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();

@@ -29,6 +29,18 @@ TEST(RandomSequence, SequenceIsPhiloxInOrder) {
   }
 }
 
+TEST(RandomSequence, GoesOnAtTheNextBlock) {
+  random_sequence sequence{3, 5, 9};
+  for (int draw = 0; draw < 6; ++draw) {
+    EXPECT_EQ(sequence.begins_block(), draw % 2 == 0);
+    const random_sequence::block at = sequence.next_block();
+    random_sequence there{at.seed, at.stream, at.index}, here = sequence;
+    if (!here.begins_block()) here();
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(there(), here()) << draw << ' ' << i;
+    sequence();
+  }
+}
+
 TEST(RandomSequence, UniformMoments) {
   constexpr int draws = 200'000;
   random_sequence sequence{1};

@@ -18,7 +18,8 @@ const flags_unit& plain() {
   return *std::ranges::find_if(flags_units(), [](const flags_unit& unit) { return unit.flags == "-O2"; });
 }
 
-void expect_same(const flags_unit& unit, const std::vector<fingerprint>& got, const std::vector<fingerprint>& expected) {
+void expect_same(const flags_unit& unit, const std::vector<fingerprint>& got,
+                 const std::vector<fingerprint>& expected) {
   ASSERT_EQ(got.size(), expected.size()) << unit.flags;
   for (std::size_t i = 0; i < got.size(); ++i) {
     EXPECT_EQ(got[i].what, expected[i].what) << unit.flags;

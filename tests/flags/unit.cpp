@@ -155,7 +155,7 @@ void add_kernels(results& all, const nn::kernels::kernel_set<T>& set) {
       activation[k].add(delta);
       auto weight_slope = draw(weight.size()), bias_slope = draw(bias.size());
       training_for(set).parameter_gradient(layer, rows, in.data(), delta.data(), nn::gradient_mode::accumulate,
-                             weight_slope.data(), bias_slope.data());
+                                           weight_slope.data(), bias_slope.data());
       parameter.add(weight_slope);
       parameter.add(bias_slope);
       training_for(set).input_gradient(layer, rows, delta.data(), layer.f, in.data(), in_slope.data());
@@ -166,13 +166,14 @@ void add_kernels(results& all, const nn::kernels::kernel_set<T>& set) {
       auto p = draw(count), velocity = draw(count), mean = draw(count), square = from.squares(count);
       training_for(set).sgd(count, static_cast<T>(0.1), weight.data(), p.data());
       sgd.add(p);
-      training_for(set).momentum(count, static_cast<T>(0.1), static_cast<T>(0.8), weight.data(), velocity.data(), p.data());
+      training_for(set).momentum(count, static_cast<T>(0.1), static_cast<T>(0.8), weight.data(), velocity.data(),
+                                 p.data());
       momentum.add(velocity);
       momentum.add(p);
       training_for(set).adam(count,
-               {static_cast<T>(0.9), static_cast<T>(0.1), static_cast<T>(0.99), static_cast<T>(0.01),
-                static_cast<T>(0.003), static_cast<T>(1.7), static_cast<T>(1e-6), static_cast<T>(0.999)},
-               weight.data(), mean.data(), square.data(), p.data());
+                             {static_cast<T>(0.9), static_cast<T>(0.1), static_cast<T>(0.99), static_cast<T>(0.01),
+                              static_cast<T>(0.003), static_cast<T>(1.7), static_cast<T>(1e-6), static_cast<T>(0.999)},
+                             weight.data(), mean.data(), square.data(), p.data());
       adam.add(mean);
       adam.add(square);
       adam.add(p);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <rubato/encode/cluster_state.hpp>
 #include <rubato/sync/any_policy.hpp>
 #include <rubato/sync/knee.hpp>
 #include <rubato/sync/rivals/loss_decayed.hpp>
@@ -22,6 +23,13 @@ using test::grants_while_losses_fall;
 using test::last_batch_octaves;
 
 static_assert(StatefulPolicy<distilled_policy> && DescribedPolicy<distilled_policy>);
+
+// The rule reads a progress_state; of others there is no such policy.
+template <class Encoder>
+concept Distilled = requires {
+  typename basic_distilled_policy<Encoder>;
+};
+static_assert(Distilled<progress_state> && !Distilled<cluster_state>);
 
 // Of a step: batch over the host's, and the rate of a sample over the rule's.
 std::pair<double, double> factors_of(double own_batch, double overhead, double jump) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <rubato/core/rng.hpp>
+#include <rubato/encode/cluster_state.hpp>
 #include <rubato/encode/rlp_state.hpp>
 #include <rubato/learned/q_policy.hpp>
 #include <rubato/nn/mlp.hpp>
@@ -14,6 +15,7 @@
 #include <rubato/sync/bsp.hpp>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../support/cluster.hpp"
@@ -146,6 +148,36 @@ TEST(QPolicy, WorkingAheadChangesNoBit) {
     ASSERT_TRUE(std::equal(values.begin(), values.end(), expected.begin())) << n;
   }
   EXPECT_GT(made.finished, 500);
+}
+
+// Counts the steps of which it hears that they start.
+struct counting_state : cluster_state {
+  std::size_t* starts = nullptr;
+  void started(const cluster_view& view, std::uint32_t worker) noexcept {
+    ++*starts;
+    cluster_state::started(view, worker);
+  }
+};
+
+TEST(QPolicy, EncodersThatFollowStepsHearOfEveryStart) {
+  using following = q_policy<counting_state, nn::dynamic_mlp>;
+  std::size_t starts = 0;
+  counting_state state;
+  state.starts = &starts;
+  const auto make = [&](const nn::dynamic_mlp& network) { return following{network, {}, state}; };
+  const nn::dynamic_mlp some = random_network(3, counting_state::dim);
+  const nn::dynamic_mlp everybody = constant_network({1, 0, 2}, counting_state::dim);
+  EXPECT_TRUE(shapes_of(make(some)));
+  EXPECT_FALSE(shapes_of(policy_type{constant_network({0, 1, 0})})) << "nothing would hear of it";
+
+  const auto expect_all = [&](auto c, const char* which) {
+    for (std::size_t n = 0; n < 40; ++n) c.push(c.running()[n % c.running().size()]);
+    EXPECT_GE(c.heard().releases.size(), 40U) << which;
+    EXPECT_EQ(std::exchange(starts, 0), c.heard().releases.size()) << which;
+  };
+  expect_all(cluster<following>{make(some), 4, alone}, "some at a time");
+  expect_all(cluster<following>{make(everybody), 4, alone}, "all at once");
+  expect_all(cluster<any_policy>{make(everybody), 4, alone}, "behind any_policy");
 }
 
 TEST(QPolicy, StartsEverybodyOnASwitch) {

@@ -166,8 +166,8 @@ TYPED_TEST(Kernels, ParameterGradientMatchesALoop) {
             expected_weight[i * s.outputs + o] += product(in[r * s.inputs + i], d);
           expected_bias[o] += d;
         }
-      training_for(*set).parameter_gradient({s.inputs, s.outputs}, s.rows, in.data(), delta.data(), gradient_mode::accumulate,
-                              weight.data(), bias.data());
+      training_for(*set).parameter_gradient({s.inputs, s.outputs}, s.rows, in.data(), delta.data(),
+                                            gradient_mode::accumulate, weight.data(), bias.data());
       expect_like(*set, weight, expected_weight);
       expect_like(*set, bias, expected_bias);
     }
@@ -188,10 +188,10 @@ TYPED_TEST(Kernels, OverwrittenParameterGradientIsThatOnTopOfZeros) {
       for (std::size_t i = 0; i < in.size(); i += 3) in[i] = -T{};
       std::vector<T> weight(s.inputs * s.outputs), bias(s.outputs);
       std::vector<T> got_weight(weight.size(), std::numeric_limits<T>::quiet_NaN()), got_bias(bias.size(), T{7});
-      training_for(*set).parameter_gradient({s.inputs, s.outputs}, s.rows, in.data(), delta.data(), gradient_mode::accumulate,
-                              weight.data(), bias.data());
-      training_for(*set).parameter_gradient({s.inputs, s.outputs}, s.rows, in.data(), delta.data(), gradient_mode::overwrite,
-                              got_weight.data(), got_bias.data());
+      training_for(*set).parameter_gradient({s.inputs, s.outputs}, s.rows, in.data(), delta.data(),
+                                            gradient_mode::accumulate, weight.data(), bias.data());
+      training_for(*set).parameter_gradient({s.inputs, s.outputs}, s.rows, in.data(), delta.data(),
+                                            gradient_mode::overwrite, got_weight.data(), got_bias.data());
       ASSERT_EQ(bits(got_weight), bits(weight)) << set->name << " " << s.inputs << " x " << s.outputs;
       ASSERT_EQ(bits(got_bias), bits(bias)) << set->name << " " << s.inputs << " x " << s.outputs;
     }
@@ -210,7 +210,8 @@ TYPED_TEST(Kernels, InputGradientMatchesALoop) {
             lanes[o % 8] += product(delta[r * s.outputs + o], weight[i * s.outputs + o]);
           for (const T lane : lanes) expected[r * s.inputs + i] += lane;
         }
-      training_for(*set).input_gradient({s.inputs, s.outputs, weight.data()}, s.rows, delta.data(), {}, nullptr, got.data());
+      training_for(*set).input_gradient({s.inputs, s.outputs, weight.data()}, s.rows, delta.data(), {}, nullptr,
+                                        got.data());
       expect_like(*set, got, expected);
     }
 }
@@ -245,7 +246,8 @@ TYPED_TEST(Kernels, NormsOfLargeAndSmallNumbers) {
         value *= static_cast<T>(scale);
         squares += static_cast<double>(value) * static_cast<double>(value);
       }
-      EXPECT_NEAR(training_for(*set).sum_of_squares(x.size(), x.data()) / squares, 1, 1e-6) << set->name << ' ' << scale;
+      EXPECT_NEAR(training_for(*set).sum_of_squares(x.size(), x.data()) / squares, 1, 1e-6)
+          << set->name << ' ' << scale;
       x[77] = std::numeric_limits<T>::infinity();
       EXPECT_EQ(training_for(*set).sum_of_squares(x.size(), x.data()), std::numeric_limits<double>::infinity());
       x[77] = std::numeric_limits<T>::quiet_NaN();
@@ -261,7 +263,8 @@ TYPED_TEST(Kernels, NormAndScaleMatchALoop) {
       long double squares = 0;
       for (const T value : x) squares += static_cast<long double>(value) * static_cast<long double>(value);
       const bool in_double = std::ranges::count(reproducible_sets<T>(), set) > 0;
-      EXPECT_NEAR(training_for(*set).sum_of_squares(count, x.data()), static_cast<double>(squares), in_double ? 1e-12 : 1e-6);
+      EXPECT_NEAR(training_for(*set).sum_of_squares(count, x.data()), static_cast<double>(squares),
+                  in_double ? 1e-12 : 1e-6);
       auto expected = x;
       for (T& value : expected) value *= T(0.7);
       training_for(*set).scale(count, T(0.7), x.data());
@@ -327,7 +330,8 @@ TYPED_TEST(Kernels, AdamDividesToTheLastPlaces) {
     const auto mean = m, square = v;
     for (const double rate : {1e-6, 1e-3, 1.0, 1e3}) {
       std::fill(p.begin(), p.end(), T{0});
-      training_for(*set).adam(count, {T(1), T(0), T(1), T(0), T(rate), T(1), T(1e-8), T(1)}, g.data(), m.data(), v.data(), p.data());
+      training_for(*set).adam(count, {T(1), T(0), T(1), T(0), T(rate), T(1), T(1e-8), T(1)}, g.data(), m.data(),
+                              v.data(), p.data());
       EXPECT_EQ(m, mean);
       EXPECT_EQ(v, square);
       for (std::size_t i = 0; i < count; ++i) {
@@ -339,13 +343,15 @@ TYPED_TEST(Kernels, AdamDividesToTheLastPlaces) {
     }
     // A rate of 0 moves nothing.
     const auto before = p;
-    training_for(*set).adam(count, {T(1), T(0), T(1), T(0), T(0), T(1), T(1e-8), T(1)}, g.data(), m.data(), v.data(), p.data());
+    training_for(*set).adam(count, {T(1), T(0), T(1), T(0), T(0), T(1), T(1e-8), T(1)}, g.data(), m.data(), v.data(),
+                            p.data());
     EXPECT_EQ(p, before) << set->name;
     // A mean of squares that is infinite stops a parameter; NaN stays NaN.
     v.assign({std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN()});
     m.assign(2, T{1});
     p.assign(2, T{3});
-    training_for(*set).adam(2, {T(1), T(0), T(1), T(0), T(1), T(1), T(1e-8), T(1)}, g.data(), m.data(), v.data(), p.data());
+    training_for(*set).adam(2, {T(1), T(0), T(1), T(0), T(1), T(1), T(1e-8), T(1)}, g.data(), m.data(), v.data(),
+                            p.data());
     EXPECT_EQ(p[0], 3);
     EXPECT_TRUE(std::isnan(p[1]));
   }
@@ -386,8 +392,9 @@ TYPED_TEST(Kernels, EqualSetsGiveTheSameBits) {
           training_for(with).forward(layer, rows, in.data(), made.out.data());
           training_for(with).activation_gradient(layer.f, rows * outputs, made.out.data(), made.delta.data());
           training_for(with).parameter_gradient(layer, rows, in.data(), made.delta.data(), gradient_mode::accumulate,
-                                  made.weight_gradient.data(), made.bias_gradient.data());
-          training_for(with).input_gradient(layer, rows, made.delta.data(), layer.f, in.data(), made.in_gradient.data());
+                                                made.weight_gradient.data(), made.bias_gradient.data());
+          training_for(with).input_gradient(layer, rows, made.delta.data(), layer.f, in.data(),
+                                            made.in_gradient.data());
 
           const std::size_t count = inputs * outputs;
           made.norm = {static_cast<T>(training_for(with).sum_of_squares(count, made.weight_gradient.data()))};
@@ -395,7 +402,7 @@ TYPED_TEST(Kernels, EqualSetsGiveTheSameBits) {
           training_for(with).sgd(count, T(0.1), made.weight_gradient.data(), made.p.data());
           training_for(with).momentum(count, T(0.1), T(0.8), made.weight_gradient.data(), made.m.data(), made.p.data());
           training_for(with).adam(count, {T(0.9), T(0.1), T(0.99), T(0.01), T(0.003), T(1.7), T(1e-6), T(0.999)},
-                    made.weight_gradient.data(), made.m.data(), made.v.data(), made.p.data());
+                                  made.weight_gradient.data(), made.m.data(), made.v.data(), made.p.data());
           training_for(with).scale(count, T(0.7), made.weight_gradient.data());
           return made;
         };
@@ -479,8 +486,8 @@ TYPED_TEST(Kernels, AgreeWithAnOracleInDoubleOnRandomShapes) {
                   (std::vector<T>{row, row + static_cast<std::ptrdiff_t>(outputs)}))
             << set->name;
       }
-      training_for(*set).parameter_gradient(layer, rows, in.data(), delta.data(), gradient_mode::accumulate, weights.data(),
-                              biases.data());
+      training_for(*set).parameter_gradient(layer, rows, in.data(), delta.data(), gradient_mode::accumulate,
+                                            weights.data(), biases.data());
       expect_near(weights, by_weight, rows);
       expect_near(biases, by_bias, rows);
       training_for(*set).input_gradient(layer, rows, delta.data(), {}, nullptr, made_inputs.data());

@@ -192,7 +192,8 @@ TEST(Lstm, FunctionsAreWithinThreeUnits) {
     for (std::uint64_t round = 0; round < 300; ++round) {
       const double size = std::exp2(static_cast<double>(round % 30) - 23);  // up to 2^6
       std::vector<float> gate = draws_of<float>(4 * units, round, size), sums = gate, before(units), to(3 * units);
-      training_for(*kernel).lstm_step(units, gate.data(), before.data(), to.data(), to.data() + units, to.data() + 2 * units);
+      training_for(*kernel).lstm_step(units, gate.data(), before.data(), to.data(), to.data() + units,
+                                      to.data() + 2 * units);
       for (std::size_t i = 0; i < 4 * units; ++i) {
         const auto x = static_cast<double>(sums[i]);
         if (i / units == 2)
@@ -235,8 +236,9 @@ TEST(Lstm, ShorterSequencesFit) {
 }
 
 TEST(Lstm, ImpossibleShapesAreRefused) {
+  using widths = std::pair<std::size_t, std::size_t>;
   for (const auto& [inputs, units] :
-       {std::pair<std::size_t, std::size_t>{0, 1}, {1, 0}, {max_parameters, 1}, {1, std::size_t{1} << 13}, {~0ULL, ~0ULL}}) {
+       {widths{0, 1}, {1, 0}, {max_parameters, 1}, {1, std::size_t{1} << 13}, {~0ULL, ~0ULL}}) {
     const auto made = lstm::make(inputs, units);
     ASSERT_FALSE(made.has_value()) << inputs << ' ' << units;
     EXPECT_EQ(made.error().code, errc::invalid_option);

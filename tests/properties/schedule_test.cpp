@@ -103,6 +103,8 @@ TEST(Chaos, CannotBreakThePromises) {
                   test::excluding{}};
     const schedule_report all = for_random_schedules(o, test::chaos{.seed = 1, .bound = bound});
     EXPECT_GT(all.overrides, 0u);
+    o.switches.push_back(test::chaos{.seed = 5, .bound = bound, .shaping = false});  // so that many go at once
+    for_random_schedules(o, test::chaos{.seed = 6, .bound = bound, .shaping = false});
     o.guard = {.enabled = true, .bound = 2, .max_wait = 0.5};
     for_random_schedules(o, test::chaos{.seed = 4, .bound = bound});
   }

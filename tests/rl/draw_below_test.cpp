@@ -42,5 +42,15 @@ TEST(DrawBelow, RefusedBitsAreDrawnAgain) {
     }
 }
 
+// Those who come within a block draw its second half; if that is refused, the first half of another.
+TEST(DrawBelow, RefusedWithinABlock) {
+  constexpr std::uint64_t n = (std::numeric_limits<std::uint64_t>::max)() / 3 + 2;  // a third is refused
+  for (std::uint64_t seed = 0; seed < 2'000; ++seed) {
+    random_sequence random{seed};
+    static_cast<void>(random());
+    expect_those_of_below<std::uint64_t>(random, n, 9 + seed % 20);
+  }
+}
+
 }  // namespace
 }  // namespace rubato::rl

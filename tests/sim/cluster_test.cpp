@@ -15,11 +15,13 @@
 #include <rubato/sync/rivals/k_sync.hpp>
 #include <rubato/sync/ssp.hpp>
 
+#include "../support/draws_anew.hpp"
 #include "test_objective.hpp"
 
 namespace rubato::sim {
 namespace {
 
+using rubato::test::draws_anew;
 using test::no_objective;
 using test::test_objective;
 
@@ -349,6 +351,23 @@ TEST(Cluster, RunsThatShareTheirDrawsAreTheSameRuns) {
     EXPECT_TRUE(alike({.workers = 7, .cores = 5}, asp{}, seed));
     EXPECT_TRUE(alike({.workers = 7, .jitter = 0}, asp{}, seed));
     EXPECT_TRUE(alike({.workers = 5}, ssp{}, seed));
+  }
+}
+
+TEST(Cluster, FindsWhatRunsBeforeItDrew) {
+  normal_draws jitter{1'000};
+  quadratic goal;
+  no_observer nobody;
+  run_options run = so_many_pushes(2'000);
+  run.learning_rate.base = 0.01;
+  cluster first{{.workers = 5}, run, asp{}, goal, nobody, &jitter};
+  while (first.advance()) continue;
+  cluster without{{.workers = 7, .jitter = 0}, run, asp{}, goal, nobody, &jitter};
+  while (without.advance()) continue;
+  const cluster second{{.workers = 5}, run, bsp{}, goal, nobody, &jitter};
+  for (std::uint32_t worker = 0; worker < 5; ++worker) {
+    ASSERT_GT(first.result().steps[worker], 200U);
+    for (std::uint64_t step = 1; step <= 200; ++step) ASSERT_FALSE(draws_anew(jitter, worker, step)) << step;
   }
 }
 

@@ -2,10 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
+
+#include "../support/draws_anew.hpp"
 
 namespace rubato::sim {
 namespace {
+
+using test::draws_anew;
 
 TEST(NormalDraws, AreThoseOfTheSequence) {
   constexpr std::uint64_t seed = 0xABCDEF0123456789, first_stream = std::uint64_t{3} << 32;
@@ -38,6 +45,33 @@ TEST(NormalDraws, AreThoseOfTheSequenceHoweverManyAreKept) {
     expect(2, 0, 100, 300);
     expect(2, 7, 100, 300);
     expect(0, 0, 0, 10);
+  }
+}
+
+TEST(NormalDraws, WhatIsKeptIsNotDrawnAgain) {
+  constexpr std::uint32_t workers = 3;
+  constexpr std::uint64_t block = 64;
+  for (const std::uint32_t kept : {0U, 64U, 65U, 300U}) {
+    const std::uint64_t places = std::bit_ceil(std::max(std::uint64_t{kept}, block));
+    normal_draws draws{kept};
+    draws.restart(1, 0, workers);
+    for (std::uint64_t step = 0; step < places; ++step)
+      for (std::uint32_t worker = 0; worker < workers; ++worker)
+        ASSERT_EQ(draws_anew(draws, worker, step), step % block == 0) << kept << " kept, step " << step;
+    draws.restart(1, 0, workers);
+    for (std::uint64_t step = 0; step < places; ++step)
+      for (std::uint32_t worker = 0; worker < workers; ++worker)
+        ASSERT_FALSE(draws_anew(draws, worker, step)) << kept << " kept, step " << step;
+
+    EXPECT_TRUE(draws_anew(draws, 1, places)) << "takes the places of the first block";
+    EXPECT_TRUE(draws_anew(draws, 1, 5));
+    EXPECT_FALSE(draws_anew(draws, 0, 5)) << "of another worker";
+    EXPECT_FALSE(draws_anew(draws, 2, 5));
+    for (const auto& [seed, first_stream, of] :
+         {std::array{2U, 0U, workers}, std::array{2U, 7U, workers}, std::array{2U, 7U, workers + 1}}) {
+      draws.restart(seed, first_stream, of);
+      EXPECT_TRUE(draws_anew(draws, 2, 5)) << seed << ' ' << first_stream << ' ' << of;
+    }
   }
 }
 

@@ -143,6 +143,7 @@ struct weighing {
 struct chaos {
   std::uint64_t seed = 1;
   clock_type bound = unbounded;
+  bool shaping = true;
 
   [[nodiscard]] admission admit(const cluster_view&, const event&) noexcept {
     random_sequence r{seed, 1, draws++};
@@ -207,6 +208,7 @@ struct chaos {
     random_sequence r{seed, 3, draws++};
     if (r.below(3) == 0) terms = {.version = r(), .batch = 7, .lr_scale = number(r)};
   }
+  [[nodiscard]] bool shapes() const noexcept { return shaping; }
   [[nodiscard]] clock_type clock_bound() const noexcept { return bound; }
   void state(archive& bytes) { bytes(draws); }
   static constexpr std::string_view kind = "chaos";

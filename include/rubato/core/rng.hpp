@@ -39,8 +39,8 @@ namespace rubato::inline RUBATO_ABI {
 /// Independent purposes take different streams (say one per worker), so that drawing more in one never shifts another.
 /// Draws    uniform() in [0, 1), below(n) in [0, n), normal() with mean 0 and deviation 1; O(1), no allocation.
 /// Thread   one object per thread; copies continue independently from the same position.
-/// Tests    tests/core/rng_test.cpp: SequenceIsPhiloxInOrder, UniformMoments, BelowIsUnbiased, NormalMoments;
-///          tests/rl/draw_below_test.cpp
+/// Tests    tests/core/rng_test.cpp: SequenceIsPhiloxInOrder, GoesOnAtTheNextBlock, UniformMoments,
+///          BelowIsUnbiased, NormalMoments
 class random_sequence {
  public:
   using result_type = std::uint64_t;
@@ -51,11 +51,11 @@ class random_sequence {
   [[nodiscard]] static constexpr result_type (min)() noexcept { return 0; }
   [[nodiscard]] static constexpr result_type (max)() noexcept { return (std::numeric_limits<result_type>::max)(); }
 
-  /// For who computes many blocks at once (rl::draw_below()): does one begin with the next draw, which, go on behind.
+  /// One philox() makes two draws. The arguments of the next: random_sequence{seed, stream, index} goes on from there.
+  /// The next draw is its first if this begins_block(), else the second of the one before.
   struct block { std::uint64_t seed, stream, index; };
-  [[nodiscard]] constexpr bool begins_block() const noexcept { return !spare_ready_; }
   [[nodiscard]] constexpr block next_block() const noexcept { return {seed_, stream_, index_}; }
-  constexpr void skip_blocks(std::uint64_t blocks) noexcept { index_ += blocks; }
+  [[nodiscard]] constexpr bool begins_block() const noexcept { return !spare_ready_; }
 
   /// The next 64 bits.
   constexpr result_type operator()() noexcept {

@@ -1,6 +1,7 @@
 #ifndef RUBATO_LEARNED_DISTILLED_HPP
 #define RUBATO_LEARNED_DISTILLED_HPP
 
+#include <concepts>
 #include <cstddef>
 #include <numbers>
 #include <span>
@@ -49,8 +50,10 @@ struct distilled_correction {
 /// Cost    as residual_policy, without a network
 /// Tests   tests/learned/distilled_test.cpp: BatchAndRateByHand, NeedsNoOptions, OtherBatchesAreLeftAlone;
 ///         tests/examples/builtin_test.cpp: IsAsGoodAsRecorded
-/// distilled_policy is basic_distilled_policy of a progress_state.
-template <StateEncoder Encoder>
+///
+/// distilled_policy is basic_distilled_policy of progress_state, the only one: a template, so that units without it do
+/// not compile it.
+template <std::same_as<progress_state> Encoder>
 struct basic_distilled_policy : residual_policy<Encoder, distilled_correction> {
   using base = residual_policy<Encoder, distilled_correction>;
   static constexpr std::string_view kind = "distilled";

@@ -48,8 +48,8 @@ struct q_policy_options {
 ///
 /// Cost    one encode and one evaluate per push, O(released) on `all`. No allocation after resize. Not thread-safe.
 /// Tests   tests/learned/q_policy_test.cpp: TakesTheHighestValue, TiesGoToTheLowestIndex, NeverHoldsTheLastOne,
-///         JoinersStartAtOnce, StartsEverybodyOnASwitch, IdleLimit, WorksAheadAfterEachCommit,
-///         WorkingAheadChangesNoBit, SurvivesNaN, IsBspOrAspByItsBiases, SavesItsState,
+///         JoinersStartAtOnce, EncodersThatFollowStepsHearOfEveryStart, StartsEverybodyOnASwitch, IdleLimit,
+///         WorksAheadAfterEachCommit, WorkingAheadChangesNoBit, SurvivesNaN, IsBspOrAspByItsBiases, SavesItsState,
 ///         Describes, DescribesAllThatDecides
 ///         tests/properties/schedule_test.cpp: Liveness, NeedsNoGuard
 /// Source  Zhu et al., "Learning Efficient Parameter Server Synchronization Policies for Distributed SGD", ICLR 2020,

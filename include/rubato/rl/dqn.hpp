@@ -252,8 +252,8 @@ class dqn {
     values_of(std::span<const float>{outputs}.first(net.outputs()), values);
   }
 
-  // A batch of slots, and the next observation of each. Memory sends these while others are drawn, and the rest of what
-  // is learned from while a network computes.
+  // A batch of slots, and the next observation of each. Memory is asked for all of these before the first is read, and
+  // sends the rest of what is learned from while a network computes.
   void draw(random_sequence& random) noexcept {
     switch (options_.sample) {
       case sampling::distinct:

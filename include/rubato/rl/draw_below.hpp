@@ -17,9 +17,9 @@ namespace rubato::inline RUBATO_ABI::rl {
 /// to[i] = random.below(n), one after another: the same numbers, after which `random` goes on from the same place. 0s
 /// for n = 0. Precondition: a T holds n - 1.
 ///
-/// Cost    x86-64: a third of so many calls of below(): blocks of philox() are computed side by side, and no number is
+/// Cost    x86-64: less than as many calls of below(): blocks of philox() are computed side by side, and no number is
 ///         divided. No allocation.
-/// Tests   tests/rl/draw_below_test.cpp: AreThoseOfBelow, RefusedBitsAreDrawnAgain
+/// Tests   tests/rl/draw_below_test.cpp: AreThoseOfBelow, RefusedBitsAreDrawnAgain, RefusedWithinABlock
 /// Source  the quotient: Granlund and Montgomery, "Division by invariant integers using multiplication", PLDI 1994
 template <std::unsigned_integral T>
 void draw_below(random_sequence& random, std::uint64_t n, std::span<T> to) noexcept {
@@ -28,10 +28,10 @@ void draw_below(random_sequence& random, std::uint64_t n, std::span<T> to) noexc
   const auto one = [&] { return static_cast<T>(random.below(n)); };
   std::size_t i = 0;
   if (n > 0 && to.size() > draws) {
-    if (!random.begins_block()) to[i++] = one();
+    for (; i < to.size() && !random.begins_block(); ++i) to[i] = one();  // whose bits may be refused, and drawn again
     const std::uint64_t inverse = most / n;
+    random_sequence::block at = random.next_block();
     for (; i + draws <= to.size(); i += draws) {
-      const random_sequence::block at = random.next_block();
       const auto words = philox_blocks<blocks>(at.seed, at.stream, at.index);
       std::uint64_t largest = 0;
       for (std::size_t k = 0; k < draws; ++k) {
@@ -45,8 +45,9 @@ void draw_below(random_sequence& random, std::uint64_t n, std::span<T> to) noexc
       }
       if (largest > most - n) [[unlikely]]  // below() may draw another time
         break;
-      random.skip_blocks(blocks);
+      at.index += blocks;
     }
+    random = random_sequence{at.seed, at.stream, at.index};
   }
   for (; i < to.size(); ++i) to[i] = one();
 }

@@ -43,7 +43,8 @@ namespace rubato::inline RUBATO_ABI::sim {
 ///     rubato::sim::quadratic goal;
 ///     const run_result r = simulate({.workers = 10, .cores = 4}, {.seed = 1}, rubato::ssp{.staleness = 3}, goal);
 ///
-/// Pre      problem(machines) and problem(run) are empty; `goal`, `watcher` and `jitter` outlive the cluster
+/// Pre      problem(machines) and problem(run) are empty; `goal`, `watcher` and `jitter` outlive the cluster, and
+///          serve no other one meanwhile
 /// Random   keyed by (seed, worker, step): equal seeds give all policies the same steps, and a run the same bits in any
 ///          thread
 /// Cost     O(log workers) per event, plus the controller, plus the objective. No allocation once buffers have grown.
@@ -84,7 +85,7 @@ class cluster {
               watch(watcher)} {
     RUBATO_ASSERT(problem(machines).empty() && problem(run).empty(), "cluster or run options out of range");
     shared_cores_ = machines.cores > 0 && machines.cores < machines.workers;
-    jitter_.restart(run.seed, stream_of(random_purpose::jitter, 0), machines.jitter > 0 ? machines.workers : 0);
+    if (machines.jitter > 0) jitter_.restart(run.seed, stream_of(random_purpose::jitter, 0), machines.workers);
     if (machines.link.bandwidth > 0) transfer_ = machines.link.model_size / machines.link.bandwidth;
     service_ = machines.decision_time + machines.apply_time;
     result_.steps.resize(machines.workers);

@@ -20,8 +20,8 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// schedule names.
 ///
 /// Pre     times are 0 or more; infinity stands for never
-/// Cost    next_time, pop: O(1); schedule, cancel: O(log workers), once for a worker that is scheduled right after its
-///         pop. No allocation after construction. Not thread-safe.
+/// Cost    schedule, cancel: O(log workers). next_time, pop: O(1), and O(log workers) where the worker that was popped
+///         last has been neither scheduled nor cancelled since. No allocation after construction. Not thread-safe.
 /// Tests   tests/sim/event_queue_test.cpp: TiesByWorkerThenByInsertion, UnchangedEventsKeepTheirPlace, Retimes,
 ///         Cancels, InfinityNeverHappens, AgreesWithASort
 class event_queue {

@@ -18,13 +18,14 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// order of their arguments: the C library branches on where an argument lies, which nobody could foretell. What is
 /// drawn stays until a later step takes its place, so runs of one seed that share an object need not draw again.
 ///
-/// Cost    where a worker's steps come in a row, a third of a draw of its own; where they are still there, a look-up.
+/// Cost    where a worker's steps come in a row, less than a draw of its own; where they are still there, a look-up.
 ///         Up to 1,024 workers 520 bytes for each and for each 64 steps that are kept, else 72 and 8. Not thread-safe.
-/// Tests   tests/sim/normal_draws_test.cpp
+/// Tests   tests/sim/normal_draws_test.cpp: AreThoseOfTheSequence, AreThoseOfTheSequenceHoweverManyAreKept,
+///         RestartForOtherWorkers, WhatIsKeptIsNotDrawnAgain
 class normal_draws {
  public:
-  /// Keeps so many of each worker's last steps or more, and 64 or 8 at least; fewer where all of them together would be
-  /// more than a million.
+  /// Has places for so many steps of each worker or more, and for 64 or 8 at least; for fewer where all workers would
+  /// need more than a million together. A block of steps takes the places of an earlier one at once.
   explicit normal_draws(std::uint32_t steps = 0) noexcept : steps_{steps} {}
   /// Streams first_stream to first_stream + workers - 1 of this seed; keeps the fewest steps.
   normal_draws(std::uint64_t seed, std::uint64_t first_stream, std::uint32_t workers) {
@@ -32,13 +33,13 @@ class normal_draws {
   }
 
   /// From now on draws from these streams. Nothing happens, and nothing is forgotten, if it does already. Allocates
-  /// where more workers than before need it.
+  /// where more places than ever before are needed.
   void restart(std::uint64_t seed, std::uint64_t first_stream, std::uint32_t workers) {
     if (seed == seed_ && first_stream == first_stream_ && workers == workers_) return;
     constexpr std::uint64_t most_kept = 1 << 20;
+    workers_ = 0;  // until there is room, whose allocation may throw
     seed_ = seed;
     first_stream_ = first_stream;
-    workers_ = workers;
     bits_ = workers <= 1'024 ? 6 : 3;
     kept_bits_ = 0;
     while ((std::uint64_t{1} << (bits_ + kept_bits_)) < steps_ &&
@@ -46,9 +47,12 @@ class normal_draws {
       ++kept_bits_;
     drawn_.assign(std::size_t{workers} << kept_bits_, none);
     values_.resize(std::size_t{workers} << (kept_bits_ + bits_));
+    workers_ = workers;
   }
 
+  /// Precondition: worker < workers.
   [[nodiscard]] double operator()(std::uint32_t worker, std::uint64_t step) noexcept {
+    RUBATO_ASSERT(worker < workers_, "normal_draws: no stream for this worker");
     const std::uint64_t block = step >> bits_;
     const std::size_t place = (std::size_t{worker} << kept_bits_) + (block & ((std::uint64_t{1} << kept_bits_) - 1));
     if (drawn_[place] != block) [[unlikely]]

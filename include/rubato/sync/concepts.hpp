@@ -31,6 +31,12 @@ template <class P>
 concept ShapingPolicy = requires(P& p, const cluster_view& view, std::uint32_t worker, grant& g) {
   { p.shape(view, worker, g) } noexcept -> std::same_as<void>;
 };
+/// Says whether shape() is to be called, all its life the same: a class that has it for the sake of others may say that
+/// it would do nothing. Not a static member, of which nobody could tell which class of a hierarchy it speaks for.
+template <class P>
+concept MaybeShapingPolicy = requires(const P& p) {
+  { (p.*&P::shapes)() } noexcept -> std::same_as<bool>;
+};
 /// Works ahead, on what its next decision will need: called at the end of each commit, once all who may go were told.
 template <class P>
 concept PreparingPolicy = requires(P& p) {
@@ -72,7 +78,7 @@ concept DescribedPolicy = requires(const P& p) {
 namespace detail {
 
 struct optional_members {
-  int admit, observe, shape, prepare, resize, reset, clock_bound, max_legal_wait, problem, state, describe;
+  int admit, observe, shape, shapes, prepare, resize, reset, clock_bound, max_legal_wait, problem, state, describe;
 };
 struct nameless {};
 // A name that P has too, whatever it stands for there, is ambiguous in this class. A final P cannot be looked into.
@@ -91,6 +97,7 @@ concept SyncPolicy = std::movable<P> && requires(P& p, const cluster_view& view,
 } && (AdmittingPolicy<P> || requires { &detail::doubled<P>::admit; }) &&
     (ObservingPolicy<P> || requires { &detail::doubled<P>::observe; }) &&
     (ShapingPolicy<P> || requires { &detail::doubled<P>::shape; }) &&
+    (MaybeShapingPolicy<P> || requires { &detail::doubled<P>::shapes; }) &&
     (PreparingPolicy<P> || requires { &detail::doubled<P>::prepare; }) &&
     (ResizablePolicy<P> || requires { &detail::doubled<P>::resize; }) &&
     (ResettablePolicy<P> || requires { &detail::doubled<P>::reset; }) &&
@@ -111,20 +118,18 @@ namespace detail {
 
 template <class Class, class Member>
 Class* declarer(Member Class::*);
-// A class that inherits shapes() and has a shape() of its own is not meant.
 template <class P>
-concept KnowsWhetherItShapes = requires(const P& p) {
-  { p.shapes() } noexcept -> std::same_as<bool>;
+concept KnowsItsShape = requires {
   { declarer(&P::shapes) } -> std::same_as<decltype(declarer(&P::shape))>;
 };
 
 }  // namespace detail
 
-/// Whether shape() is to be called: a class that has it for the sake of others may say by `shapes()` that it would do
-/// nothing. Tests: tests/sync/any_policy_test.cpp: ShapesWhereThePolicyDoes
+/// Whether shape() is to be called. A shapes() that was inherited says nothing about a shape() that was not.
+/// Tests: tests/sync/any_policy_test.cpp: ShapesWhereThePolicyDoes
 template <class P>
 [[nodiscard]] constexpr bool shapes_of([[maybe_unused]] const P& policy) noexcept {
-  if constexpr (detail::KnowsWhetherItShapes<P>)
+  if constexpr (MaybeShapingPolicy<P> && detail::KnowsItsShape<P>)
     return policy.shapes();
   else
     return ShapingPolicy<P>;

@@ -17,9 +17,11 @@
 #else
 #define RUBATO_DETAIL_FUSED __attribute__((optimize("O2", "no-fast-math", "fp-contract=off")))
 #endif
-#define RUBATO_DETAIL_NN_FMA RUBATO_DETAIL_FUSED __attribute__((target(RUBATO_DETAIL_BASELINE_TARGET ",avx2,fma")))
-#define RUBATO_DETAIL_HELPER RUBATO_DETAIL_NN_FMA __attribute__((always_inline))
-#define RUBATO_DETAIL_KERNEL RUBATO_DETAIL_NN_FMA RUBATO_DETAIL_APART
+#define RUBATO_DETAIL_FMA_TARGET __attribute__((target(RUBATO_DETAIL_BASELINE_TARGET ",avx2,fma")))
+#define RUBATO_DETAIL_NN_FMA_INLINE RUBATO_DETAIL_FUSED RUBATO_DETAIL_FMA_TARGET __attribute__((always_inline))
+#define RUBATO_DETAIL_NN_FMA RUBATO_DETAIL_FUSED RUBATO_DETAIL_FMA_TARGET RUBATO_DETAIL_APART
+#define RUBATO_DETAIL_HELPER RUBATO_DETAIL_NN_FMA_INLINE
+#define RUBATO_DETAIL_KERNEL RUBATO_DETAIL_NN_FMA
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::fma {
 
@@ -54,7 +56,7 @@ RUBATO_DETAIL_HELPER inline wide widened(const pack<4>& x) noexcept {
 template <std::size_t N>
 RUBATO_DETAIL_HELPER inline pack<N> square_root(const pack<N>& x) noexcept {
   pack<N> y;
-  __asm__("vsqrtps %1, %0" : "=x"(y) : "x"(x));
+  __asm__("{vsqrtps %1, %0|vsqrtps %0, %1}" : "=x"(y) : "x"(x));
   return y;
 }
 // b if either is NaN

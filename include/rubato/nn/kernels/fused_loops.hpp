@@ -125,7 +125,7 @@ RUBATO_DETAIL_HELPER inline pack<N> spread(const pack<N>& four) noexcept {
     return __builtin_shufflevector(four, four, I, I, I, I, I + 4, I + 4, I + 4, I + 4, I + 8, I + 8, I + 8, I + 8,
                                    I + 12, I + 12, I + 12, I + 12);
 }
-// By name: GCC makes a shuffle more of it, or loads of the shuffles.
+// By name, in both dialects of assembler: GCC makes a shuffle more of it, or loads of the shuffles.
 template <std::size_t N>
 RUBATO_DETAIL_HELPER inline pack<N> four_inputs(const float* in) noexcept {
   struct four_floats {
@@ -134,11 +134,11 @@ RUBATO_DETAIL_HELPER inline pack<N> four_inputs(const float* in) noexcept {
   const auto& from = *reinterpret_cast<const four_floats*>(in);
   pack<N> four;
   if constexpr (N == 4)
-    __asm__("vmovups %1, %0" : "=x"(four) : "m"(from));
+    __asm__("{vmovups %1, %0|vmovups %0, %1}" : "=x"(four) : "m"(from));
   else if constexpr (N == 8)
-    __asm__("vbroadcastf128 %1, %0" : "=x"(four) : "m"(from));
+    __asm__("{vbroadcastf128 %1, %0|vbroadcastf128 %0, %1}" : "=x"(four) : "m"(from));
   else
-    __asm__("vbroadcastf32x4 %1, %0" : "=v"(four) : "m"(from));
+    __asm__("{vbroadcastf32x4 %1, %0|vbroadcastf32x4 %0, %1}" : "=v"(four) : "m"(from));
   return four;
 }
 template <std::size_t First, std::size_t N, std::size_t Inputs>

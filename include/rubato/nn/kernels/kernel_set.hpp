@@ -49,7 +49,8 @@ using finish_function = void (*)(const network<T>& net, std::size_t newest, cons
 /// How many numbers begin() leaves, at most, for a first layer of so many outputs.
 [[nodiscard]] constexpr std::size_t history_size(std::size_t outputs) noexcept { return 2 * outputs + 384; }
 
-/// The instruction sets that there are kernels for.
+/// The instruction sets that there are kernels for. What else belongs to a set is found by this: compiled_for(),
+/// training_for().
 enum class instruction_set : std::uint8_t { portable, avx2, fma, avx512 };
 
 /// The arithmetic of small dense networks that decide, in one instruction set. What trains them is apart, see

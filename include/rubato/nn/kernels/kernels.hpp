@@ -25,7 +25,10 @@ template <std::floating_point T>
   if constexpr (std::same_as<T, float>) {
     static constexpr std::array<const kernel_set<T>*, 4> sets{&portable::set<T>, &avx2::set<T>, &fma::set<T>,
                                                               &avx512::set<T>};
+    static constexpr std::array<const kernel_set<T>*, 4> halved{&portable::set<T>, &avx2::set<T>, &avx512::set<T>,
+                                                                &fma::set<T>};
     const bool fused = avx2::supported() && fma::supported();
+    if (fused && avx512::supported() && avx512::halved()) return halved;
     return std::span{sets}.first(fused && avx512::supported() ? 4 : fused ? 3 : avx2::supported() ? 2 : 1);
   } else {
     static constexpr std::array<const kernel_set<T>*, 2> sets{&portable::set<T>, &avx2::set<T>};
@@ -57,8 +60,10 @@ struct shape_functions {
 template <std::floating_point T, std::size_t... Widths>
 [[nodiscard]] inline shape_functions<T> compiled_for(const kernel_set<T>& set) noexcept {
   if constexpr (std::same_as<T, float> && avx2::compiled) {
-    if (&set == &fma::set<T>) return {&fma::evaluate_shape<Widths...>, &fma::finish_shape<Widths...>};
-    if (&set == &avx512::set<T>) return {&avx512::evaluate_shape<Widths...>, &avx512::finish_shape<Widths...>};
+    if (set.instructions == instruction_set::fma)
+      return {&fma::evaluate_shape<Widths...>, &fma::finish_shape<Widths...>};
+    if (set.instructions == instruction_set::avx512)
+      return {&avx512::evaluate_shape<Widths...>, &avx512::finish_shape<Widths...>};
   }
   return {set.evaluate, set.finish};
 }

@@ -18,10 +18,10 @@
 
 namespace rubato::test {
 
-using pairs = ps::KVPairs<double>;
+using kv_pairs = ps::KVPairs<double>;
 
-/// Parameters of which learning rate and gradients are whole numbers or halves, so that every sum is exact. Moves upwards:
-/// values += weight x gradient.
+/// Parameters of which learning rate and gradients are whole numbers or halves, so that every sum is exact. Moves
+/// upwards: values += weight x gradient.
 struct sums {
   std::map<ps::Key, double> values;
   std::map<std::uint64_t, std::map<ps::Key, double>> rounds;
@@ -30,8 +30,8 @@ struct sums {
   ps_lite::push_facts next{};
   std::vector<grant> told;
 
-  outcome apply(const pairs& gradient, float weight) { return move(values, gradient, static_cast<double>(weight)); }
-  outcome add(std::uint64_t round, const pairs& gradient, float weight) {
+  outcome apply(const kv_pairs& gradient, float weight) { return move(values, gradient, static_cast<double>(weight)); }
+  outcome add(std::uint64_t round, const kv_pairs& gradient, float weight) {
     return move(rounds[round], gradient, static_cast<double>(weight));
   }
   void flush(std::uint64_t round, float scale, std::uint32_t n) {
@@ -43,17 +43,17 @@ struct sums {
     rounds.erase(round);
     done.push_back("discard n" + std::to_string(n));
   }
-  pairs read(const pairs& request, const grant& terms) {
+  kv_pairs read(const kv_pairs& request, const grant& terms) {
     told.push_back(terms);
-    pairs answer;
+    kv_pairs answer;
     answer.keys = request.keys;
     for (const ps::Key key : request.keys) answer.vals.push_back(values[key]);
     return answer;
   }
-  ps_lite::push_facts facts(const ps::KVMeta&, const pairs&) const { return next; }
+  ps_lite::push_facts facts(const ps::KVMeta&, const kv_pairs&) const { return next; }
 
  private:
-  outcome move(std::map<ps::Key, double>& target, const pairs& gradient, double weight) {
+  outcome move(std::map<ps::Key, double>& target, const kv_pairs& gradient, double weight) {
     for (const ps::Key key : gradient.keys)
       if (refuses[key]) return outcome::failed;
     int i = 0;
@@ -71,14 +71,14 @@ struct server_bench {
   sums store;
   server_type server{0};
   handler_type sync;
-  std::map<request, int> answers;     ///< how often each request was answered
-  std::map<request, pairs> contents;  ///< with what, at last
+  std::map<request, int> answers;        ///< how often each request was answered
+  std::map<request, kv_pairs> contents;  ///< with what, at last
   std::map<std::pair<int, int>, int> next_timestamp;
 
   server_bench(const ps_lite::handler_options& o, any_policy policy)
       : sync{o, std::move(policy), store, [this] { return time; }} {
     server.set_request_handle(std::ref(sync));
-    server.sent = [this](const ps::KVMeta& to, const pairs& values) {
+    server.sent = [this](const ps::KVMeta& to, const kv_pairs& values) {
       const request r{to.sender, to.customer_id, to.timestamp};
       ++answers[r];
       contents[r] = values;
@@ -91,22 +91,23 @@ struct server_bench {
   static int node(int rank) { return ps::Postoffice::WorkerRankToID(rank); }
   ps_lite::worker_name name(int rank, int customer = 0) const { return {node(rank), customer}; }
 
-  request send(int rank, bool push, bool pull, pairs data, int customer = 0) {
+  request send(int rank, bool push, bool pull, kv_pairs data, int customer = 0) {
     const request r{node(rank), customer, next_timestamp[{rank, customer}]++};
     resend(r, push, pull, data);
     return r;
   }
-  void resend(const request& r, bool push, bool pull, const pairs& data) {
-    server.Process({.cmd = 0, .push = push, .pull = pull, .sender = r[0], .timestamp = r[2], .customer_id = r[1]}, data);
+  void resend(const request& r, bool push, bool pull, const kv_pairs& data) {
+    server.Process({.cmd = 0, .push = push, .pull = pull, .sender = r[0], .timestamp = r[2], .customer_id = r[1]},
+                   data);
   }
-  static pairs of(double value, ps::Key key = 0) {
-    pairs data;
+  static kv_pairs of(double value, ps::Key key = 0) {
+    kv_pairs data;
     data.keys.push_back(key);
     data.vals.push_back(value);
     return data;
   }
-  static pairs key(ps::Key k = 0) {
-    pairs data;
+  static kv_pairs key(ps::Key k = 0) {
+    kv_pairs data;
     data.keys.push_back(k);
     return data;
   }

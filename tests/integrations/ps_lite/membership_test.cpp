@@ -1,8 +1,9 @@
 // Workers that come late, finish, die and come back; rules that change; an end.
 #include <gtest/gtest.h>
 
-#include <optional>
+#include <limits>
 #include <rubato/rivals.hpp>
+#include <string>
 #include <vector>
 
 #include "bench.hpp"
@@ -163,13 +164,13 @@ TEST(PsLiteMembership, FewerMayComeThanWereExpected) {
 }
 
 TEST(PsLiteMembership, DeadlinesAreKeptByPoll) {
-  struct hourly {  // lets everyone go 3 seconds after the first push
+  struct egg_timer {  // lets everyone go 3 seconds after the first push
     decision release(const cluster_view& view, const event& what) noexcept {
       if (what.why == cause::push && view.parked() == 1) return decision::hold().with_wake_at(what.now + 3.0);
       return what.why == cause::push ? decision::hold() : decision::all();
     }
   };
-  server_bench b{{.capacity = 2}, hourly{}};
+  server_bench b{{.capacity = 2}, egg_timer{}};
   b.pull(0), b.pull(1);
   b.time = 1.0;
   const auto waits = b.push(0, 1.0);

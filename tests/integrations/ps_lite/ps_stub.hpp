@@ -1,5 +1,6 @@
-// What a request handler sees of ps-lite, written from the signatures of its API, so that tests need neither ps-lite nor a
-// network. KVServer::Process stands for the thread of the server's customer, which is the only one that calls the handler.
+// What a request handler sees of ps-lite, written from the signatures of its API, so that tests need neither ps-lite
+// nor a network. KVServer::Process stands for the thread of the server's customer, which is the only one that calls the
+// handler.
 #ifndef RUBATO_TESTS_INTEGRATIONS_PS_LITE_PS_STUB_HPP
 #define RUBATO_TESTS_INTEGRATIONS_PS_LITE_PS_STUB_HPP
 

@@ -129,7 +129,9 @@ TEST(RequestHandler, TheSameRequestOnceMoreIsNotAnsweredAgain) {
 TEST(RequestHandler, AStepOfSeveralPushesIsTakenInWhole) {
   server_bench b{{.capacity = 2, .pushes_per_step = 3}, bsp{}};
   b.pull(0), b.pull(1);
-  const auto part = [&](int w, ps::Key key, double value) { return b.send(w, true, false, server_bench::of(value, key)); };
+  const auto part = [&](int w, ps::Key key, double value) {
+    return b.send(w, true, false, server_bench::of(value, key));
+  };
   EXPECT_TRUE(b.answered(part(0, 0, 2.0)));
   EXPECT_TRUE(b.answered(part(0, 1, 20.0)));
   EXPECT_TRUE(b.answered(part(1, 0, 4.0)));

@@ -13,7 +13,8 @@
 
 namespace rubato::ps_lite {
 
-/// A worker as ps-lite names it: the node that sends, and the customer on it. Threads of one node have one customer each.
+/// A worker as ps-lite names it: the node that sends, and the customer on it. Threads of one node have one customer
+/// each.
 struct worker_name {
   int sender = 0;
   int customer_id = 0;
@@ -38,8 +39,8 @@ struct member {
   bool discards = false;  ///< it was gone: the gradient of this step is not used
 };
 
-/// Workers, numbered densely in the order in which they are first heard of. One keeps its index for good: ps-lite gives the
-/// number of a dead node to the one that replaces it.
+/// Workers, numbered densely in the order in which they are first heard of. One keeps its index for good: ps-lite gives
+/// the number of a dead node to the one that replaces it.
 ///
 /// Cost    O(1) a look-up; allocates when a worker is first seen.
 /// Tests   tests/integrations/ps_lite/members_test.cpp

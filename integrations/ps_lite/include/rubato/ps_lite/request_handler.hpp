@@ -24,8 +24,8 @@ namespace rubato::ps_lite {
 struct handler_options {
   std::uint32_t capacity = 0;  ///< as many workers (node and customer) as may ever come, the replaced counted once
   std::uint32_t quorum = 0;    ///< nobody starts before so many have come; 0: all of the capacity
-  /// What waits for its release. push: the answer to a push, for workers that wait for it. pull: the answer to a pull, for
-  /// workers that wait for nothing else.
+  /// What waits for its release. push: the answer to a push, for workers that wait for it. pull: the answer to a pull,
+  /// for workers that wait for nothing else.
   park_on park = park_on::push;
   std::uint32_t pushes_per_step = 1;  ///< more where a worker pushes each key by itself
   std::uint32_t nominal_samples = 1;  ///< of a step, in the unit of push_facts::samples
@@ -56,21 +56,24 @@ struct handler_counts {
 ///     rubato::ps_lite::request_handler<ps::KVServer<float>, parameters> sync{{.capacity = 8}, rubato::ssp{3}, store};
 ///     server.set_request_handle(std::ref(sync));
 ///
-/// A worker joins by its first request. It is released by the answer to a push or to a pull (handler_options::park), and
-/// its step ends with its next push. Every request is answered once, but for those of workers that died. Pass on only what
-/// belongs to training: requests that initialise, save or end are for a handler around this one.
+/// A worker joins by its first request. It is released by the answer to a push or to a pull (handler_options::park),
+/// and its step ends with its next push. Every request is answered once, but for those of workers that died. Pass on
+/// only what belongs to training: requests that initialise, save or end are for a handler around this one.
 ///
 /// First    a worker that begins with a push is taken to have computed it on version 0. One that comes back after
 ///          depart() is answered, but the gradient that it began with is not used.
-/// Last     a worker that is done says so, by a request that you turn into depart(.., cause::done): ps-lite does not, and
+/// Last     a worker that is done says so, by a request that you turn into depart(.., cause::done): ps-lite does not,
+/// and
 ///          others would wait for its next push. It may still read.
 /// Thread   safe. ps-lite calls the handler from one thread, that of the server's customer; poll(), depart() and
 ///          switch_to() may come from others. One mutex is held throughout, arithmetic and answers included: ps-lite
 ///          itself handles one request of a server at a time, and sends from any thread.
-/// Cost     that of the store, and of the controller's call; a look-up by node; the requests of a step are kept until it is
+/// Cost     that of the store, and of the controller's call; a look-up by node; the requests of a step are kept until
+/// it is
 ///          whole, without a copy of their values. Allocates when a worker waits for the first time.
 /// Life     it must outlive the server's requests: close() before the server goes.
-/// Tests    tests/integrations/ps_lite/request_handler_test.cpp, membership_test.cpp, staleness_test.cpp, every_request_test.cpp,
+/// Tests    tests/integrations/ps_lite/request_handler_test.cpp, membership_test.cpp, staleness_test.cpp,
+/// every_request_test.cpp,
 ///          threads_test.cpp
 template <KeyValueServer Server, class Parameters, SyncPolicy Policy = any_policy, Observer Watcher = no_observer>
 class request_handler {
@@ -87,7 +90,9 @@ class request_handler {
   /// Precondition: problem(options, policy) is empty. Without a clock of yours: std::chrono::steady_clock.
   request_handler(const handler_options& o, Policy policy, Parameters& store, clock_function clock = {},
                   Watcher watcher = {})
-      : options_{o}, store_{store}, clock_{clock ? std::move(clock) : clock_function{steady_seconds}},
+      : options_{o},
+        store_{store},
+        clock_{clock ? std::move(clock) : clock_function{steady_seconds}},
         members_{o.capacity},
         sync_{{.capacity = o.capacity, .quorum = o.quorum, .park = o.park, .guard = o.guard, .seed = o.seed},
               std::move(policy),
@@ -117,9 +122,9 @@ class request_handler {
     run_openings();
   }
 
-  /// A worker goes: `why` is leave, death or done. Requests of it that wait are answered, those of a dead one are not: a node
-  /// that replaces it counts its requests from 0, and would take the answer for its own. It may come back by a request.
-  /// Errors  unknown_worker, departed_worker, invalid_option for another cause
+  /// A worker goes: `why` is leave, death or done. Requests of it that wait are answered, those of a dead one are not:
+  /// a node that replaces it counts its requests from 0, and would take the answer for its own. It may come back by a
+  /// request. Errors  unknown_worker, departed_worker, invalid_option for another cause
   errc depart(worker_name name, cause why) {
     const std::lock_guard lock{mutex_};
     const std::optional<std::uint32_t> w = members_.find(name);
@@ -137,8 +142,8 @@ class request_handler {
     }
     return first.value_or(errc::unknown_worker);
   }
-  /// Workers that compute, and were last heard of so many seconds ago or more. No server of ps-lite is told that a worker died:
-  /// the scheduler knows, and this list.
+  /// Workers that compute, and were last heard of so many seconds ago or more. No server of ps-lite is told that a
+  /// worker died: the scheduler knows, and this list.
   [[nodiscard]] std::vector<worker_name> silent_for(double seconds) const {
     const std::lock_guard lock{mutex_};
     std::vector<worker_name> silent;
@@ -202,13 +207,15 @@ class request_handler {
               std::to_string(sync_.workers().clock().clock(w)) + ", " + std::to_string(who.waiting.size()) +
               " requests wait\n";
     }
-    text += "updates " + std::to_string(sync_.version()) + ", requests " + std::to_string(counts_.requests) + ", answers " +
-            std::to_string(counts_.answers);
+    text += "updates " + std::to_string(sync_.version()) + ", requests " + std::to_string(counts_.requests) +
+            ", answers " + std::to_string(counts_.answers);
     for (std::size_t i = 1; i < counters::reasons; ++i)
       if (const auto why = static_cast<reason>(i); sync_.counts().total(why) > 0)
         text += ", " + std::string{name(why)} + " " + std::to_string(sync_.counts().total(why));
-    for (const auto& [what, n] : {std::pair{"duplicates", counts_.duplicates}, {"unanswered", counts_.unanswered},
-                                  {"strangers", counts_.strangers}, {"late", counts_.late}})
+    for (const auto& [what, n] : {std::pair{"duplicates", counts_.duplicates},
+                                  {"unanswered", counts_.unanswered},
+                                  {"strangers", counts_.strangers},
+                                  {"late", counts_.late}})
       if (n > 0) text += std::string{", "} + what + " " + std::to_string(n);
     return text + "\n";
   }
@@ -372,8 +379,8 @@ class request_handler {
       if (how == outcome::done) how = carry_out(what, part, weight);
     who.parts.clear();
     who.asked = parks_pushes();
-    static_cast<void>(sync_.commit(what.work, now(), how, who.asked ? std::optional{ticket{}} : std::nullopt,
-                                   effects{*this}));
+    static_cast<void>(
+        sync_.commit(what.work, now(), how, who.asked ? std::optional{ticket{}} : std::nullopt, effects{*this}));
   }
   [[nodiscard]] outcome carry_out(const admitted& what, const pairs_type& gradient, float weight) {
     if (what.what.what == verdict::apply) return store_.apply(gradient, weight);

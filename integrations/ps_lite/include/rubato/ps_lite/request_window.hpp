@@ -5,8 +5,8 @@
 
 namespace rubato::ps_lite {
 
-/// Which requests of one customer have come already. ps-lite numbers them from 0 (KVMeta::timestamp), and its network may
-/// bring one twice, or two in the wrong order.
+/// Which requests of one customer have come already. ps-lite numbers them from 0 (KVMeta::timestamp), and its network
+/// may bring one twice, or two in the wrong order.
 ///
 /// Exact for the 64 latest numbers; what is older counts as seen.
 /// Cost    O(1), 16 bytes. Not thread-safe.

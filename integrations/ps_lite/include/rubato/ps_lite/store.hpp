@@ -25,23 +25,26 @@ struct handle_types<std::function<void(const Meta&, const Pairs&, Server*)>> {
 
 /// What ps::KVServer<Val> is to the adapter: a request handle, and Response() to answer with or without values.
 template <class S>
-concept KeyValueServer = requires { typename detail::handle_types<typename S::ReqHandle>::meta; } &&
-                         requires(S& server, const typename detail::handle_types<typename S::ReqHandle>::meta& request,
-                                  const typename detail::handle_types<typename S::ReqHandle>::pairs& values) {
-                           { request.sender } -> std::convertible_to<int>;
-                           { request.customer_id } -> std::convertible_to<int>;
-                           { request.timestamp } -> std::convertible_to<int>;
-                           { request.push } -> std::convertible_to<bool>;
-                           { request.pull } -> std::convertible_to<bool>;
-                           server.Response(request);
-                           server.Response(request, values);
-                         };
+concept KeyValueServer = requires {
+  typename detail::handle_types<typename S::ReqHandle>::meta;
+}
+&&requires(S& server, const typename detail::handle_types<typename S::ReqHandle>::meta& request,
+           const typename detail::handle_types<typename S::ReqHandle>::pairs& values) {
+  { request.sender } -> std::convertible_to<int>;
+  { request.customer_id } -> std::convertible_to<int>;
+  { request.timestamp } -> std::convertible_to<int>;
+  { request.push } -> std::convertible_to<bool>;
+  { request.pull } -> std::convertible_to<bool>;
+  server.Response(request);
+  server.Response(request, values);
+};
 
-/// The parameters of a server that answers as decided. Called under the adapter's mutex: never two members at once. They
-/// must not throw, and must not call the adapter.
+/// The parameters of a server that answers as decided. Called under the adapter's mutex: never two members at once.
+/// They must not throw, and must not call the adapter.
 ///
 ///     outcome apply(const Pairs& gradient, float weight)      parameters move by learning rate x weight x gradient
-///     Pairs read(const Pairs& request, const grant& terms)    the values of request.keys, in their order, keys included;
+///     Pairs read(const Pairs& request, const grant& terms)    the values of request.keys, in their order, keys
+///     included;
 ///                                                             terms: what the worker may be told of its next step
 template <class S, class Pairs>
 concept Store = requires(S& store, const Pairs& pairs, float weight, const grant& terms) {
@@ -52,12 +55,13 @@ concept Store = requires(S& store, const Pairs& pairs, float weight, const grant
 /// A store that can also collect rounds, which policies that accumulate need: bsp, any_policy and others.
 ///
 ///     outcome add(std::uint64_t round, const Pairs& gradient, float weight)   sum of the round += weight x gradient
-///     void flush(std::uint64_t round, float scale, std::uint32_t n)           parameters move by learning rate x scale x
+///     void flush(std::uint64_t round, float scale, std::uint32_t n)           parameters move by learning rate x scale
+///     x
 ///                                                                             sum, which is then forgotten
 ///     void discard(std::uint64_t round, std::uint32_t n)                      the sum is forgotten
 template <class S, class Pairs>
-concept RoundStore = Store<S, Pairs> && requires(S& store, const Pairs& pairs, std::uint64_t round, float x,
-                                                 std::uint32_t n) {
+concept RoundStore = Store<S, Pairs> &&
+    requires(S& store, const Pairs& pairs, std::uint64_t round, float x, std::uint32_t n) {
   { store.add(round, pairs, x) } -> std::same_as<outcome>;
   store.flush(round, x, n);
   store.discard(round, n);

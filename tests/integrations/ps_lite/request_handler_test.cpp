@@ -152,6 +152,28 @@ TEST(RequestHandler, PartsOfADeadWorkerAreForgotten) {
   b.send(1, true, false, server_bench::of(4.0, 0));
   b.send(1, true, false, server_bench::of(8.0, 1));
   EXPECT_EQ(b.store.values, (std::map<ps::Key, double>{{0, 4.0}, {1, 8.0}}));
+  b.restart(0);
+  b.pull(0);
+  b.send(0, true, false, server_bench::of(16.0, 2));
+  b.send(0, true, false, server_bench::of(32.0, 3));
+  EXPECT_EQ(b.store.values, (std::map<ps::Key, double>{{0, 4.0}, {1, 8.0}, {2, 16.0}, {3, 32.0}}));
+}
+
+TEST(RequestHandler, AGradientIsWeighedByTheTermsOfItsOwnStep) {
+  struct quartered {
+    decision release(const cluster_view& view, const event&) const noexcept {
+      return view.version() == 0 ? decision::all() : decision::all().with_lr_scale(0.25F).with_batch(8);
+    }
+  };
+  for (const park_on park : {park_on::push, park_on::pull}) {
+    server_bench b{{.capacity = 1, .park = park}, quartered{}};
+    b.pull(0);
+    b.push_pull(0, 64.0);
+    EXPECT_EQ(b.store.values[0], 64.0);
+    EXPECT_EQ(b.store.told.back().batch, 8u) << "what the worker may be told";
+    b.push_pull(0, 64.0);
+    EXPECT_EQ(b.store.values[0], 80.0);
+  }
 }
 
 TEST(RequestHandler, AGradientThatDoesNotFitIsAFailure) {

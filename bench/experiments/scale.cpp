@@ -44,15 +44,27 @@ std::atomic<std::uint64_t> allocations{0}, allocated{0};
 
 }  // namespace
 
-// Out of line: GCC takes free() of memory from an inlined operator new for a mistake.
-[[gnu::noinline]] void* operator new(std::size_t size) {
+namespace {
+
+void* counted(std::size_t size, std::size_t alignment) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   allocated.fetch_add(size, std::memory_order_relaxed);
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  if (void* memory = std::aligned_alloc(alignment, (size + alignment) / alignment * alignment)) return memory;
   std::abort();
 }
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+}  // namespace
+
+// Out of line: GCC takes free() of memory from an inlined operator new for a mistake.
+#define SCALE_OPERATOR [[gnu::noinline]]
+SCALE_OPERATOR void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
+SCALE_OPERATOR void* operator new(std::size_t size, std::align_val_t alignment) {
+  return counted(size, static_cast<std::size_t>(alignment));
+}
+SCALE_OPERATOR void operator delete(void* memory) noexcept { std::free(memory); }
+SCALE_OPERATOR void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+SCALE_OPERATOR void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+SCALE_OPERATOR void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace {
 

@@ -21,6 +21,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <numeric>
@@ -127,7 +128,8 @@ class host {
     static_cast<void>(sync_.commit(what.work, now_, rubato::outcome::done, w, sink{*this}));
     if (stamps != nullptr) {
       stamps->push_back(taken += stamp(stamps) - before);
-      if (released_ > most_ || (released_ == most_ && taken < least_of_most_)) least_of_most_ = taken;
+      if (released_ * 2 >= sync_.workers().capacity())
+        least_of_many_ = std::min(least_of_many_, static_cast<double>(taken) / static_cast<double>(released_));
     }
     ++pushes_;
     held_ += released_ == 0;
@@ -163,7 +165,8 @@ class host {
   std::mutex mutex_;  // guards all below
   std::vector<std::uint32_t> running_;
   rubato::random_sequence random_{1};
-  std::uint64_t pushes_ = 0, held_ = 0, most_ = 0, released_ = 0, least_of_most_ = 0;
+  std::uint64_t pushes_ = 0, held_ = 0, most_ = 0, released_ = 0;
+  double least_of_many_ = std::numeric_limits<double>::infinity();
   double now_ = 0.0;
   rubato::controller<any_policy, std::uint32_t> sync_;
 };
@@ -233,19 +236,18 @@ void controller_row(const std::string& name, const any_policy& policy, std::uint
   const std::uint64_t count_warm = allocations;
   while (stamps.size() < stamps.capacity()) timed.push(&stamps);
   const std::uint64_t count_hot = allocations - count_warm;
-  std::string p50 = "-", p99 = "-", most = "-";
+  std::string p50 = "-", p99 = "-", each = "-";
 #if defined(__x86_64__)
   const rubato::bench::counter tsc;
   p50 = with_commas(tsc.quantile(stamps, 0.5));
   p99 = with_commas(tsc.quantile(stamps, 0.99));
-  if (timed.most_released() > 1) most = std::to_string(static_cast<double>(timed.least_of_most()) * tsc.tick / 1'000);
-  most = most.substr(0, most.find('.') + 3);
+  if (timed.most_released() * 2 >= workers) each = std::to_string(timed.least_of_many() * tsc.tick).substr(0, 4);
 #endif
   const double one = pushes_per_second(policy, workers, 1, duration, repeats);
   const double two = pushes_per_second(policy, workers, 2, duration, repeats);
   std::printf("| %s | %s | %.2f | %.2f | %s | %s | %.3f | %s | %s | %s | %s | %llu | %llu |\n", name.c_str(),
               with_commas(workers).c_str(), one / 1e6, two / 1e6, p50.c_str(), p99.c_str(), timed.share_held(),
-              with_commas(static_cast<double>(timed.most_released())).c_str(), most.c_str(),
+              with_commas(static_cast<double>(timed.most_released())).c_str(), each.c_str(),
               with_commas(static_cast<double>(bytes) / workers).c_str(),
               workers < 1'000 ? "-" : with_commas(static_cast<double>(grown) / workers).c_str(),
               static_cast<unsigned long long>(count), static_cast<unsigned long long>(count_hot));
@@ -393,7 +395,7 @@ int main(int argc, char** argv) {
   }
   std::printf(
       s.what == "controller"
-          ? "| rule | workers | M pushes/s, 1 thread | 2 threads | p50 ns | p99 ns | held | most released | in us | "
+          ? "| rule | workers | M pushes/s, 1 thread | 2 threads | p50 ns | p99 ns | held | most released | ns each | "
             "bytes/worker | resident/worker | allocations | while running |\n"
             "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
           : "| rule | workers | end | time | pushes | CPU seconds | M pushes/s | bytes/worker | overrides |\n"

@@ -8,6 +8,7 @@
 #include <optional>
 #include <rubato/core/rng.hpp>
 #include <rubato/sync.hpp>
+#include <rubato/sync/rivals/k_sync.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,8 +20,9 @@ struct tree_options {
   std::uint32_t leaves = 4, workers = 4;  ///< of each leaf; a power of two, so that means are exact
   any_policy leaf = bsp{};
   any_policy root = ssp{.staleness = 2};
-  bool held = true;   ///< a leaf that waits at the root starts nobody
-  double slow = 0.0;  ///< share of turns at which leaf 0 stands still
+  bool by_minimum = true;  ///< a leaf's round ends when its slowest has finished another step; else when it flushes
+  bool held = true;        ///< a leaf that waits at the root starts nobody
+  double slow = 0.0;       ///< share of turns at which leaf 0 stands still
   std::uint64_t seed = 0;
 };
 
@@ -30,7 +32,9 @@ struct tree_report {
   std::uint64_t root_staleness = 0;    ///< largest, in updates of the root that a push of a leaf had not seen
   std::uint64_t worker_staleness = 0;  ///< largest, in updates of the root by others between a worker's start and the
                                        ///< push that carries its gradient
+  std::uint64_t round_lead = 0;  ///< largest, in rounds, of the leaf of a worker that starts over the slowest leaf
   double applied = 0.0, waiting = 0.0, pushed = 0.0;  ///< gradients at the root, still at leaves, and made
+  double dropped = 0.0;
   bool stuck = false;
 };
 
@@ -81,9 +85,10 @@ class tree {
     std::vector<std::uint64_t> aboard{};  ///< what the gradients that it carries had seen of other leaves
     std::vector<double> sums{};           ///< of rounds, even and odd
     double carried = 0.0;                 ///< aggregated, and not at the root yet
-    std::uint64_t rounds = 0;             ///< pushed to the root
-    std::uint64_t seen_of_others = 0;     ///< updates at the root by other leaves, at its last grant
-    bool waits = true;                    ///< at the root
+    std::uint64_t flushes = 0;
+    std::uint64_t rounds = 0;          ///< pushed to the root
+    std::uint64_t seen_of_others = 0;  ///< updates at the root by other leaves, at its last grant
+    bool waits = true;                 ///< at the root
   };
   struct leaf_sink {
     tree& self;
@@ -93,6 +98,7 @@ class tree {
       leaf& here = self.leaves_[l];
       // The mean of the round, as many times as it has gradients: the root gets a sum.
       here.carried += std::exchange(here.sums[round % 2], 0.0) * static_cast<double>(scale) * n;
+      ++here.flushes;
     }
     void discard(std::uint64_t round, std::uint32_t) const { self.leaves_[l].sums[round % 2] = 0.0; }
   };
@@ -113,6 +119,8 @@ class tree {
       here.sums[what.round % 2] += 1.0;
     else if (what.what.what == verdict::apply)
       here.carried += 1.0;
+    else
+      report_.dropped += 1.0;
     report_.pushed += 1.0;
     ++mine.finished;
     here.aboard.push_back(mine.others);
@@ -127,7 +135,8 @@ class tree {
       freed_.pop_back();
       leaf& here = leaves_[l];
       if (here.waits && root_.workers()[l].state == worker_state::running) granted(here);
-      while (!here.waits && here.sync.workers().clock().minimum() > here.rounds) carry(l);
+      while (!here.waits && (o_.by_minimum ? here.sync.workers().clock().minimum() : here.flushes) > here.rounds)
+        carry(l);
       if (here.waits && o_.held) continue;
       for (const std::uint32_t w : std::exchange(here.held, {})) start(l, w);
     }
@@ -154,6 +163,9 @@ class tree {
     std::uint64_t slowest = mine.finished;
     for (const step& each : steps_) slowest = std::min(slowest, each.finished);
     report_.lead = std::max(report_.lead, mine.finished - slowest);
+    std::uint64_t fewest = leaves_[l].rounds;
+    for (const leaf& each : leaves_) fewest = std::min(fewest, each.rounds);
+    report_.round_lead = std::max(report_.round_lead, leaves_[l].rounds - fewest);
     ++report_.starts;
     leaves_[l].running.push_back(w);
   }
@@ -183,9 +195,11 @@ tree_report worst(tree_options o, int schedules = 60) {
     o.slow = i % 3 == 0 ? 0.0 : i % 3 == 1 ? 0.9 : 0.997;
     const tree_report r = tree{o}.run(3'000);
     EXPECT_FALSE(r.stuck) << "seed " << i << ": nobody runs";
-    EXPECT_EQ(r.applied + r.waiting, r.pushed) << "seed " << i;
+    EXPECT_EQ(r.applied + r.waiting + r.dropped, r.pushed) << "seed " << i;
     EXPECT_GT(r.starts, 500u);
     most.lead = std::max(most.lead, r.lead);
+    most.round_lead = std::max(most.round_lead, r.round_lead);
+    most.dropped += r.dropped;
     most.root_staleness = std::max(most.root_staleness, r.root_staleness);
     most.worker_staleness = std::max(most.worker_staleness, r.worker_staleness);
   }
@@ -211,6 +225,14 @@ TEST(TwoLevels, SspOfSspLeavesHasTheSumOfBothBounds) {
       EXPECT_LE(r.root_staleness, stated.root_staleness());
       EXPECT_LE(r.worker_staleness, stated.worker_staleness()) << "root " << root << ", leaf " << leaf;
     }
+}
+
+TEST(TwoLevels, RoundsOfKSyncLeavesAreBoundedAndStepsAreNot) {
+  const tree_report r = worst({.leaf = k_sync{.k = 2}, .root = ssp{.staleness = 2}, .by_minimum = false});
+  EXPECT_EQ(r.round_lead, 2u);
+  EXPECT_LE(r.root_staleness, (bounds{.root = 2, .leaf = 0, .leaves = 4}).root_staleness());
+  EXPECT_GT(r.lead, 20u) << "a leaf goes on without its slowest worker";
+  EXPECT_GT(r.dropped, 0.0);
 }
 
 TEST(TwoLevels, BspOfBspIsBsp) {

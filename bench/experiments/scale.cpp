@@ -140,9 +140,8 @@ class host {
   [[nodiscard]] std::uint64_t pushes() const { return pushes_; }
   [[nodiscard]] double share_held() const { return static_cast<double>(held_) / static_cast<double>(pushes_); }
   [[nodiscard]] std::uint64_t most_released() const { return most_; }
-  [[nodiscard]] std::uint64_t least_of_most() const {
-    return least_of_most_;
-  }  // stamps of a call that released so many
+  // Counts of the stamp for each worker that a call released, of the quickest call that released half of all or more.
+  [[nodiscard]] double least_of_many() const { return least_of_many_; }
   void forget() { pushes_ = held_ = most_ = 0; }
 
  private:

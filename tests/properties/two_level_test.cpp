@@ -22,7 +22,7 @@ struct tree_options {
   any_policy root = ssp{.staleness = 2};
   bool by_minimum = true;  ///< a leaf's round ends when its slowest has finished another step; else when it flushes
   bool held = true;        ///< a leaf that waits at the root starts nobody
-  double slow = 0.0;       ///< share of turns at which leaf 0 stands still
+  double slow = 0.0;       ///< share of its turns at which worker 0 of leaf 0 stands still; 1: it hangs
   std::uint64_t seed = 0;
 };
 
@@ -55,6 +55,15 @@ class tree {
     for (std::uint32_t l = 0; l < o.leaves; ++l) settle(l);
   }
 
+  // A leaf and all its workers are gone: one death at the root.
+  void lose(std::uint32_t l) {
+    leaves_[l].running.clear();
+    check(root_.depart({l, 0}, now_, cause::death, root_sink{*this}));
+    for (std::uint32_t w = 0; w < o_.workers; ++w) steps_[l * o_.workers + w].finished = gone;
+    leaves_[l].rounds = gone;
+    settle_all();
+  }
+
   tree_report run(int turns) {
     for (int turn = 0; turn < turns; ++turn) {
       std::vector<std::pair<std::uint32_t, std::uint32_t>> busy;
@@ -65,7 +74,7 @@ class tree {
         break;
       }
       const auto [l, w] = busy[random_.below(busy.size())];
-      if (l == 0 && w == 0 && busy.size() > 1 && random_.uniform() < o_.slow) continue;
+      if (l == 0 && w == 0 && (busy.size() > 1 || o_.slow == 1.0) && random_.uniform() < o_.slow) continue;
       push(l, w);
     }
     for (const leaf& each : leaves_) report_.waiting += each.carried + each.sums[0] + each.sums[1];
@@ -73,6 +82,7 @@ class tree {
   }
 
  private:
+  static constexpr std::uint64_t gone = std::uint64_t{1} << 40;  // steps and rounds that hold nobody back
   using leaf_controller = controller<any_policy, std::uint32_t>;
   struct step {
     std::uint64_t finished = 0;
@@ -129,8 +139,12 @@ class tree {
   }
 
   // What the leaf's slowest worker has finished goes to the root, one round at a time; then whoever may start does.
-  void settle(std::uint32_t first) {
-    for (freed_.push_back(first); !freed_.empty();) {
+  void settle(std::uint32_t l) {
+    freed_.push_back(l);
+    settle_all();
+  }
+  void settle_all() {
+    while (!freed_.empty()) {
       const std::uint32_t l = freed_.back();
       freed_.pop_back();
       leaf& here = leaves_[l];
@@ -233,6 +247,18 @@ TEST(TwoLevels, RoundsOfKSyncLeavesAreBoundedAndStepsAreNot) {
   EXPECT_LE(r.root_staleness, (bounds{.root = 2, .leaf = 0, .leaves = 4}).root_staleness());
   EXPECT_GT(r.lead, 20u) << "a leaf goes on without its slowest worker";
   EXPECT_GT(r.dropped, 0.0);
+}
+
+TEST(TwoLevels, ALostLeafHoldsNobodyBack) {
+  for (const any_policy& root : {any_policy{bsp{}}, any_policy{ssp{.staleness = 2}}}) {
+    tree t{{.leaf = bsp{}, .root = root, .slow = 1.0}};
+    const tree_report before = t.run(3'000);
+    EXPECT_LT(before.starts, 100u) << "a worker of leaf 0 hangs, and all wait for it";
+    t.lose(0);
+    const tree_report after = t.run(3'000);
+    EXPECT_FALSE(after.stuck);
+    EXPECT_GT(after.starts, before.starts + 2'500u);
+  }
 }
 
 TEST(TwoLevels, BspOfBspIsBsp) {

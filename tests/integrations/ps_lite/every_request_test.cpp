@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../../support/all_policies.hpp"
+#include "../../support/scaled.hpp"
 #include "bench.hpp"
 
 namespace rubato::test {
@@ -25,7 +26,7 @@ INSTANTIATE_TEST_SUITE_P(PsLite, EveryRequest, ::testing::ValuesIn(all_policies(
 
 TEST_P(EveryRequest, IsAnsweredOnce) {
   constexpr int ranks = 6;
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < scaled(8); ++seed) {
     random_sequence random{seed, 3};
     const ps_lite::handler_options options{.capacity = ranks,
                                            .quorum = 1 + static_cast<std::uint32_t>(random.below(ranks)),
@@ -44,7 +45,7 @@ TEST_P(EveryRequest, IsAnsweredOnce) {
       b.restart(w);
       last[static_cast<std::size_t>(w)].reset();
     };
-    for (int turn = 0; turn < 800; ++turn) {
+    for (int turn = 0; turn < 600; ++turn) {
       b.time += 0.1;
       const int w = static_cast<int>(random.below(ranks));
       auto& mine = last[static_cast<std::size_t>(w)];

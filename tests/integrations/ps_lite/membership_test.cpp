@@ -118,7 +118,7 @@ TEST(PsLiteMembership, ANodeGoesWithAllItsCustomers) {
   EXPECT_EQ(b.sync.depart_node(77, cause::death), errc::unknown_worker);
 }
 
-TEST(PsLiteMembership, TheSilentAreThoseWhoComputeAndWereNotHeardOf) {
+TEST(PsLiteMembership, TheSilentAreThoseWhoAreWaitedForAndWereNotHeardOf) {
   server_bench b{{.capacity = 3}, bsp{}};
   b.pull(0), b.pull(1), b.pull(2);
   b.time = 8.0;
@@ -127,6 +127,15 @@ TEST(PsLiteMembership, TheSilentAreThoseWhoComputeAndWereNotHeardOf) {
   b.time = 17.0;
   EXPECT_EQ(b.sync.silent_for(10.0), (std::vector<worker_name>{b.name(2)})) << "0 waits, 1 was heard of";
   EXPECT_EQ(b.sync.silent_for(9.0), (std::vector<worker_name>{b.name(1), b.name(2)}));
+}
+
+TEST(PsLiteMembership, WhoeverIsFreeToGoAndDoesNotPullIsSilent) {
+  server_bench b{{.capacity = 2, .park = park_on::pull}, asp{}};
+  b.pull(0), b.pull(1);
+  b.push(0, 1.0);
+  b.time = 5.0;
+  b.pull(1);
+  EXPECT_EQ(b.sync.silent_for(5.0), (std::vector<worker_name>{b.name(0)}));
 }
 
 TEST(PsLiteMembership, WorkersBeyondTheCapacityAreAnsweredAndNotUsed) {

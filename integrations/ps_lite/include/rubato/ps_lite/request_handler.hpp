@@ -63,25 +63,20 @@ struct handler_counts {
 /// First    a worker that begins with a push is taken to have computed it on version 0. One that comes back after
 ///          depart() is answered, but the gradient that it began with is not used.
 /// Last     a worker that is done says so, by a request that you turn into depart(.., cause::done): ps-lite does not,
-/// and
-///          others would wait for its next push. It may still read.
+///          and others would wait for its next push. It may still read.
 /// Thread   safe. ps-lite calls the handler from one thread, that of the server's customer; poll(), depart() and
 ///          switch_to() may come from others. One mutex is held throughout, arithmetic and answers included: ps-lite
 ///          itself handles one request of a server at a time, and sends from any thread.
 /// Cost     that of the store, and of the controller's call; a look-up by node; the requests of a step are kept until
-/// it is
-///          whole, without a copy of their values. Allocates when a worker waits for the first time.
+///          it is whole, without a copy of their values. Allocates when a worker waits for the first time.
 /// Life     it must outlive the server's requests: close() before the server goes.
-/// Tests    tests/integrations/ps_lite/request_handler_test.cpp, membership_test.cpp, staleness_test.cpp,
-/// every_request_test.cpp,
-///          threads_test.cpp
+/// Tests    tests/integrations/ps_lite, one file each: what a worker sees, membership, staleness, every request,
+/// threads
 template <KeyValueServer Server, class Parameters, SyncPolicy Policy = any_policy, Observer Watcher = no_observer>
 class request_handler {
-  using types = detail::handle_types<typename Server::ReqHandle>;
-
  public:
-  using meta_type = typename types::meta;
-  using pairs_type = typename types::pairs;
+  using meta_type = detail::meta_of<Server>;
+  using pairs_type = detail::pairs_of<Server>;
   using clock_function = std::function<double()>;  ///< seconds, from any origin
   static_assert(Store<Parameters, pairs_type>, "the store needs apply and read: see store.hpp");
   static_assert(RoundStore<Parameters, pairs_type> || !may_accumulate<Policy>,
@@ -124,7 +119,8 @@ class request_handler {
 
   /// A worker goes: `why` is leave, death or done. Requests of it that wait are answered, those of a dead one are not:
   /// a node that replaces it counts its requests from 0, and would take the answer for its own. It may come back by a
-  /// request. Errors  unknown_worker, departed_worker, invalid_option for another cause
+  /// request.
+  /// Errors  unknown_worker, departed_worker, invalid_option for another cause
   errc depart(worker_name name, cause why) {
     const std::lock_guard lock{mutex_};
     const std::optional<std::uint32_t> w = members_.find(name);
@@ -142,14 +138,13 @@ class request_handler {
     }
     return first.value_or(errc::unknown_worker);
   }
-  /// Workers that compute, and were last heard of so many seconds ago or more. No server of ps-lite is told that a
-  /// worker died: the scheduler knows, and this list.
+  /// Workers whose next request is waited for, and that were last heard of so many seconds ago or more. No server of
+  /// ps-lite is told that a worker died: the scheduler knows, and this list.
   [[nodiscard]] std::vector<worker_name> silent_for(double seconds) const {
     const std::lock_guard lock{mutex_};
     std::vector<worker_name> silent;
     for (std::uint32_t w = 0; w < members_.size(); ++w)
-      if (sync_.workers()[w].state == worker_state::running && now() - members_[w].heard_at >= seconds)
-        silent.push_back(members_[w].name);
+      if (goes(w) && now() - members_[w].heard_at >= seconds) silent.push_back(members_[w].name);
     return silent;
   }
 
@@ -250,6 +245,10 @@ class request_handler {
   [[nodiscard]] double now() const { return clock_(); }
   [[nodiscard]] worker_id id(std::uint32_t w) const { return sync_.workers().id(w); }
   [[nodiscard]] worker_state state(std::uint32_t w) const { return sync_.workers()[w].state; }
+  // It computes, or is free to.
+  [[nodiscard]] bool goes(std::uint32_t w) const {
+    return state(w) == worker_state::running || state(w) == worker_state::released;
+  }
   static pairs_type keys_of(const pairs_type& data) {
     pairs_type keys;
     keys.keys = data.keys;

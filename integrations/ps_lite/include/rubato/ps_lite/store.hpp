@@ -21,15 +21,16 @@ struct handle_types<std::function<void(const Meta&, const Pairs&, Server*)>> {
   using pairs = Pairs;
 };
 
+template <class Server>
+using meta_of = typename handle_types<typename Server::ReqHandle>::meta;
+template <class Server>
+using pairs_of = typename handle_types<typename Server::ReqHandle>::pairs;
+
 }  // namespace detail
 
 /// What ps::KVServer<Val> is to the adapter: a request handle, and Response() to answer with or without values.
 template <class S>
-concept KeyValueServer = requires {
-  typename detail::handle_types<typename S::ReqHandle>::meta;
-}
-&&requires(S& server, const typename detail::handle_types<typename S::ReqHandle>::meta& request,
-           const typename detail::handle_types<typename S::ReqHandle>::pairs& values) {
+concept KeyValueServer = requires(S& server, const detail::meta_of<S>& request, const detail::pairs_of<S>& values) {
   { request.sender } -> std::convertible_to<int>;
   { request.customer_id } -> std::convertible_to<int>;
   { request.timestamp } -> std::convertible_to<int>;
@@ -43,8 +44,7 @@ concept KeyValueServer = requires {
 /// They must not throw, and must not call the adapter.
 ///
 ///     outcome apply(const Pairs& gradient, float weight)      parameters move by learning rate x weight x gradient
-///     Pairs read(const Pairs& request, const grant& terms)    the values of request.keys, in their order, keys
-///     included;
+///     Pairs read(const Pairs& request, const grant& terms)    request.keys and their values, in this order;
 ///                                                             terms: what the worker may be told of its next step
 template <class S, class Pairs>
 concept Store = requires(S& store, const Pairs& pairs, float weight, const grant& terms) {
@@ -55,9 +55,8 @@ concept Store = requires(S& store, const Pairs& pairs, float weight, const grant
 /// A store that can also collect rounds, which policies that accumulate need: bsp, any_policy and others.
 ///
 ///     outcome add(std::uint64_t round, const Pairs& gradient, float weight)   sum of the round += weight x gradient
-///     void flush(std::uint64_t round, float scale, std::uint32_t n)           parameters move by learning rate x scale
-///     x
-///                                                                             sum, which is then forgotten
+///     void flush(std::uint64_t round, float scale, std::uint32_t n)           parameters move by learning rate x
+///                                                                             scale x sum; the sum is forgotten
 ///     void discard(std::uint64_t round, std::uint32_t n)                      the sum is forgotten
 template <class S, class Pairs>
 concept RoundStore = Store<S, Pairs> &&

@@ -60,8 +60,8 @@ stage_release() {
 stage_tsan() {
   fix_addresses
   configure tsan
-  build tsan "test_core|test_sync|test_extras|test_threads_ps|$programs"
-  GTEST_FILTER=$code_only run_tests tsan -L '^(core|sync|extras|threads_ps)$'
+  build tsan "test_core|test_sync|test_extras|test_threads_ps|test_ps_lite|$programs"
+  GTEST_FILTER=$code_only run_tests tsan -L '^(core|sync|extras|threads_ps|ps_lite)$'
   run_tests tsan -R '^example\.(02|04)' --repeat until-fail:5  # those with threads
 }
 # Optimised code of clang. The lab is for long.sh.
@@ -75,9 +75,9 @@ stage_clang() {
 stage_asan() {
   fix_addresses
   configure asan
-  build asan "test_(core|sync|extras|io|nn|encode|learned|rl|properties|threads_ps)|$programs"
+  build asan "test_(core|sync|extras|io|nn|encode|learned|rl|properties|threads_ps|ps_lite)|$programs"
   GTEST_FILTER="$code_only:*FiniteDifferences*:*AllOrderedSwitches*" RUBATO_TEST_SCALE=0.1 \
-    run_tests asan -L '^(core|sync|extras|io|nn|encode|learned|rl|properties|threads_ps|example)$' -E '^example\.03'
+    run_tests asan -L '^(core|sync|extras|io|nn|encode|learned|rl|properties|threads_ps|ps_lite|example)$' -E '^example\.03'
 }
 
 only=()

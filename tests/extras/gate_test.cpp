@@ -14,32 +14,14 @@
 #include <vector>
 
 #include "../support/all_policies.hpp"
+#include "../support/crew.hpp"
 #include "../support/scaled.hpp"
 
 namespace rubato {
 namespace {
 
 using namespace std::chrono_literals;
-
-// Threads that are joined at the end, however it comes.
-class crew {
- public:
-  crew() = default;
-  crew(const crew&) = delete;
-  crew& operator=(const crew&) = delete;
-  ~crew() { gather(); }
-  template <class F>
-  void start(F&& work) {
-    threads_.emplace_back(std::forward<F>(work));
-  }
-  void gather() {
-    for (std::thread& t : threads_)
-      if (t.joinable()) t.join();
-  }
-
- private:
-  std::deque<std::thread> threads_;
-};
+using test::crew;
 
 // Until something is true that another thread brings about.
 template <class Condition>

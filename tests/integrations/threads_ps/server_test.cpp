@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <rubato/core/rng.hpp>
@@ -15,27 +14,13 @@
 #include <thread>
 #include <vector>
 
+#include "../../support/crew.hpp"
+
 namespace rubato::threads_ps {
 namespace {
 
 using numbers = std::vector<float>;
-
-// Threads that are joined at the end, however it comes.
-class crew {
- public:
-  ~crew() { gather(); }
-  template <class F>
-  void start(F&& work) {
-    threads_.emplace_back(std::forward<F>(work));
-  }
-  void gather() {
-    for (std::thread& t : threads_)
-      if (t.joinable()) t.join();
-  }
-
- private:
-  std::deque<std::thread> threads_;
-};
+using test::crew;
 
 template <class Policy>
 using plain = server<Policy, sgd>;

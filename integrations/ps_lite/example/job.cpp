@@ -47,16 +47,16 @@ void work(const std::string& folder) {
 
 int main(int, char** arguments) {
   const char* role = std::getenv("DMLC_ROLE");
-  ps::Start(0);
-  if (role == std::string_view{"server"}) {
+  if (role == std::string_view{"server"}) {  // before Start(), since workers may be quicker out of it
     auto* server = new ps::KVServer<float>{0};
 #ifdef WORKERS_ARE_COUNTED
-    auto* job = new training_server{*server, static_cast<std::uint32_t>(ps::NumWorkers())};
+    auto* job = new training_server{*server, static_cast<std::uint32_t>(std::atoi(std::getenv("DMLC_NUM_WORKER")))};
 #else
     auto* job = new training_server{*server};
 #endif
     ps::RegisterExitCallback([server, job] { delete server, delete job; });
   }
+  ps::Start(0);
   if (role == std::string_view{"worker"}) work(arguments[1]);
   ps::Finalize(0, true);
 }

@@ -126,6 +126,41 @@ TEST(RequestHandler, TheSameRequestOnceMoreIsNotAnsweredAgain) {
   }
 }
 
+// ps-lite's queue is by priority, and has no order among equals: of a push and a pull that a worker sends without
+// waiting, the pull may come first.
+TEST(RequestHandler, APullThatOvertookItsPushWaitsForIt) {
+  server_bench b{{.capacity = 2, .park = park_on::pull}, bsp{}};
+  b.pull(0), b.pull(1);
+  b.next_timestamp[{0, 0}] = 2;
+  const auto pull = b.pull(0);
+  EXPECT_FALSE(b.answered(pull)) << "number 1 has not come";
+  b.resend({b.node(0), 0, 1}, true, false, b.of(2.0));
+  EXPECT_TRUE(b.answered({b.node(0), 0, 1}));
+  EXPECT_FALSE(b.answered(pull)) << "now it waits for the barrier";
+  b.push(1, 4.0);
+  EXPECT_EQ(b.value(pull), 3.0);
+  b.push(0, 2.0), b.push(1, 2.0);
+  EXPECT_EQ(b.store.values[0], 5.0);
+  EXPECT_EQ(b.count(reason::repeated), 0u);
+}
+
+TEST(RequestHandler, APullDoesNotWaitForEverForARequestThatIsNotForThisServer) {
+  server_bench b{{.capacity = 2, .park = park_on::pull, .patience = 0.5}, bsp{}};
+  b.pull(0), b.pull(1);
+  b.next_timestamp[{0, 0}] = 2;
+  const auto pull = b.pull(0);
+  EXPECT_DOUBLE_EQ(b.sync.due_in(), 0.5);
+  b.time = 0.4;
+  b.sync.poll();
+  EXPECT_FALSE(b.answered(pull));
+  b.time = 0.5;
+  b.sync.poll();
+  EXPECT_TRUE(b.answered(pull)) << "it computes, and may read";
+  EXPECT_EQ(b.sync.counts().impatient, 1u);
+  EXPECT_EQ(b.sync.due_in(), std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(b.answered(b.pull(0))) << "the gap is behind it";
+}
+
 TEST(RequestHandler, AStepOfSeveralPushesIsTakenInWhole) {
   server_bench b{{.capacity = 2, .pushes_per_step = 3}, bsp{}};
   b.pull(0), b.pull(1);
@@ -233,6 +268,7 @@ TEST(RequestHandler, OptionsThatMakeNoSenseHaveASentence) {
   EXPECT_NE(ps_lite::problem({.capacity = 2, .quorum = 3}, asp{}).find("quorum is 3"), std::string::npos);
   EXPECT_NE(ps_lite::problem({.capacity = 2, .pushes_per_step = 0}, asp{}).find("pushes_per_step"), std::string::npos);
   EXPECT_NE(ps_lite::problem({.capacity = 2, .nominal_samples = 0}, asp{}).find("nominal_samples"), std::string::npos);
+  EXPECT_NE(ps_lite::problem({.capacity = 2, .patience = -1}, asp{}).find("patience"), std::string::npos);
 }
 
 }  // namespace

@@ -36,6 +36,24 @@ TEST(RequestWindow, LargestNumbersAndNegativeOnes) {
   EXPECT_TRUE(window.first_time(-1)) << "no number, so never the same";
 }
 
+TEST(RequestWindow, KnowsWhatIsMissing) {
+  request_window window;
+  EXPECT_TRUE(window.complete(-1, 0));
+  EXPECT_FALSE(window.complete(-1, 1));
+  for (const int t : {0, 1, 4}) EXPECT_TRUE(window.first_time(t));
+  EXPECT_TRUE(window.complete(-1, 2));
+  EXPECT_FALSE(window.complete(-1, 4));
+  EXPECT_FALSE(window.complete(1, 4));
+  EXPECT_TRUE(window.complete(3, 4));
+  EXPECT_TRUE(window.first_time(2));
+  EXPECT_FALSE(window.complete(1, 5));
+  EXPECT_TRUE(window.first_time(3));
+  EXPECT_TRUE(window.complete(-1, 5));
+  EXPECT_TRUE(window.first_time(1'000));
+  EXPECT_TRUE(window.complete(900, 930)) << "too old to tell";
+  EXPECT_FALSE(window.complete(900, 1'000));
+}
+
 TEST(RequestWindow, AgreesWithASetOnShuffledNumbers) {
   random_sequence random{4};
   request_window window;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <numeric>
 #include <optional>
 #include <rubato/core/rng.hpp>
 #include <vector>
@@ -50,6 +51,35 @@ TEST(PsLiteStaleness, SspBoundsTheDistanceToTheSlowest) {
 
 TEST(PsLiteStaleness, WaitingForOnesOwnOldPushBoundsNothing) {
   EXPECT_GT(largest_lead(asp{}, most_ahead + 1), 1'000u) << "its own pushes are answered, however slow others are";
+}
+
+// Workers that send a push and a pull and wait for the pull only, at a server whose queue keeps no order.
+TEST(PsLiteStaleness, TheBoundHoldsWhereAPullMayOvertakeItsPush) {
+  server_bench b{{.capacity = racers, .park = park_on::pull}, ssp{.staleness = most_ahead}};
+  std::array<std::uint64_t, racers> finished{};
+  std::array<server_bench::request, racers> waits{};
+  for (int w = 0; w < racers; ++w) waits[static_cast<std::size_t>(w)] = b.pull(w);
+  random_sequence random{11};
+  std::uint64_t lead = 0;
+  for (int turn = 0; turn < 20'000; ++turn) {
+    const auto w = static_cast<std::size_t>(random.below(racers));
+    if (!b.answered(waits[w]) || (w == 0 && random.uniform() < 0.95)) continue;
+    lead = std::max(lead, finished[w] - *std::min_element(finished.begin(), finished.end()));
+    const int node = b.node(static_cast<int>(w));
+    int& next = b.next_timestamp[{static_cast<int>(w), 0}];
+    const server_bench::request push{node, 0, next}, pull{node, 0, next + 1};
+    next += 2;
+    const bool overtakes = random.uniform() < 0.5;
+    if (overtakes) b.resend(pull, false, true, b.key());
+    b.resend(push, true, false, b.of(1.0));
+    if (!overtakes) b.resend(pull, false, true, b.key());
+    ++finished[w];
+    waits[w] = pull;
+  }
+  EXPECT_EQ(lead, most_ahead);
+  EXPECT_EQ(b.count(reason::repeated), 0u);
+  EXPECT_EQ(b.store.values[0],
+            static_cast<double>(std::accumulate(finished.begin(), finished.end(), std::uint64_t{0})));
 }
 
 TEST(PsLiteStaleness, BspLetsNobodyGoAhead) {

@@ -29,8 +29,11 @@ struct handler_options {
   park_on park = park_on::push;
   std::uint32_t pushes_per_step = 1;  ///< more where a worker pushes each key by itself
   std::uint32_t nominal_samples = 1;  ///< of a step, in the unit of push_facts::samples
-  guard_options guard{};              ///< times in seconds
-  std::uint64_t seed = 0;             ///< for releases in random order
+  /// Seconds that a pull waits for a push that it may have overtaken, where pulls park: ps-lite queues requests by
+  /// priority, and those of one priority in no order. 0: not at all, for workers that order them by priorities.
+  double patience = 1.0;
+  guard_options guard{};   ///< times in seconds
+  std::uint64_t seed = 0;  ///< for releases in random order
 };
 
 /// What is wrong with these options for this policy, as a sentence; empty if nothing is.
@@ -38,6 +41,7 @@ template <SyncPolicy Policy>
 [[nodiscard]] std::string problem(const handler_options& o, const Policy& policy) {
   if (o.pushes_per_step == 0) return "pushes_per_step is 0, expected at least 1";
   if (o.nominal_samples == 0) return "nominal_samples is 0, expected at least 1";
+  if (!(o.patience >= 0)) return "patience is negative or not a number, expected 0 or more seconds";
   return rubato::problem(controller_options{.capacity = o.capacity, .quorum = o.quorum, .guard = o.guard}, policy);
 }
 
@@ -48,6 +52,7 @@ struct handler_counts {
   std::uint64_t duplicates = 0;  ///< the same request once more: not answered again
   std::uint64_t unanswered = 0;  ///< of workers that died while they waited: nobody is there to be answered
   std::uint64_t strangers = 0;   ///< of workers beyond the capacity: answered, gradients not used
+  std::uint64_t impatient = 0;   ///< pulls that were answered without a request that their worker sent before them
   std::uint64_t late = 0;        ///< steps of workers that were gone: answered, gradients not used
 };
 
@@ -156,7 +161,7 @@ class request_handler {
   /// Seconds until poll() has something to do: 0 for at once, infinity for nothing. A request may bring it forward.
   [[nodiscard]] double due_in() const {
     const std::lock_guard lock{mutex_};
-    return (std::max)(0.0, sync_.next_deadline() - now());
+    return (std::max)(0.0, (std::min)(sync_.next_deadline(), early_due_) - now());
   }
 
   /// Another policy from now on, while the job runs; see controller::switch_to.
@@ -210,6 +215,7 @@ class request_handler {
     for (const auto& [what, n] : {std::pair{"duplicates", counts_.duplicates},
                                   {"unanswered", counts_.unanswered},
                                   {"strangers", counts_.strangers},
+                                  {"impatient", counts_.impatient},
                                   {"late", counts_.late}})
       if (n > 0) text += std::string{", "} + what + " " + std::to_string(n);
     return text + "\n";
@@ -293,6 +299,7 @@ class request_handler {
   void poll_if_due() {
     if (sync_.next_deadline() <= now()) sync_.poll(now(), effects{*this});
     run_openings();
+    if (early_due_ <= now()) lose_patience();
   }
   [[nodiscard]] bool parks_pushes() const noexcept { return options_.park == park_on::push; }
 
@@ -322,6 +329,14 @@ class request_handler {
 
   void pull(std::uint32_t w, request_type request) {
     if (state(w) == worker_state::done) return answer_member(w, request);
+    member_type& who = members_[w];
+    const int last = std::exchange(who.last_pull, (std::max)(who.last_pull, request.meta.timestamp));
+    if (!parks_pushes() && state(w) == worker_state::running && options_.patience > 0 &&
+        !who.seen.complete(last, request.meta.timestamp)) {
+      if (who.early.empty()) who.early_at = now();
+      early_due_ = (std::min)(early_due_, who.early_at + options_.patience);
+      return who.early.push_back(std::move(request));
+    }
     join(w, false);
     settle(w, std::move(request), !parks_pushes() || members_[w].entering);
   }
@@ -342,7 +357,9 @@ class request_handler {
       who.facts = facts_of(request.meta, data);
       if (parks_pushes()) who.waiting.push_back(request);
       take_in(w);
-      if (!parks_pushes()) settle(w, std::move(request), pulls);
+      if (parks_pushes()) return;
+      settle(w, std::move(request), pulls);
+      for (request_type& r : std::exchange(who.early, {})) settle(w, std::move(r), true);
     } else if (who.entering && !who.opening) {
       who.facts = facts_of(request.meta, data);
       who.opening = true;
@@ -352,6 +369,21 @@ class request_handler {
       if (!who.opening) who.parts.clear();
       static_cast<void>(sync_.push({.worker = id(w), .now = now()}, std::nullopt, effects{*this}));  // counts it
       settle(w, std::move(request), parks_pushes() || pulls);
+    }
+  }
+
+  // What was missing has not come: it was not for this server, or not for this handler.
+  void lose_patience() {
+    early_due_ = std::numeric_limits<double>::infinity();
+    for (std::uint32_t w = 0; w < members_.size(); ++w) {
+      member_type& who = members_[w];
+      if (who.early.empty()) continue;
+      if (who.early_at + options_.patience > now()) {
+        early_due_ = (std::min)(early_due_, who.early_at + options_.patience);
+        continue;
+      }
+      counts_.impatient += who.early.size();
+      for (request_type& r : std::exchange(who.early, {})) settle(w, std::move(r), true);
     }
   }
 
@@ -394,6 +426,7 @@ class request_handler {
     departing_ = no_worker;
     if (code == errc::ok) {
       member_type& who = members_[w];
+      for (request_type& r : std::exchange(who.early, {})) who.waiting.push_back(std::move(r));
       if (why == cause::death) {
         counts_.unanswered += who.waiting.size();
         who.waiting.clear();
@@ -404,6 +437,7 @@ class request_handler {
       who.asked = who.entering = who.opening = who.discards = false;
       who.seen = {};
       who.read_version = 0;
+      who.last_pull = -1;
     }
     run_openings();
     return code;
@@ -416,7 +450,8 @@ class request_handler {
   member_list<member_type> members_;
   controller<Policy, ticket, Watcher> sync_;
   handler_counts counts_;
-  std::vector<std::uint32_t> openings_;  // released, and their first step is there
+  std::vector<std::uint32_t> openings_;                         // released, and their first step is there
+  double early_due_ = std::numeric_limits<double>::infinity();  // not after the first pull that loses its patience
   std::uint32_t departing_ = no_worker;
   bool closed_ = false;
 };

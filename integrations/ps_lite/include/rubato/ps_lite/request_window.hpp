@@ -28,6 +28,15 @@ class request_window {
     const std::uint64_t bit = std::uint64_t{1} << age;
     return (seen_ & bit) == 0 ? (seen_ |= bit, true) : false;
   }
+  /// Whether all numbers above `after` and below `before` have come, or are too old to tell.
+  [[nodiscard]] bool complete(int after, int before) const noexcept {
+    for (std::int64_t number = std::int64_t{before} - 1; number > after && number >= 0; --number) {
+      const std::int64_t age = std::int64_t{next_} - 1 - number;
+      if (age >= 64) return true;
+      if (age < 0 || (seen_ >> age & 1) == 0) return false;
+    }
+    return true;
+  }
 
  private:
   std::uint32_t next_ = 0;  // one more than the highest number

@@ -1,0 +1,85 @@
+#ifndef RUBATO_GLOO_PS_GLOO_ALARM_HPP
+#define RUBATO_GLOO_PS_GLOO_ALARM_HPP
+
+#include <gloo/transport/unbound_buffer.h>
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "transport.hpp"
+
+namespace rubato::inline RUBATO_ABI::gloo_ps {
+
+/// Ends waits for messages at their deadline, without harm to the connection: Gloo's own time-outs break it.
+///
+/// One thread for all links of a process. It calls abortWaitRecv() of a buffer whose time has come, whose waitRecv()
+/// then returns false; the receive stays posted.
+/// Thread  any number
+/// Tests   tests/integrations/gloo_ps/gloo_link_test.cpp: PollDoesNoHarm
+class gloo_alarm {
+ public:
+  gloo_alarm() : thread_{[this] { run(); }} {}
+  gloo_alarm(const gloo_alarm&) = delete;
+  gloo_alarm& operator=(const gloo_alarm&) = delete;
+  ~gloo_alarm() {
+    {
+      const std::lock_guard lock{mutex_};
+      closing_ = true;
+    }
+    news_.notify_one();
+    thread_.join();
+  }
+
+  /// Set for as long as it lives; once it is gone, the buffer is not touched any more.
+  class setting {
+   public:
+    setting(gloo_alarm& alarm, steady::time_point when, gloo::transport::UnboundBuffer& buffer) : alarm_{alarm} {
+      const std::lock_guard lock{alarm_.mutex_};
+      entry_ = alarm_.entries_.emplace(when, &buffer);
+      if (entry_ == alarm_.entries_.begin()) alarm_.news_.notify_one();
+    }
+    setting(const setting&) = delete;
+    setting& operator=(const setting&) = delete;
+    ~setting() {
+      const std::lock_guard lock{alarm_.mutex_};
+      alarm_.entries_.erase(entry_);
+    }
+
+   private:
+    gloo_alarm& alarm_;
+    std::multimap<steady::time_point, gloo::transport::UnboundBuffer*>::iterator entry_;
+  };
+
+ private:
+  void run() {
+    std::unique_lock lock{mutex_};
+    while (!closing_) {
+      if (entries_.empty()) {
+        news_.wait(lock);
+        continue;
+      }
+      const steady::time_point now = steady::now(), first = entries_.begin()->first;
+      if (first > now) {
+        news_.wait_until(lock, first);
+        continue;
+      }
+      // Who was told and has not taken itself off the list yet is told again later: the wait may not have begun.
+      auto due = entries_.extract(entries_.begin());
+      due.mapped()->abortWaitRecv();
+      due.key() = now + std::chrono::milliseconds{5};
+      entries_.insert(std::move(due));
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable news_;
+  std::multimap<steady::time_point, gloo::transport::UnboundBuffer*> entries_;
+  bool closing_ = false;
+  std::thread thread_;
+};
+
+}  // namespace rubato::inline RUBATO_ABI::gloo_ps
+
+#endif

@@ -190,6 +190,7 @@ int main(int argc, char** argv) {
   options o;
   ps::job_options& job = o.server.job;
   CLI::App app{"A parameter server over Gloo: decides, at every pushed gradient, who may run next."};
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   o.common.add_to(app);
   app.add_option("--workers", job.workers, "worker indices go from 0 to this minus 1")->required();
   app.add_option("--quorum", job.quorum, "nobody runs before so many have joined; 0: all")->capture_default_str();

@@ -73,6 +73,7 @@ int run(const options& o) {
 int main(int argc, char** argv) {
   options o;
   CLI::App app{"A worker of a parameter server over Gloo."};
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   o.common.add_to(app);
   app.add_option("--index", o.index, "of this worker, from 0")->required();
   app.add_option("--incarnation", o.incarnation, "the lowest to try")->capture_default_str();

@@ -38,7 +38,7 @@ class gloo_alarm {
     setting(gloo_alarm& alarm, steady::time_point when, gloo::transport::UnboundBuffer& buffer) : alarm_{alarm} {
       const std::lock_guard lock{alarm_.mutex_};
       entry_ = alarm_.entries_.emplace(when, &buffer);
-      if (entry_ == alarm_.entries_.begin()) alarm_.news_.notify_one();
+      if (when < alarm_.wakes_at_) alarm_.news_.notify_one();  // most waits end before, and then nobody was woken
     }
     setting(const setting&) = delete;
     setting& operator=(const setting&) = delete;
@@ -57,12 +57,14 @@ class gloo_alarm {
     std::unique_lock lock{mutex_};
     while (!closing_) {
       if (entries_.empty()) {
+        wakes_at_ = steady::time_point::max();
         news_.wait(lock);
         continue;
       }
-      const steady::time_point now = steady::now(), first = entries_.begin()->first;
-      if (first > now) {
-        news_.wait_until(lock, first);
+      const steady::time_point now = steady::now();
+      wakes_at_ = entries_.begin()->first;
+      if (wakes_at_ > now) {
+        news_.wait_until(lock, wakes_at_);
         continue;
       }
       // Who was told and has not taken itself off the list yet is told again later: the wait may not have begun.
@@ -76,6 +78,7 @@ class gloo_alarm {
   std::mutex mutex_;
   std::condition_variable news_;
   std::multimap<steady::time_point, gloo::transport::UnboundBuffer*> entries_;
+  steady::time_point wakes_at_ = steady::time_point::max();  // not earlier than the thread really does
   bool closing_ = false;
   std::thread thread_;
 };

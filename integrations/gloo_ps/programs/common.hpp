@@ -21,14 +21,17 @@ struct common_options {
 
   void add_to(CLI::App& app) {
     app.add_option("--store", store, "rendezvous: file:FOLDER that all machines see, or redis:HOST[:PORT]")->required();
-    app.add_option("--host", host, "name or address of this machine, by which the others reach it")->capture_default_str();
+    app.add_option("--host", host, "name or address of this machine, by which the others reach it")
+        ->capture_default_str();
     app.add_option("--interface", interface, "network interface instead of --host");
     app.add_option("--job", job, "number of the job; server and workers must agree")->capture_default_str();
     app.add_option("--task", task, "what is trained: regression, or count (exact sums, for tests)")
         ->check(CLI::IsMember({"regression", "count"}))
         ->capture_default_str();
     app.add_option("--dimension", dimension, "parameters")->check(CLI::Range(1, 100'000'000))->capture_default_str();
-    app.add_option("--shards", shards, "threads of the server that hold them")->check(CLI::Range(1, 64))->capture_default_str();
+    app.add_option("--shards", shards, "threads of the server that hold them")
+        ->check(CLI::Range(1, 64))
+        ->capture_default_str();
     app.add_option("--seed", seed, "of data and stragglers")->capture_default_str();
     app.add_option("--connect-limit", connect_limit, "seconds that one connection may take")
         ->check(CLI::Range(0.1, 600.0))

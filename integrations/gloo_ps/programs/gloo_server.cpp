@@ -106,8 +106,12 @@ std::optional<rubato::error> write_report(const options& o, server& here, task& 
     json.member(name(static_cast<ps::session_end>(i)), here.ends(static_cast<ps::session_end>(i)));
   json.end_object().key("switches").begin_array();
   for (const ps::policy_change& c : here.decide().changes())
-    json.begin_object().member("from", std::string_view{c.from}).member("to", std::string_view{c.to})
-        .member("at", c.at).member("pause", c.pause).end_object();
+    json.begin_object()
+        .member("from", std::string_view{c.from})
+        .member("to", std::string_view{c.to})
+        .member("at", c.at)
+        .member("pause", c.pause)
+        .end_object();
   json.end_array().key("parameters").begin_array();
   for (std::size_t i = 0; i < parameters.size() && i < 1024; ++i) json.value(parameters[i]);
   json.end_array().end_object();
@@ -147,8 +151,11 @@ int run(options o) {
     observer.log.emplace(std::move(*file), *rule);
   }
   task work{o.common.task, o.common.dimension, o.common.seed};
-  server here{o.server, {o.policy, *rule}, std::vector<float>(o.common.dimension),
-              [](const std::string& line) { std::printf("%s\n", line.c_str()); }, std::move(observer)};
+  server here{o.server,
+              {o.policy, *rule},
+              std::vector<float>(o.common.dimension),
+              [](const std::string& line) { std::printf("%s\n", line.c_str()); },
+              std::move(observer)};
   if (saved) {
     const auto version = here.restore(std::move(*saved));
     if (!version) return fail(o.server.checkpoint + ": " + version.error().message);
@@ -199,13 +206,16 @@ int main(int argc, char** argv) {
   app.add_option("--momentum", job.rule.momentum)->capture_default_str();
   app.add_option("--samples", job.nominal_samples, "of a step, where the policy does not say")->capture_default_str();
   app.add_option("--updates", job.max_updates, "after which the job ends; 0: no end")->capture_default_str();
-  app.add_option("--done", o.done, "the job ends when so many workers have finished; 0: not for that")->capture_default_str();
+  app.add_option("--done", o.done, "the job ends when so many workers have finished; 0: not for that")
+      ->capture_default_str();
   app.add_option("--checkpoint", o.server.checkpoint, "file to write, and to go on from if it is there");
   app.add_option("--checkpoint-every", o.server.checkpoint_every, "updates")->capture_default_str();
-  app.add_option("--floor", job.limits.floor, "seconds: no limit on a step or a wait is shorter")->capture_default_str();
+  app.add_option("--floor", job.limits.floor, "seconds: no limit on a step or a wait is shorter")
+      ->capture_default_str();
   app.add_option("--ceiling", job.limits.ceiling, "seconds: nor longer")->capture_default_str();
   app.add_option("--slack", job.limits.slack, "a step may take so many times the longest one")->capture_default_str();
-  app.add_option("--hello", job.limits.hello, "seconds for a first message, and for each part of one")->capture_default_str();
+  app.add_option("--hello", job.limits.hello, "seconds for a first message, and for each part of one")
+      ->capture_default_str();
   app.add_option("--control", o.control, "file looked for commands: policy NAME, save, stop; removed when read");
   app.add_option("--log", o.log, "decision log, JSON lines; written at the end");
   app.add_option("--report", o.report, "JSON file, written at the end");

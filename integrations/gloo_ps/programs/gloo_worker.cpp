@@ -78,11 +78,21 @@ int main(int argc, char** argv) {
   app.add_option("--index", o.index, "of this worker, from 0")->required();
   app.add_option("--incarnation", o.incarnation, "the lowest to try")->capture_default_str();
   app.add_option("--steps", o.steps, "to push; 0: until the job ends")->capture_default_str();
-  app.add_option("--compute", o.compute, "milliseconds that a step takes")->check(CLI::Range(0.0, 1e6))->capture_default_str();
-  app.add_option("--straggle", o.straggle, "share of steps that take longer")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  app.add_option("--straggle-for", o.straggle_for, "by so many milliseconds")->check(CLI::Range(0.0, 1e6))->capture_default_str();
-  app.add_option("--give-up", o.give_up, "seconds without a server before it ends")->check(CLI::Range(0.1, 1e6))->capture_default_str();
-  app.add_option("--reply-limit", o.reply_limit, "seconds that an answer may take")->check(CLI::Range(0.1, 1e6))->capture_default_str();
+  app.add_option("--compute", o.compute, "milliseconds that a step takes")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  app.add_option("--straggle", o.straggle, "share of steps that take longer")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--straggle-for", o.straggle_for, "by so many milliseconds")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  app.add_option("--give-up", o.give_up, "seconds without a server before it ends")
+      ->check(CLI::Range(0.1, 1e6))
+      ->capture_default_str();
+  app.add_option("--reply-limit", o.reply_limit, "seconds that an answer may take")
+      ->check(CLI::Range(0.1, 1e6))
+      ->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -44,8 +44,7 @@ TEST_F(Checkpoint, EveryFlippedBitIsRefused) {
 }
 
 TEST_F(Checkpoint, ForeignFilesAreRefused) {
-  EXPECT_EQ(ps::decode_checkpoint("hello", "notes.txt").error().message,
-            "notes.txt: not a checkpoint of this server");
+  EXPECT_EQ(ps::decode_checkpoint("hello", "notes.txt").error().message, "notes.txt: not a checkpoint of this server");
   EXPECT_EQ(ps::read_checkpoint(at("nothing")).error().code, errc::io);
   // Of another format: whole, and written by somebody else.
   std::string other = ps::encode(some());

@@ -20,7 +20,8 @@ using rubato::errc;
 using values = std::vector<float>;
 
 constexpr std::uint32_t workers = 3, shards = 2;
-const ps::job_options options{.model = {4, shards}, .workers = workers, .nominal_samples = 1, .rule = {.learning_rate = 1}};
+const ps::job_options options{
+    .model = {4, shards}, .workers = workers, .nominal_samples = 1, .rule = {.learning_rate = 1}};
 
 values parameters(ps::decision_maker<>& maker) {
   values all(4);

@@ -231,9 +231,14 @@ TEST_F(GlooLink, TwoKnockAtOnce) {
 
 TEST_F(GlooLink, WholeJobOverGloo) {
   constexpr std::uint32_t workers = 3, steps = 100;
-  ps::server<> server{{.job = {.job = 5, .model = {5000, 3}, .workers = workers, .nominal_samples = 1,
-                               .rule = {.learning_rate = 1}, .limits = {.floor = 5, .ceiling = 20}}},
-                      {"asp", rubato::asp{}}, std::vector<float>(5000)};
+  ps::server<> server{{.job = {.job = 5,
+                               .model = {5000, 3},
+                               .workers = workers,
+                               .nominal_samples = 1,
+                               .rule = {.learning_rate = 1},
+                               .limits = {.floor = 5, .ceiling = 20}}},
+                      {"asp", rubato::asp{}},
+                      std::vector<float>(5000)};
   auto doors = ps::gloo_doors::open(device, store(), 5);
   ASSERT_TRUE(doors);
   std::vector<std::thread> threads;

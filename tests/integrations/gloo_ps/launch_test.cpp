@@ -42,7 +42,8 @@ TEST_F(Launch, EndsEverythingWhenTimeIsUp) {
 
 TEST_F(Launch, EndsEverythingWhenInterrupted) {
   const auto launcher = start("launch", words({"--workers", "2", "--steps", "1000000", "--time-limit", "60"}));
-  ASSERT_TRUE(within(20, [&] { return read(folder / "logs" / "worker1.log").find("incarnation") != std::string::npos; }));
+  ASSERT_TRUE(
+      within(20, [&] { return read(folder / "logs" / "worker1.log").find("incarnation") != std::string::npos; }));
   EXPECT_GE(left(), 3);
   ::kill(launcher, SIGTERM);
   EXPECT_EQ(wait(launcher), 1);
@@ -51,7 +52,8 @@ TEST_F(Launch, EndsEverythingWhenInterrupted) {
 
 TEST_F(Launch, WrongOptionsAreRefused) {
   EXPECT_EQ(wait(start("launch", words({"--workers", "2", "--stragglers", "3"}))), 2);
-  EXPECT_EQ(wait(start("launch", {"python3", "-B", RUBATO_SOURCE_DIR "/integrations/gloo_ps/launch.py", "--bin", "/"})), 2);
+  EXPECT_EQ(wait(start("launch", {"python3", "-B", RUBATO_SOURCE_DIR "/integrations/gloo_ps/launch.py", "--bin", "/"})),
+            2);
 }
 
 }  // namespace

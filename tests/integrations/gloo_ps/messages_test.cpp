@@ -26,8 +26,9 @@ std::vector<bytes> one_of_each() {
           ps::encode(head, ps::push_message{.version = 6, .samples = 8, .loss = 0.25F}, values),
           ps::encode(head, ps::cancel_message{}),
           ps::encode(head, ps::bye_message{.done = false, .why = "tea"}),
-          ps::encode(head, ps::reject_message{.why = ps::refusal::wrong_job, .connected = true,
-                                              .known_incarnation = 3, .sentence = "no"})};
+          ps::encode(head,
+                     ps::reject_message{
+                         .why = ps::refusal::wrong_job, .connected = true, .known_incarnation = 3, .sentence = "no"})};
 }
 
 TEST(Messages, RoundTrip) {
@@ -55,9 +56,10 @@ TEST(Messages, RoundTrip) {
 }
 
 TEST(Messages, SameBytesOnEveryMachine) {
-  const bytes pull = ps::encode({.job = 0x0102, .worker = {3, 4}, .step = 5, .shard = 6, .life = 7}, ps::pull_message{});
-  const unsigned char expected[48] = {'r', 'b', 'P', 'S', 1, 0, 4, 0, 2, 1, 0, 0, 0, 0, 0, 0,   //
-                                      3,   0,   0,   0,   4, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0,   //
+  const bytes pull =
+      ps::encode({.job = 0x0102, .worker = {3, 4}, .step = 5, .shard = 6, .life = 7}, ps::pull_message{});
+  const unsigned char expected[48] = {'r', 'b', 'P', 'S', 1, 0, 4, 0, 2, 1, 0, 0, 0, 0, 0, 0,  //
+                                      3,   0,   0,   0,   4, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0,  //
                                       6,   0,   0,   0,   7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   ASSERT_EQ(pull.size(), sizeof expected);
   for (std::size_t i = 0; i < pull.size(); ++i)

@@ -18,12 +18,13 @@ class Partition : public rubato::test::process_test {
     process_test::SetUp();
     const std::string id = std::to_string(::getpid());
     home_ = "rbh" + id, away_ = "rba" + id;
-    can_ = run({"ip", "netns", "add", home_}) && run({"ip", "netns", "add", away_}) &&
-           run({"ip", "-n", home_, "link", "add", "cable0", "type", "veth", "peer", "name", "cable1", "netns", away_}) &&
-           run({"ip", "-n", home_, "addr", "add", "10.213.7.1/30", "dev", "cable0"}) &&
-           run({"ip", "-n", away_, "addr", "add", "10.213.7.2/30", "dev", "cable1"}) &&
-           run({"ip", "-n", home_, "link", "set", "cable0", "up"}) &&
-           run({"ip", "-n", away_, "link", "set", "cable1", "up"}) && run({"ip", "-n", home_, "link", "set", "lo", "up"});
+    can_ =
+        run({"ip", "netns", "add", home_}) && run({"ip", "netns", "add", away_}) &&
+        run({"ip", "-n", home_, "link", "add", "cable0", "type", "veth", "peer", "name", "cable1", "netns", away_}) &&
+        run({"ip", "-n", home_, "addr", "add", "10.213.7.1/30", "dev", "cable0"}) &&
+        run({"ip", "-n", away_, "addr", "add", "10.213.7.2/30", "dev", "cable1"}) &&
+        run({"ip", "-n", home_, "link", "set", "cable0", "up"}) &&
+        run({"ip", "-n", away_, "link", "set", "cable1", "up"}) && run({"ip", "-n", home_, "link", "set", "lo", "up"});
   }
   void TearDown() override {
     process_test::TearDown();
@@ -42,10 +43,13 @@ class Partition : public rubato::test::process_test {
 
 TEST_F(Partition, CutWorkerIsGivenUpAndRejoinsWithTheRightVersion) {
   if (!can_) GTEST_SKIP() << "NOT TESTED: no network namespaces here (needs root and iproute2); " << read(at("ip.log"));
-  const auto server = start_in(home_, "server", server_words(2, {"--policy", "bsp:sum", "--host", "10.213.7.1", "--done", "2",
-                                                                 "--floor", "1", "--ceiling", "2", "--hello", "1"}));
-  const auto near = start_in(home_, "near", worker_words(2, 0, {"--host", "10.213.7.1", "--steps", "2500", "--compute", "2"}));
-  const auto far = start_in(away_, "far", worker_words(2, 1, {"--host", "10.213.7.2", "--steps", "600", "--reply-limit", "2"}));
+  const auto server = start_in(home_, "server",
+                               server_words(2, {"--policy", "bsp:sum", "--host", "10.213.7.1", "--done", "2", "--floor",
+                                                "1", "--ceiling", "2", "--hello", "1"}));
+  const auto near =
+      start_in(home_, "near", worker_words(2, 0, {"--host", "10.213.7.1", "--steps", "2500", "--compute", "2"}));
+  const auto far =
+      start_in(away_, "far", worker_words(2, 1, {"--host", "10.213.7.2", "--steps", "600", "--reply-limit", "2"}));
   ASSERT_TRUE(logged("far", "incarnation 0 at"));
   ASSERT_TRUE(logged("near", "incarnation 0 at"));
   std::this_thread::sleep_for(std::chrono::milliseconds{300});

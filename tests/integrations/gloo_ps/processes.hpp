@@ -121,16 +121,35 @@ class process_test : public folder_test {
   }
   // With a time limit, the task that counts, and limits that suit a test.
   std::vector<std::string> server_words(int workers, const std::vector<std::string>& more) const {
-    return with({program("gloo_server"), "--store", store(), "--task", "count", "--dimension",
-                 std::to_string(workers), "--workers", std::to_string(workers), "--learning-rate", "1", "--samples", "1",
-                 "--time-limit", std::to_string(time_limit), "--connect-limit", "2", "--floor", "3", "--ceiling", "10",
-                 "--report", at("report.json")},
+    return with({program("gloo_server"),
+                 "--store",
+                 store(),
+                 "--task",
+                 "count",
+                 "--dimension",
+                 std::to_string(workers),
+                 "--workers",
+                 std::to_string(workers),
+                 "--learning-rate",
+                 "1",
+                 "--samples",
+                 "1",
+                 "--time-limit",
+                 std::to_string(time_limit),
+                 "--connect-limit",
+                 "2",
+                 "--floor",
+                 "3",
+                 "--ceiling",
+                 "10",
+                 "--report",
+                 at("report.json")},
                 more);
   }
   std::vector<std::string> worker_words(int workers, int index, const std::vector<std::string>& more) const {
-    return with({program("gloo_worker"), "--store", store(), "--task", "count", "--dimension",
-                 std::to_string(workers), "--index", std::to_string(index), "--time-limit", std::to_string(time_limit),
-                 "--connect-limit", "2", "--reply-limit", "5", "--give-up", "30"},
+    return with({program("gloo_worker"), "--store", store(), "--task", "count", "--dimension", std::to_string(workers),
+                 "--index", std::to_string(index), "--time-limit", std::to_string(time_limit), "--connect-limit", "2",
+                 "--reply-limit", "5", "--give-up", "30"},
                 more);
   }
 

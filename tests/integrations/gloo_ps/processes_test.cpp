@@ -41,8 +41,9 @@ class Processes : public rubato::test::process_test {
   // Workers 2 and 3 are killed and started again, at seeded instants; 0 and 1 must not notice.
   void kill_workers(const std::string& policy, std::uint64_t seed, int kills) {
     const std::string steps = std::to_string(kills * 120);
-    const pid_t server = start("server", server_words(4, {"--policy", policy, "--quorum", "4", "--done", "2", "--log",
-                                                          at("decisions.jsonl")}));
+    const pid_t server =
+        start("server",
+              server_words(4, {"--policy", policy, "--quorum", "4", "--done", "2", "--log", at("decisions.jsonl")}));
     std::vector<pid_t> worker;
     for (int w = 0; w < 4; ++w)
       worker.push_back(start("worker" + std::to_string(w), worker_words(4, w, {"--steps", w < 2 ? steps : "0"})));
@@ -84,7 +85,8 @@ TEST_F(Processes, KilledWorkersLeaveExactSumsUnderSsp) { kill_workers("ssp:2", 1
 TEST_F(Processes, KilledWorkersLeaveExactSumsUnderBsp) { kill_workers("bsp:sum", 12, (kills() + 1) / 2); }
 
 TEST_F(Processes, HangingWorkerIsGivenUpAndComesBack) {
-  const pid_t server = start("server", server_words(3, {"--policy", "bsp:sum", "--done", "3", "--floor", "0.5", "--ceiling", "2"}));
+  const pid_t server =
+      start("server", server_words(3, {"--policy", "bsp:sum", "--done", "3", "--floor", "0.5", "--ceiling", "2"}));
   std::vector<pid_t> worker;
   for (int w = 0; w < 3; ++w)
     worker.push_back(start("worker" + std::to_string(w), worker_words(3, w, {"--steps", "1500"})));
@@ -104,8 +106,8 @@ TEST_F(Processes, HangingWorkerIsGivenUpAndComesBack) {
 }
 
 TEST_F(Processes, KilledServerGoesOnFromItsCheckpoint) {
-  const std::vector<std::string> words = server_words(3, {"--policy", "ssp:3", "--done", "3", "--checkpoint",
-                                                          at("state"), "--checkpoint-every", "100"});
+  const std::vector<std::string> words =
+      server_words(3, {"--policy", "ssp:3", "--done", "3", "--checkpoint", at("state"), "--checkpoint-every", "100"});
   const pid_t first = start("server", words);
   std::vector<pid_t> worker;
   for (int w = 0; w < 3; ++w)
@@ -135,6 +137,30 @@ TEST_F(Processes, KilledServerGoesOnFromItsCheckpoint) {
               static_cast<unsigned long long>(saved->version));
 }
 
+TEST_F(Processes, StoppedServerLosesNothing) {
+  const std::vector<std::string> words = server_words(
+      2, {"--policy", "ssp:1", "--checkpoint", at("state"), "--checkpoint-every", "1000000", "--done", "2"});
+  const pid_t first = start("server", words);
+  std::vector<pid_t> worker;
+  for (int w = 0; w < 2; ++w) worker.push_back(start("worker" + std::to_string(w), worker_words(2, w, {})));
+  ASSERT_TRUE(logged("worker0", "incarnation 0 at") && logged("worker1", "incarnation 0 at"));
+  std::this_thread::sleep_for(std::chrono::milliseconds{200});
+  ::kill(first, SIGTERM);
+  EXPECT_EQ(wait(first), 0);
+  for (const pid_t w : worker) EXPECT_EQ(wait(w), 0);
+  EXPECT_TRUE(logged("worker1", "the job has ended", 1));
+  const double version = number("version");
+  EXPECT_GT(version, 0);
+  const pid_t second = start("server", words);
+  worker.clear();
+  for (int w = 0; w < 2; ++w)
+    worker.push_back(start("worker" + std::to_string(w), worker_words(2, w, {"--steps", "50"})));
+  for (const pid_t w : worker) EXPECT_EQ(wait(w), 0);
+  EXPECT_EQ(wait(second), 0);
+  EXPECT_EQ(number("version"), version + 100);
+  EXPECT_EQ(number("lost"), 0);
+}
+
 TEST_F(Processes, DamagedCheckpointIsRefusedByASentence) {
   std::ofstream{at("state")} << "rubato.gloo_ps.checkpoint\nwith something else in it";
   const pid_t server = start("server", server_words(2, {"--checkpoint", at("state")}));
@@ -146,7 +172,9 @@ TEST_F(Processes, PolicyIsSwitchedInARunningJob) {
   const pid_t server = start("server", server_words(3, {"--policy", "bsp", "--done", "3", "--control", at("control")}));
   std::vector<pid_t> worker;
   for (int w = 0; w < 3; ++w)
-    worker.push_back(start("worker" + std::to_string(w), worker_words(3, w, {"--steps", "400", "--straggle", w == 2 ? "0.5" : "0", "--straggle-for", "10"})));
+    worker.push_back(
+        start("worker" + std::to_string(w),
+              worker_words(3, w, {"--steps", "400", "--straggle", w == 2 ? "0.5" : "0", "--straggle-for", "10"})));
   ASSERT_TRUE(logged("worker0", "incarnation 0 at"));
   std::this_thread::sleep_for(std::chrono::milliseconds{300});
   const auto command = [&](const char* line) {  // complete or not at all
@@ -170,7 +198,8 @@ TEST_F(Processes, PolicyIsSwitchedInARunningJob) {
 
 TEST_F(Processes, LiarsDisturbNobody) {
   std::signal(SIGPIPE, SIG_IGN);
-  const pid_t server = start("server", server_words(3, {"--policy", "ssp:2", "--quorum", "2", "--done", "2", "--hello", "0.5"}));
+  const pid_t server =
+      start("server", server_words(3, {"--policy", "ssp:2", "--quorum", "2", "--done", "2", "--hello", "0.5"}));
   std::vector<pid_t> worker;
   for (int w = 0; w < 2; ++w)
     worker.push_back(start("worker" + std::to_string(w), worker_words(3, w, {"--steps", "2000"})));
@@ -211,8 +240,8 @@ TEST_F(Processes, LiarsDisturbNobody) {
   }
   for (const pid_t w : worker) EXPECT_EQ(wait(w), 0);
   EXPECT_EQ(wait(server), 0);
-  for (const char* why : {"malformed", "oversized", "wrong_job", "wrong_shape", "unknown_rank", "duplicate_rank",
-                          "out_of_turn"})
+  for (const char* why :
+       {"malformed", "oversized", "wrong_job", "wrong_shape", "unknown_rank", "duplicate_rank", "out_of_turn"})
     EXPECT_EQ(number(why), 1) << why;
   EXPECT_GE(number("silent"), 1);
   EXPECT_EQ(numbers("parameters"), (std::vector<double>{-2000, -2000, 0}));

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "../../support/folder_test.hpp"
 #include "harness.hpp"
 
 namespace {
@@ -206,7 +207,10 @@ TEST(Server, RefusesWhatDoesNotFitTheStep) {
       {ps::refusal::wrong_shape, [&](peer& p) { p.say(ps::push_message{.version = 0, .samples = 1}, whole); }},
       {ps::refusal::wrong_shape, [&](peer& p) { p.head.shard = 2, p.say(ps::push_message{.samples = 1}, half); }},
       {ps::refusal::out_of_turn, [&](peer& p) { p.say(ps::push_message{.version = 1'000'000, .samples = 1}, half); }},
-      {ps::refusal::out_of_turn, [&](peer& p) { p.say(ps::hello_message{.model = {workers, 2}}); }},
+      {ps::refusal::out_of_turn,
+       [&](peer& p) {
+         p.say(ps::hello_message{.model = {workers, 2}});
+       }},
       {ps::refusal::out_of_turn, [&](peer& p) { p.head.worker.index = 1, p.say(ps::pull_message{}); }},
       {ps::refusal::malformed, [&](peer& p) { ASSERT_TRUE(p.link.send(ps::bytes(9), ps::after(1))); }},
       {ps::refusal::wrong_job, [&](peer& p) { p.head.job = 1, p.say(ps::pull_message{}); }},
@@ -230,8 +234,7 @@ TEST(Server, RefusesWhatDoesNotFitTheStep) {
     repeats.say(ps::pull_message{});
     const auto parameters = repeats.hear_a<ps::parameters_message>();
     ASSERT_TRUE(parameters);
-    for (int i = 0; i < 2; ++i)
-      repeats.say(ps::push_message{.version = parameters->version, .samples = 1}, half);
+    for (int i = 0; i < 2; ++i) repeats.say(ps::push_message{.version = parameters->version, .samples = 1}, half);
     EXPECT_EQ(repeats.refused(), ps::refusal::out_of_turn);
     peer older{host.connect()};  // speaks for its former self
     older.head.worker.incarnation = incarnation;
@@ -356,6 +359,57 @@ TEST(Server, WorkerOfABrokenConnectionComesBack) {
     EXPECT_GE(-all[w], float{steps} - 1) << "one gradient at most was on the broken connection";
   }
   EXPECT_EQ(host.ps.decide().version(), static_cast<std::uint64_t>(-(all[0] + all[1] + all[2] + all[3])));
+}
+
+class ServerFile : public rubato::test::folder_test {};
+
+TEST_F(ServerFile, GoesOnFromItsCheckpoint) {
+  ps::server_options o = options();
+  o.checkpoint = at("state");
+  o.checkpoint_every = 10;
+  std::uint64_t saved = 0;
+  {
+    loopback_host host{o, {"ssp:1", rubato::ssp{1}}};
+    std::vector<std::thread> threads;
+    for (std::uint32_t w = 0; w < workers; ++w)
+      threads.emplace_back([&host, w] {
+        auto self = worker_of(host, w);
+        EXPECT_EQ(run_steps(self, steps).pushed, steps);
+      });
+    EXPECT_TRUE(eventually([&] { return host.ps.saves() > 0; })) << "while it runs";
+    for (std::thread& t : threads) t.join();
+    EXPECT_TRUE(host.ps.save());
+    saved = host.ps.saved_version();
+    EXPECT_EQ(saved, workers * steps);
+  }
+  auto state = ps::read_checkpoint(o.checkpoint);
+  ASSERT_TRUE(state) << state.error().message;
+  o.life = 1;
+  loopback_host next{o, {"ssp:1", rubato::ssp{1}}};
+  ASSERT_TRUE(next.ps.restore(std::move(*state)));
+  EXPECT_EQ(next.ps.parameters(), std::vector<float>(workers, -float{steps}));
+  auto back = worker_of(next, 2);
+  EXPECT_EQ(run_steps(back, 5).pushed, 5U) << "nobody else needs to come first";
+  EXPECT_EQ(back.id().incarnation, 1U);
+  EXPECT_EQ(next.ps.parameters()[2], -float{steps} - 5);
+  peer witness{next.connect(), {.job = 9, .worker = {1, 1}, .life = 0}};
+  witness.say(ps::hello_message{.model = {workers, 2}, .seen = saved + 7});
+  ASSERT_TRUE(witness.hear_a<ps::welcome_message>());
+  EXPECT_EQ(next.ps.decide().lost(), 7U);
+  ASSERT_FALSE(next.log().empty());
+  EXPECT_NE(next.log().back().find("7 updates"), std::string::npos) << next.log().back();
+}
+
+TEST_F(ServerFile, UnwritableCheckpointIsSaid) {
+  ps::server_options o = options();
+  o.checkpoint = at("no/such/folder/state");
+  o.checkpoint_every = 1;
+  o.job.quorum = 1;
+  loopback_host host{o, asp()};
+  auto w = worker_of(host, 0);
+  EXPECT_EQ(run_steps(w, 3).pushed, 3U) << "the job goes on";
+  EXPECT_TRUE(eventually([&] { return !host.log().empty(); }));
+  EXPECT_NE(host.log()[0].find("no checkpoint: cannot create"), std::string::npos) << host.log()[0];
 }
 
 TEST(Server, CloseIsHeardEverywhere) {

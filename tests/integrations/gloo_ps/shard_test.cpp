@@ -85,8 +85,7 @@ TEST(ShardThread, OneOrder) {
     }
   }  // carries out what was put in
   ASSERT_EQ(seen.size(), 100U);
-  for (int i = 0; i < 100; ++i)
-    EXPECT_EQ(seen[static_cast<std::size_t>(i)], static_cast<float>(-10 * ((i + 1) / 10)));
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(seen[static_cast<std::size_t>(i)], static_cast<float>(-10 * ((i + 1) / 10)));
 }
 
 TEST(ShardThread, ReadsSeeWhatCameBefore) {

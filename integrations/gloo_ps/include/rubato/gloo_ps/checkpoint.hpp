@@ -28,10 +28,10 @@ struct checkpoint {
   std::uint64_t job = 0;
   shape model{};
   std::uint32_t workers = 0;
-  std::uint64_t version = 0;     ///< updates that are in it
-  std::string policy{};          ///< the name under which the host knows the policy
-  double longest_step = 0;       ///< seconds
-  bytes controller{};            ///< what controller::save() wrote
+  std::uint64_t version = 0;  ///< updates that are in it
+  std::string policy{};       ///< the name under which the host knows the policy
+  double longest_step = 0;    ///< seconds
+  bytes controller{};         ///< what controller::save() wrote
   std::vector<shard::image> shards{};
 };
 
@@ -94,7 +94,8 @@ inline bool take_shards(checkpoint_bytes& in, checkpoint& to) {
   for (std::uint32_t s = 0; s < to.model.shards; ++s) {
     shard::image part;
     std::uint64_t rounds = 0;
-    if (!in.take(part.version) || !in.take(part.parameters) || !in.take(part.velocity) || !in.take(rounds)) return false;
+    if (!in.take(part.version) || !in.take(part.parameters) || !in.take(part.velocity) || !in.take(rounds))
+      return false;
     if (part.parameters.size() != to.model.size_of(s)) return false;
     if (!part.velocity.empty() && part.velocity.size() != part.parameters.size()) return false;
     for (; rounds > 0; --rounds) {
@@ -132,13 +133,15 @@ inline bool take_shards(checkpoint_bytes& in, checkpoint& to) {
 
 /// Reads what encode() wrote; `from` names the bytes in messages. Nothing is allocated beyond the size of the input.
 /// Errors  corrupt: not a checkpoint, cut short or changed; wrong_kind: of another format. With a sentence.
-/// Tests   tests/integrations/gloo_ps/checkpoint_test.cpp: RoundTrip, EveryTruncationIsRefused, EveryFlippedBitIsRefused,
+/// Tests   tests/integrations/gloo_ps/checkpoint_test.cpp: RoundTrip, EveryTruncationIsRefused,
+/// EveryFlippedBitIsRefused,
 ///         ForeignFilesAreRefused
 [[nodiscard]] inline result<checkpoint> decode_checkpoint(std::string_view input, const std::string& from) {
   const auto bad = [&from](errc code, const char* what) { return error{code, from + ": " + what}; };
   if (!input.starts_with(detail::checkpoint_magic)) return bad(errc::corrupt, "not a checkpoint of this server");
   std::uint64_t sum = 0;
-  if (input.size() < detail::checkpoint_magic.size() + sizeof sum) return bad(errc::corrupt, "the checkpoint is cut short");
+  if (input.size() < detail::checkpoint_magic.size() + sizeof sum)
+    return bad(errc::corrupt, "the checkpoint is cut short");
   std::memcpy(&sum, input.data() + input.size() - sizeof sum, sizeof sum);
   input.remove_suffix(sizeof sum);
   if (sum != detail::checksum_of(input)) return bad(errc::corrupt, "the checkpoint was cut short or changed");

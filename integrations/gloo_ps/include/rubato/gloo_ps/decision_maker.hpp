@@ -80,9 +80,12 @@ class decision_maker {
  public:
   /// Pre  problem(options) is empty, problem(controller options, policy) too; `initial` has model.parameters values
   decision_maker(const job_options& options, named_policy policy, std::span<const float> initial, Watcher watcher = {})
-      : options_{options}, policy_name_{std::move(policy.name)},
+      : options_{options},
+        policy_name_{std::move(policy.name)},
         sync_{controller_of(options), std::move(policy.rule), std::move(watcher)},
-        parts_{options.workers, options.model.shards}, seats_(options.workers), granted_at_(options.workers, 0.0) {
+        parts_{options.workers, options.model.shards},
+        seats_(options.workers),
+        granted_at_(options.workers, 0.0) {
     shards_.reserve(options.model.shards);
     for (std::uint32_t s = 0; s < options.model.shards; ++s) {
       const auto first = initial.begin() + static_cast<std::ptrdiff_t>(options.model.begin_of(s));
@@ -117,8 +120,8 @@ class decision_maker {
     return parts_.part(who, step, s, version);
   }
 
-  /// A whole gradient has come: verdict, arithmetic, commit; the next grant goes to the mailbox. `terms` are those under
-  /// which it was computed; `now` of the event is not looked at.
+  /// A whole gradient has come: verdict, arithmetic, commit; the next grant goes to the mailbox. `terms` are those
+  /// under which it was computed; `now` of the event is not looked at.
   admitted push(push_event event, const grant& terms, std::vector<std::vector<float>> gradient, ticket box) {
     const auto work = std::make_shared<split_gradient>(std::move(gradient));
     admitted answer;
@@ -240,8 +243,8 @@ class decision_maker {
     if (c.job != options_.job) return bad(errc::invalid_option, "job " + std::to_string(c.job));
     if (c.workers != options_.workers) return bad(errc::invalid_option, std::to_string(c.workers) + " workers");
     if (c.model != options_.model)
-      return bad(errc::invalid_option, std::to_string(c.model.parameters) + " parameters in " +
-                                           std::to_string(c.model.shards) + " shards");
+      return bad(errc::invalid_option,
+                 std::to_string(c.model.parameters) + " parameters in " + std::to_string(c.model.shards) + " shards");
     if (c.shards.front().velocity.empty() != !(options_.rule.momentum > 0))
       return bad(errc::invalid_option, "an update rule with another momentum");
     const std::lock_guard lock{mutex_};
@@ -338,12 +341,12 @@ class decision_maker {
   std::string policy_name_;
   controller<any_policy, ticket, Watcher> sync_;
   gather parts_;
-  std::vector<ticket> seats_;        // of each worker's present session: cancellations go there
-  std::vector<double> granted_at_;   // in seconds()
+  std::vector<ticket> seats_;       // of each worker's present session: cancellations go there
+  std::vector<double> granted_at_;  // in seconds()
   std::vector<policy_change> changes_;
   double longest_step_ = 0, last_push_ = 0;
   std::uint64_t restored_ = 0, lost_ = 0;
-  std::uint32_t admitting_ = 0;      // gradients between admit and commit
+  std::uint32_t admitting_ = 0;  // gradients between admit and commit
   bool paused_ = false, awaits_release_ = false;
   std::atomic<bool> closed_ = false;
   std::atomic<std::uint64_t> version_ = 0;

@@ -12,10 +12,10 @@
 
 namespace rubato::inline RUBATO_ABI::gloo_ps {
 
-/// Ends waits for messages at their deadline, without harm to the connection: Gloo's own time-outs break it.
+/// Ends waits at their deadline, without harm to the connection: Gloo's own time-outs break it.
 ///
-/// One thread for all links of a process. It calls abortWaitRecv() of a buffer whose time has come, whose waitRecv()
-/// then returns false; the receive stays posted.
+/// One thread for all links of a process. It aborts the waits of a buffer whose time has come: its waitRecv() or
+/// waitSend() returns false, and what it waited for stays under way.
 /// Thread  any number
 /// Tests   tests/integrations/gloo_ps/gloo_link_test.cpp: PollDoesNoHarm
 class gloo_alarm {
@@ -69,7 +69,8 @@ class gloo_alarm {
       }
       // Who was told and has not taken itself off the list yet is told again later: the wait may not have begun.
       auto due = entries_.extract(entries_.begin());
-      due.mapped()->abortWaitRecv();
+      due.mapped()->abortWaitRecv();  // a buffer is used in one direction, so the other call is without effect
+      due.mapped()->abortWaitSend();
       due.key() = now + std::chrono::milliseconds{5};
       entries_.insert(std::move(due));
     }

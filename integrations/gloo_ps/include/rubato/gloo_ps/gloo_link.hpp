@@ -104,12 +104,12 @@ class gloo_link {
       std::memcpy(out_->data() + 8, &sum, 8);
       if (first > 0) std::memcpy(out_->data() + 16, message.data(), first);
       frame_out_->send(1 - rank_, frame_slot, 0, frame_size);
-      frame_out_->waitSend(nullptr, left(deadline));
+      if (!completes(*frame_out_, &gloo::transport::UnboundBuffer::waitSend, deadline)) return late();
       if (first == message.size()) return transfer{};
       auto* rest = const_cast<std::byte*>(message.data()) + first;  // only read
       const auto body = context_->createUnboundBuffer(rest, message.size() - first);
       body->send(1 - rank_, body_slot);
-      body->waitSend(nullptr, left(deadline));
+      if (!completes(*body, &gloo::transport::UnboundBuffer::waitSend, deadline)) return late();
       return transfer{};
     });
   }
@@ -123,8 +123,8 @@ class gloo_link {
       std::memcpy(&size, in_->data(), 8);
       std::memcpy(&sum, in_->data() + 8, 8);
       if (size > limit) {
-        transfer no{transfer::status::oversized, "a message of " + std::to_string(size) +
-                                                     " bytes, expected at most " + std::to_string(limit)};
+        transfer no{transfer::status::oversized,
+                    "a message of " + std::to_string(size) + " bytes, expected at most " + std::to_string(limit)};
         expect_frame();
         return no;
       }
@@ -136,7 +136,7 @@ class gloo_link {
         std::fill(into.begin() + static_cast<std::ptrdiff_t>(first), into.end(), std::byte{0});
         const auto body = context_->createUnboundBuffer(into.data() + first, into.size() - first);
         body->recv(1 - rank_, body_slot);
-        body->waitRecv(nullptr, left(deadline));
+        if (!completes(*body, &gloo::transport::UnboundBuffer::waitRecv, deadline)) return late();
       }
       if (sum != checksum(into)) return transfer{transfer::status::damaged, "the checksum is another one"};
       return transfer{};
@@ -170,6 +170,8 @@ class gloo_link {
  private:
   static constexpr std::size_t frame_size = 256, inline_size = frame_size - 16;
   static constexpr std::uint64_t frame_slot = 0, body_slot = 1;
+  static constexpr std::chrono::milliseconds for_ever = std::chrono::hours{24}, patience{100};
+  [[nodiscard]] static steady::time_point soon() { return steady::now() + std::chrono::milliseconds{1}; }
   using frame = std::array<std::byte, frame_size>;
 
   gloo_link(std::shared_ptr<gloo_device> device, int rank) : device_{std::move(device)}, rank_{rank} {}
@@ -177,11 +179,27 @@ class gloo_link {
   [[nodiscard]] static std::chrono::milliseconds milliseconds_of(double seconds) {
     return std::chrono::milliseconds{(std::max)(static_cast<std::int64_t>(seconds * 1e3), std::int64_t{1})};
   }
-  [[nodiscard]] static std::chrono::milliseconds left(steady::time_point deadline) {
-    const auto span = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady::now());
-    return (std::max)(span, std::chrono::milliseconds{1});  // 0 would be for ever
-  }
   [[nodiscard]] static transfer lost() { return {transfer::status::closed, "the link is closed"}; }
+  // In the middle of a message there is no other way out.
+  [[nodiscard]] transfer late() {
+    close();
+    return {transfer::status::closed, "the peer did not take or send the rest of a message in time"};
+  }
+
+  // Waits for the end of a transfer. Gloo does not always tell who waits that the connection broke (a transfer that was
+  // begun in that moment waits for ever), so that is looked at now and then.
+  using waits = bool (gloo::transport::UnboundBuffer::*)(int*, std::chrono::milliseconds);
+  bool completes(gloo::transport::UnboundBuffer& buffer, waits wait, steady::time_point deadline) {
+    for (;;) {
+      const steady::time_point until = (std::min)((std::max)(deadline, soon()), steady::now() + patience);
+      {
+        const gloo_alarm::setting set{device_->alarm, until, buffer};
+        if ((buffer.*wait)(nullptr, for_ever)) return true;
+      }
+      if (steady::now() >= deadline) return false;
+      static_cast<void>(await_frame(steady::now()));  // throws if the connection is broken
+    }
+  }
 
   // Gloo throws for broken connections and for time-outs, and a connection that timed out is broken.
   template <class Call>
@@ -205,10 +223,10 @@ class gloo_link {
 
   bool await_frame(steady::time_point deadline) {
     if (has_frame_) return true;
-    const steady::time_point until = (std::max)(deadline, steady::now() + std::chrono::milliseconds{1});
+    const steady::time_point until = (std::max)(deadline, soon());
     const gloo_alarm::setting set{device_->alarm, until, *frame_in_};
     do {
-      if (frame_in_->waitRecv(nullptr, std::chrono::hours{24})) return has_frame_ = true;
+      if (frame_in_->waitRecv(nullptr, for_ever)) return has_frame_ = true;
     } while (steady::now() < until);  // else an abort that came too late for an earlier wait
     return false;
   }

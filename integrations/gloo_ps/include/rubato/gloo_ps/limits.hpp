@@ -26,7 +26,8 @@ struct limit_options {
     return "limits.ceiling is " + number(o.ceiling) + ", expected at least the floor, " + number(o.floor);
   if (!(o.slack >= 1 && std::isfinite(o.slack)))
     return "limits.slack is " + number(o.slack) + ", expected a factor of at least 1";
-  if (!(o.hello > 0 && std::isfinite(o.hello))) return "limits.hello is " + number(o.hello) + ", expected seconds above 0";
+  if (!(o.hello > 0 && std::isfinite(o.hello)))
+    return "limits.hello is " + number(o.hello) + ", expected seconds above 0";
   return {};
 }
 

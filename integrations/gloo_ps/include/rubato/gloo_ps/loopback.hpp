@@ -18,10 +18,10 @@ namespace rubato::inline RUBATO_ABI::gloo_ps {
 
 /// What a loopback does to the messages that one end sends.
 struct loopback_faults {
-  std::optional<std::uint64_t> silent_from{};    ///< messages from this one on never arrive; nobody is told
-  std::optional<std::uint64_t> truncated{};      ///< this message arrives as `damaged`: its second half was lost
-  std::optional<std::uint64_t> closed_at{};      ///< the connection breaks in the place of this message
-  std::chrono::microseconds delay{0};            ///< every message arrives so much later
+  std::optional<std::uint64_t> silent_from{};  ///< messages from this one on never arrive; nobody is told
+  std::optional<std::uint64_t> truncated{};    ///< this message arrives as `damaged`: its second half was lost
+  std::optional<std::uint64_t> closed_at{};    ///< the connection breaks in the place of this message
+  std::chrono::microseconds delay{0};          ///< every message arrives so much later
 };
 
 /// A link within one process: two ends that exchange messages through memory, with faults on demand. For tests, and
@@ -53,9 +53,8 @@ class loopback_link {
     if (wire_->closed) return {transfer::status::closed, "the link is closed"};
     if (faults_.silent_from && number >= *faults_.silent_from) return {};
     const bool cut = faults_.truncated && number == *faults_.truncated;
-    wire_->towards[1 - end_].push_back({.due = steady::now() + faults_.delay,
-                                        .damaged = cut,
-                                        .content = bytes{message.begin(), message.end()}});
+    wire_->towards[1 - end_].push_back(
+        {.due = steady::now() + faults_.delay, .damaged = cut, .content = bytes{message.begin(), message.end()}});
     wire_->news.notify_all();
     return {};
   }

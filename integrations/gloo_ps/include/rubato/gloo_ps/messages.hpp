@@ -57,11 +57,11 @@ enum class message_kind : std::uint16_t { hello = 1, welcome, grant, pull, param
 
 /// What every message begins with, besides magic number, protocol version, kind and size of the body.
 struct envelope {
-  std::uint64_t job = 0;     ///< of the run: messages of another one are refused
-  worker_id worker{};        ///< whose conversation it is, in both directions
-  std::uint64_t step = 0;    ///< push, pull: the worker's own number of the step, from 1
-  std::uint32_t shard = 0;   ///< push, parameters: which part
-  std::uint32_t life = 0;    ///< how often the server was started before; the worker says the one it knew last
+  std::uint64_t job = 0;    ///< of the run: messages of another one are refused
+  worker_id worker{};       ///< whose conversation it is, in both directions
+  std::uint64_t step = 0;   ///< push, pull: the worker's own number of the step, from 1
+  std::uint32_t shard = 0;  ///< push, parameters: which part
+  std::uint32_t life = 0;   ///< how often the server was started before; the worker says the one it knew last
 };
 
 /// What a job trains: parameters, in one row, and how many shards hold them.
@@ -74,7 +74,9 @@ struct shape {
     const std::uint64_t whole = parameters / shards, rest = parameters % shards;
     return s * whole + (s < rest ? s : rest);
   }
-  [[nodiscard]] constexpr std::uint64_t size_of(std::uint32_t s) const noexcept { return begin_of(s + 1) - begin_of(s); }
+  [[nodiscard]] constexpr std::uint64_t size_of(std::uint32_t s) const noexcept {
+    return begin_of(s + 1) - begin_of(s);
+  }
   friend constexpr bool operator==(const shape&, const shape&) noexcept = default;
 };
 
@@ -117,7 +119,7 @@ struct bye_message {
 /// Server: no, because.
 struct reject_message {
   refusal why = refusal::none;
-  bool connected = false;             ///< somebody is connected under this index
+  bool connected = false;  ///< somebody is connected under this index
   std::uint32_t known_incarnation = 0;
   std::string sentence{};
 };
@@ -169,8 +171,8 @@ std::vector<float>* floats_of(Body&) {
   return nullptr;
 }
 
-inline void header_state(archive& a, std::uint32_t& magic, std::uint16_t& protocol, message_kind& kind,
-                         envelope& head, std::uint64_t& rest) {
+inline void header_state(archive& a, std::uint32_t& magic, std::uint16_t& protocol, message_kind& kind, envelope& head,
+                         std::uint64_t& rest) {
   a(magic, protocol, kind, head.job, head.worker.index, head.worker.incarnation, head.step, head.shard, head.life,
     rest);
 }
@@ -262,12 +264,12 @@ bool decode_body(std::size_t kind, archive& a, std::span<const std::byte> rest, 
     return refuse(refusal::wrong_protocol, "a message of protocol " + std::to_string(protocol) + ", expected " +
                                                std::to_string(protocol_version));
   if (out.what.head.job != job)
-    return refuse(refusal::wrong_job, "a message of job " + std::to_string(out.what.head.job) + ", this is job " +
-                                          std::to_string(job));
+    return refuse(refusal::wrong_job,
+                  "a message of job " + std::to_string(out.what.head.job) + ", this is job " + std::to_string(job));
   const auto rest = input.subspan(header_size);
   if (size != rest.size())
-    return refuse(refusal::malformed, "a body of " + std::to_string(rest.size()) + " bytes, its header says " +
-                                          std::to_string(size));
+    return refuse(refusal::malformed,
+                  "a body of " + std::to_string(rest.size()) + " bytes, its header says " + std::to_string(size));
   const auto number = static_cast<std::size_t>(kind);
   if (number == 0 || number > std::variant_size_v<message::content>)
     return refuse(refusal::malformed, "a message of the unknown kind " + std::to_string(number));

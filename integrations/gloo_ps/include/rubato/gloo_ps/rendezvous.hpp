@@ -147,8 +147,8 @@ class gloo_doors {
 /// Tests   tests/integrations/gloo_ps/gloo_link_test.cpp
 class gloo_connector {
  public:
-  gloo_connector(std::shared_ptr<gloo_device> device, std::shared_ptr<gloo::rendezvous::Store> store,
-                 std::uint64_t job, double connect_limit = 5)
+  gloo_connector(std::shared_ptr<gloo_device> device, std::shared_ptr<gloo::rendezvous::Store> store, std::uint64_t job,
+                 double connect_limit = 5)
       : device_{std::move(device)}, board_{std::move(store), job}, connect_limit_{connect_limit} {}
 
   /// Knocks at the newest server's, and connects when it answers; nothing if there is none by then.

@@ -50,9 +50,11 @@ struct server_options {
 template <Observer Watcher = no_observer>
 class server {
  public:
-  server(server_options options, named_policy policy, std::span<const float> initial,
-         refusals::log_function log = {}, Watcher watcher = {})
-      : options_{std::move(options)}, refused_{std::move(log)}, connected_{options_.job.workers},
+  server(server_options options, named_policy policy, std::span<const float> initial, refusals::log_function log = {},
+         Watcher watcher = {})
+      : options_{std::move(options)},
+        refused_{std::move(log)},
+        connected_{options_.job.workers},
         decide_{options_.job, std::move(policy), initial, std::move(watcher)} {}
   server(const server&) = delete;
   server& operator=(const server&) = delete;
@@ -74,6 +76,9 @@ class server {
     start();
     session<L, Watcher> talk{link, {decide_, connected_, refused_, options_.life, options_.tick}};
     const session_end end = talk.run();
+    if (end == session_end::died || end == session_end::silent || end == session_end::misbehaved)
+      refused_.note("worker " + std::to_string(talk.who().index) + ", incarnation " +
+                    std::to_string(talk.who().incarnation) + ": " + std::string{name(end)});
     ++ends_[static_cast<std::size_t>(end)];
     return end;
   }
@@ -110,8 +115,7 @@ class server {
     std::vector<float> all(options_.job.model.parameters);
     decide_.visit([&](std::uint32_t s, shard& here) {
       const auto from = here.parameters();
-      std::copy(from.begin(), from.end(),
-                all.begin() + static_cast<std::ptrdiff_t>(options_.job.model.begin_of(s)));
+      std::copy(from.begin(), from.end(), all.begin() + static_cast<std::ptrdiff_t>(options_.job.model.begin_of(s)));
     });
     return all;
   }

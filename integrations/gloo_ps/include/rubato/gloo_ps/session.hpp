@@ -45,8 +45,8 @@ struct session_context {
   decision_maker<Watcher>& decide;
   registry& connected;
   refusals& refused;
-  std::uint32_t life = 0;                       ///< of the server
-  std::chrono::milliseconds tick{20};           ///< how often a waiting session looks at what else could have happened
+  std::uint32_t life = 0;              ///< of the server
+  std::chrono::milliseconds tick{20};  ///< how often a waiting session looks at what else could have happened
 };
 
 /// The server's half of the conversation with one worker: hello, then grant, pull, push, again and again.
@@ -79,6 +79,9 @@ class session {
     return end;
   }
 
+  /// Whose conversation it is, once it has come in.
+  [[nodiscard]] worker_id who() const noexcept { return who_; }
+
  private:
   using status = transfer::status;
 
@@ -86,10 +89,25 @@ class session {
     return {.job = job_.job, .worker = who_, .step = step_, .shard = s, .life = shared_.life};
   }
   template <class Body>
-  bool send(const Body& body, std::uint32_t s = 0) {
-    if (link_.send(encode(head(s), body), after(job_.limits.hello))) return true;
-    end(session_end::died);
+  bool send(const Body& body) {
+    return send_bytes(encode(head(), body));
+  }
+  bool send_bytes(const bytes& encoded) {
+    if (link_.send(encoded, soonest())) return true;
+    lost();
     return false;
+  }
+  // One message may take so long, and no longer than the step that it belongs to.
+  [[nodiscard]] steady::time_point soonest() const {
+    const steady::time_point usual = after(job_.limits.hello);
+    return in_step_ ? (std::min)(usual, deadline_) : usual;
+  }
+  // The connection is of no more use: it broke, or its worker hung in the middle of a message.
+  void lost() {
+    if (in_step_ && steady::now() >= deadline_)
+      refuse(refusal::silent, "no push within the limit of its step");
+    else
+      end(session_end::died);
   }
   void end(session_end how) {
     if (!ended_) ended_ = how;
@@ -98,11 +116,11 @@ class session {
   // Turns the peer away: counts, tells it, and ends.
   void refuse(refusal why, const std::string& sentence, std::uint32_t known_incarnation = 0, bool connected = false) {
     shared_.refused.add(why, who_.index, sentence);
-    static_cast<void>(link_.send(encode(head(), reject_message{.why = why,
-                                                               .connected = connected,
-                                                               .known_incarnation = known_incarnation,
-                                                               .sentence = sentence}),
-                                 after((std::min)(job_.limits.hello, 1.0))));
+    static_cast<void>(link_.send(
+        encode(head(),
+               reject_message{
+                   .why = why, .connected = connected, .known_incarnation = known_incarnation, .sentence = sentence}),
+        after((std::min)(job_.limits.hello, 1.0))));
     linger(std::chrono::milliseconds{200});
     end(why == refusal::silent    ? session_end::silent
         : why == refusal::damaged ? session_end::died
@@ -112,10 +130,10 @@ class session {
   // A message that has begun to arrive; nothing if it is none, and then the session has ended.
   std::optional<message> receive() {
     bytes raw;
-    const transfer got = link_.recv(raw, largest_message(job_.model), after(job_.limits.hello));
+    const transfer got = link_.recv(raw, largest_message(job_.model), soonest());
     if (!got) {
       if (got.how == status::closed)
-        end(session_end::died);
+        lost();
       else
         refuse(got.how == status::oversized   ? refusal::oversized
                : got.how == status::timed_out ? refusal::silent
@@ -137,19 +155,23 @@ class session {
       return refuse(refusal::out_of_turn, "a " + std::string{name(first->kind())} + " message, expected hello"), false;
     who_.index = who.index;
     if (who.index >= job_.workers)
-      return refuse(refusal::unknown_rank, "index " + std::to_string(who.index) + ", expected one below " +
-                                               std::to_string(job_.workers)), false;
+      return refuse(refusal::unknown_rank,
+                    "index " + std::to_string(who.index) + ", expected one below " + std::to_string(job_.workers)),
+             false;
     if (hello->model != job_.model)
       return refuse(refusal::wrong_shape, "a model of " + text(hello->model) + ", expected " + text(job_.model)), false;
     if (const refusal no = shared_.connected.enter(who, replaced_); no != refusal::none)
-      return refuse(no, no == refusal::duplicate_rank ? "this index and incarnation are connected already"
-                                                      : "a higher incarnation is connected",
-                    known_incarnation(who.index), true), false;
+      return refuse(no,
+                    no == refusal::duplicate_rank ? "this index and incarnation are connected already"
+                                                  : "a higher incarnation is connected",
+                    known_incarnation(who.index), true),
+             false;
     who_ = who;
     if (hello->seen > 0 && first->head.life < shared_.life)
       if (const std::uint64_t lost = decide_.note_seen(hello->seen); lost > 0)
-        shared_.refused.note("worker " + std::to_string(who.index) + " has seen version " + std::to_string(hello->seen) +
-                             ": at least " + std::to_string(lost) + " updates since the checkpoint were lost");
+        shared_.refused.note("worker " + std::to_string(who.index) + " has seen version " +
+                             std::to_string(hello->seen) + ": at least " + std::to_string(lost) +
+                             " updates since the checkpoint were lost");
     if (const errc code = decide_.join(who_, box_); code != errc::ok) {
       shared_.connected.leave(who_, replaced_);
       refuse(refusal::old_incarnation, "incarnation " + std::to_string(who.incarnation) + " has had its life",
@@ -192,6 +214,7 @@ class session {
     terms_ = terms;
     const step_limits limits = decide_.limits(who_.index);
     deadline_ = after(limits.step);
+    in_step_ = true;
     sent_.assign(job_.model.shards, never);
     parts_.assign(job_.model.shards, {});
     return send(grant_message{.terms = terms, .step_limit = limits.step, .wait = limits.wait});
@@ -248,7 +271,7 @@ class session {
       replies[s] = encode(head(s), parameters_message{.version = here.version()}, here.parameters());
     });
     for (const bytes& reply : replies)
-      if (!link_.send(reply, after(job_.limits.hello))) return end(session_end::died);
+      if (!send_bytes(reply)) return;
   }
 
   // One part of a push; true once the gradient was complete and has gone to the controller.
@@ -260,22 +283,27 @@ class session {
       return wrong(refusal::wrong_shape, "a part of " + std::to_string(part.gradient.size()) + " values, expected " +
                                              std::to_string(job_.model.size_of(s)));
     if (sent_[s] == never || part.version != sent_[s])
-      return wrong(refusal::out_of_turn, "a gradient for version " + std::to_string(part.version) +
-                                             " of a shard, which it was not sent");
+      return wrong(refusal::out_of_turn,
+                   "a gradient for version " + std::to_string(part.version) + " of a shard, which it was not sent");
     const bool begins = std::all_of(parts_.begin(), parts_.end(), [](const auto& p) { return p.empty(); });
     if (begins ? from.step <= step_ : from.step != step_ || !parts_[s].empty())
-      return wrong(refusal::out_of_turn, "a part of step " + std::to_string(from.step) + " after step " +
-                                             std::to_string(step_));
+      return wrong(refusal::out_of_turn,
+                   "a part of step " + std::to_string(from.step) + " after step " + std::to_string(step_));
     if (part.samples == 0) return wrong(refusal::malformed, "a gradient of no samples");
     step_ = from.step;
     parts_[s] = std::move(part.gradient);
     const auto read = decide_.part(who_, step_, s, part.version);
     if (!read) return false;
+    in_step_ = false;
     double squares = 0;
     for (const auto& p : parts_)
       for (const float g : p) squares += double{g} * double{g};
-    decide_.push({.worker = who_, .step = step_, .samples = part.samples, .loss = part.loss,
-                  .grad_norm = static_cast<float>(std::sqrt(squares)), .read = *read},
+    decide_.push({.worker = who_,
+                  .step = step_,
+                  .samples = part.samples,
+                  .loss = part.loss,
+                  .grad_norm = static_cast<float>(std::sqrt(squares)),
+                  .read = *read},
                  terms_, std::move(parts_), box_);
     return true;
   }
@@ -316,9 +344,10 @@ class session {
   std::optional<session_end> ended_;
   grant terms_{};
   steady::time_point deadline_{};
+  bool in_step_ = false;
   std::uint64_t step_ = 0;
-  std::vector<std::uint64_t> sent_;         // the version of each shard that this worker was sent, or never
-  std::vector<std::vector<float>> parts_;   // of the push that is under way; empty: not yet here
+  std::vector<std::uint64_t> sent_;        // the version of each shard that this worker was sent, or never
+  std::vector<std::vector<float>> parts_;  // of the push that is under way; empty: not yet here
 };
 
 }  // namespace rubato::inline RUBATO_ABI::gloo_ps

@@ -46,10 +46,10 @@ struct split_gradient {
 struct shard_effect {
   enum class kind : std::uint8_t { apply, add, flush, discard, visit };
   kind what = kind::visit;
-  float factor = 1;                              ///< apply, add: applied_weight(); flush: the scale
-  std::uint64_t round = 0;                       ///< add, flush, discard
-  std::shared_ptr<split_gradient> gradient{};    ///< apply, add
-  std::function<void(shard&)> look{};            ///< visit: read or copy it, in its place among the others
+  float factor = 1;                            ///< apply, add: applied_weight(); flush: the scale
+  std::uint64_t round = 0;                     ///< add, flush, discard
+  std::shared_ptr<split_gradient> gradient{};  ///< apply, add
+  std::function<void(shard&)> look{};          ///< visit: read or copy it, in its place among the others
 };
 
 /// A shard with the thread that owns it and its one queue: verdicts, flushes and reads take effect in the order in
@@ -60,8 +60,7 @@ struct shard_effect {
 /// Tests   tests/integrations/gloo_ps/shard_test.cpp: OneOrder, ReadsSeeWhatCameBefore
 class shard_thread {
  public:
-  shard_thread(std::uint32_t index, shard held)
-      : index_{index}, shard_{std::move(held)}, thread_{[this] { run(); }} {}
+  shard_thread(std::uint32_t index, shard held) : index_{index}, shard_{std::move(held)}, thread_{[this] { run(); }} {}
   shard_thread(const shard_thread&) = delete;
   shard_thread& operator=(const shard_thread&) = delete;
   ~shard_thread() {
@@ -97,11 +96,21 @@ class shard_thread {
   }
   void carry_out(shard_effect& e) {
     switch (e.what) {
-      case shard_effect::kind::apply: shard_.apply(e.gradient->parts[index_], e.factor); break;
-      case shard_effect::kind::add: shard_.add(e.round, e.gradient->parts[index_], e.factor); break;
-      case shard_effect::kind::flush: shard_.flush(e.round, e.factor); break;
-      case shard_effect::kind::discard: shard_.discard(e.round); break;
-      case shard_effect::kind::visit: e.look(shard_); break;
+      case shard_effect::kind::apply:
+        shard_.apply(e.gradient->parts[index_], e.factor);
+        break;
+      case shard_effect::kind::add:
+        shard_.add(e.round, e.gradient->parts[index_], e.factor);
+        break;
+      case shard_effect::kind::flush:
+        shard_.flush(e.round, e.factor);
+        break;
+      case shard_effect::kind::discard:
+        shard_.discard(e.round);
+        break;
+      case shard_effect::kind::visit:
+        e.look(shard_);
+        break;
     }
     if (e.gradient) e.gradient->acks.arrive();
   }

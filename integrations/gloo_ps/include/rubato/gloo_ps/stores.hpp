@@ -54,7 +54,8 @@ class attentive_store final : public Store {
       int port = 6379;
       if (const auto colon = host.rfind(':'); colon != std::string::npos) {
         const char* const end = host.data() + host.size();
-        if (const auto [last, bad] = std::from_chars(host.data() + colon + 1, end, port); bad != std::errc{} || last != end)
+        if (const auto [last, bad] = std::from_chars(host.data() + colon + 1, end, port);
+            bad != std::errc{} || last != end)
           return error{errc::invalid_option, "store " + name + ": expected a number after the last colon"};
         host.resize(colon);
       }

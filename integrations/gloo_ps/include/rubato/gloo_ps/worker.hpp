@@ -21,19 +21,19 @@ namespace rubato::inline RUBATO_ABI::gloo_ps {
 /// What a worker needs to know.
 struct worker_options {
   std::uint64_t job = 1;
-  worker_id id{0, 0};         ///< its index, and the lowest incarnation to try
-  shape model{};              ///< must be the server's
-  double reply_limit = 10;    ///< seconds for a connection, and for each answer that needs no decision
-  double give_up = 60;        ///< seconds without a server before begin() says so
-  double retry = 0.05;        ///< seconds between two attempts at first; doubles up to 1
+  worker_id id{0, 0};       ///< its index, and the lowest incarnation to try
+  shape model{};            ///< must be the server's
+  double reply_limit = 10;  ///< seconds for a connection, and for each answer that needs no decision
+  double give_up = 60;      ///< seconds without a server before begin() says so
+  double retry = 0.05;      ///< seconds between two attempts at first; doubles up to 1
 };
 
 /// Under which terms a worker runs its step.
 struct step_terms {
-  std::uint64_t number = 0;    ///< of the step, from 1
-  std::uint32_t samples = 0;   ///< to compute the gradient on
+  std::uint64_t number = 0;   ///< of the step, from 1
+  std::uint32_t samples = 0;  ///< to compute the gradient on
   grant terms{};
-  double limit = 0;            ///< seconds within which the push must be in
+  double limit = 0;  ///< seconds within which the push must be in
 };
 
 /// A worker's half of the conversation, for a training program:
@@ -58,8 +58,7 @@ class worker {
   static_assert(Link<link>, "the connector must return an optional Link");
 
  public:
-  worker(worker_options options, Connect connect)
-      : options_{options}, connect_{std::move(connect)}, id_{options.id} {}
+  worker(worker_options options, Connect connect) : options_{options}, connect_{std::move(connect)}, id_{options.id} {}
 
   /// Waits until the next step may start, and fetches the parameters for it. Nothing if the job has ended.
   /// Errors  io: no server within give_up; what a server refuses for good, with its sentence
@@ -80,8 +79,8 @@ class worker {
     }
   }
 
-  /// Sends the gradient of the step that begin() started. False if the connection broke on the way: then it is not known
-  /// whether it counts, and begin() goes on.
+  /// Sends the gradient of the step that begin() started. False if the connection broke on the way: then it is not
+  /// known whether it counts, and begin() goes on.
   bool push(std::span<const float> gradient, std::uint32_t samples, float loss) {
     RUBATO_ASSERT(gradient.size() == options_.model.parameters, "push: a gradient of all parameters is needed");
     if (!link_) return false;
@@ -197,9 +196,9 @@ class worker {
     // that of a slow machine.
     if (had_its_life || no.why == refusal::duplicate_rank || no.why == refusal::silent || no.why == refusal::damaged)
       return true;
-    final_ = error{no.why == refusal::old_incarnation ? errc::old_incarnation : errc::invalid_option,
-                   "worker " + std::to_string(id_.index) + " was refused, " + std::string{name(no.why)} + ": " +
-                       no.sentence};
+    final_ = error{
+        no.why == refusal::old_incarnation ? errc::old_incarnation : errc::invalid_option,
+        "worker " + std::to_string(id_.index) + " was refused, " + std::string{name(no.why)} + ": " + no.sentence};
     return false;
   }
 

@@ -30,7 +30,7 @@ namespace rubato::test {
 /// and has a hard time limit of its own.
 class process_test : public folder_test {
  protected:
-  static constexpr int time_limit = 80;  // seconds, of each process
+  int time_limit = 80;  // seconds, of each process
 
   void SetUp() override {
     folder_test::SetUp();
@@ -82,9 +82,10 @@ class process_test : public folder_test {
     return child;
   }
   /// Its exit status, or 128 and the signal that ended it; -1 if it goes on beyond the limit.
-  int wait(pid_t child, double seconds = time_limit) {
+  int wait(pid_t child, double seconds = 0) {
     int status = 0;
-    const bool over = within(seconds, [&] { return ::waitpid(child, &status, WNOHANG) == child; });
+    const bool over =
+        within(seconds > 0 ? seconds : time_limit, [&] { return ::waitpid(child, &status, WNOHANG) == child; });
     if (!over) return -1;
     children_.erase(child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -40,7 +40,8 @@ class Processes : public rubato::test::process_test {
   }
   // Workers 2 and 3 are killed and started again, at seeded instants; 0 and 1 must not notice.
   void kill_workers(const std::string& policy, std::uint64_t seed, int kills) {
-    const std::string steps = std::to_string(kills * 120);
+    const std::string steps = std::to_string(kills * 150);
+    time_limit = 80 + 2 * kills;
     const pid_t server =
         start("server",
               server_words(4, {"--policy", policy, "--quorum", "4", "--done", "2", "--log", at("decisions.jsonl")}));
@@ -52,7 +53,7 @@ class Processes : public rubato::test::process_test {
     int done = 0;
     for (; done < kills; ++done) {
       const auto victim = static_cast<std::size_t>(2 + random.below(2));
-      std::this_thread::sleep_for(std::chrono::microseconds{random.below(100'000)});
+      std::this_thread::sleep_for(std::chrono::microseconds{random.below(200'000)});
       if (read(folder / "worker0.log").find("done") != std::string::npos) break;
       kill_now(worker[victim]);
       worker[victim] = start("worker" + std::to_string(victim), worker_words(4, static_cast<int>(victim), {}));

@@ -82,6 +82,33 @@ TEST(Worker, ForeignJobIsAnErrorForGood) {
   EXPECT_EQ(w.begin(parameters).error().message, step.error().message) << "and stays so";
 }
 
+TEST(Worker, SeatOfADeadPredecessorIsWaitedFor) {
+  const auto taken = [](ps::refusal why, bool connected) {
+    return [why, connected](ps::loopback_link& link) {
+      script::say(link,
+                  ps::reject_message{.why = why, .connected = connected, .known_incarnation = 6, .sentence = "no"});
+      script::hear(link);
+    };
+  };
+  script server{
+      {taken(ps::refusal::old_incarnation, true), taken(ps::refusal::duplicate_rank, true),
+       taken(ps::refusal::old_incarnation, false), [](auto& link) {
+         script::say(link, ps::welcome_message{.nominal_samples = 1, .wait = 1});
+         script::say(
+             link, ps::reject_message{.why = ps::refusal::old_incarnation, .connected = true, .sentence = "replaced"});
+         while (script::hear(link)) {
+         }
+       }}};
+  auto w = worker_of(server);
+  std::vector<float> parameters(4);
+  const auto step = w.begin(parameters);
+  EXPECT_EQ(w.connections(), 4U);
+  EXPECT_EQ(w.id().incarnation, 7U);
+  ASSERT_FALSE(step) << "it had the seat, and does not fight for it";
+  EXPECT_EQ(step.error().code, rubato::errc::old_incarnation);
+  w.leave();
+}
+
 TEST(Worker, SilentServersAreLeft) {
   // One that does not welcome, one that gives no grant in the time that it said, one that sends no parameters.
   const auto hangs_on = [](ps::loopback_link& link) {

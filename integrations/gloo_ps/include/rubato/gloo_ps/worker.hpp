@@ -179,6 +179,7 @@ class worker {
         drop();
         continue;
       }
+      welcomed_ = true;
       nominal_ = welcome->nominal_samples;
       granted_.wait = welcome->wait;
       if (answer->head.life != life_) seen_ = 0;  // versions of another life are not comparable
@@ -192,10 +193,12 @@ class worker {
     turned_away_ = no.sentence;
     const bool had_its_life = no.why == refusal::old_incarnation && !no.connected;
     if (had_its_life) id_.incarnation = (std::max)(id_.incarnation, no.known_incarnation) + 1;
-    // A duplicate may be a dead worker whose end has not been noticed yet. The other two are the network's fault, or
-    // that of a slow machine.
-    if (had_its_life || no.why == refusal::duplicate_rank || no.why == refusal::silent || no.why == refusal::damaged)
-      return true;
+    // Who holds the seat may be a dead predecessor of this process whose end has not been noticed yet. But a worker
+    // that had the seat, and lost it to a higher incarnation, does not fight for it.
+    const bool taken = no.why == refusal::duplicate_rank || (no.why == refusal::old_incarnation && !welcomed_);
+    // The network's fault, or that of a slow machine.
+    const bool chance = no.why == refusal::silent || no.why == refusal::damaged;
+    if (had_its_life || taken || chance) return true;
     final_ = error{
         no.why == refusal::old_incarnation ? errc::old_incarnation : errc::invalid_option,
         "worker " + std::to_string(id_.index) + " was refused, " + std::string{name(no.why)} + ": " + no.sentence};
@@ -275,7 +278,7 @@ class worker {
   grant_message granted_{};
   std::vector<std::uint64_t> versions_;  // of the parameters that the running step has
   std::optional<message> kept_;          // came while cancelled() was looking
-  bool cancelled_ = false, finished_ = false;
+  bool welcomed_ = false, cancelled_ = false, finished_ = false;
   std::optional<error> final_;
   std::string turned_away_;
 };

@@ -57,7 +57,9 @@ def options():
     parser.add_argument("--kills", type=int, default=0, help="workers that are killed and started again, at seeded instants")
     parser.add_argument("--dimension", type=int, default=64)
     parser.add_argument("--shards", type=int, default=2)
-    parser.add_argument("--task", choices=("regression", "count"), default="regression")
+    parser.add_argument("--task", choices=("regression", "images", "count"), default="regression")
+    parser.add_argument("--data", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2] / "examples" / "data",
+                        help="folder with images, for --task images")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--time-limit", type=int, default=120, help="seconds, for all of it")
     parser.add_argument("--logs", type=pathlib.Path, help="folder for logs and report; a temporary one that goes if not given")
@@ -74,7 +76,7 @@ def options():
 def commands(o, folder):
     """The server's command, and a function from a worker's index to its command."""
     both = ["--store", f"file:{folder / 'store'}", "--task", o.task, "--dimension", str(o.dimension), "--shards", str(o.shards),
-            "--seed", str(o.seed), "--time-limit", str(o.time_limit)]
+            "--seed", str(o.seed), "--time-limit", str(o.time_limit), "--data", str(o.data)]
     server = [str(o.bin / "gloo_server"), *both, "--workers", str(o.workers), "--policy", o.policy, "--done", str(o.workers),
               "--report", str(folder / "report.json"), *o.server]
     slow = set(random.Random(o.seed).sample(range(o.workers), o.stragglers))

@@ -12,10 +12,13 @@
 #include <rubato/gloo_ps/stores.hpp>
 #include <string>
 
+#include "task.hpp"
+
 /// Options that both programs have.
 struct common_options {
-  std::string store, host = "127.0.0.1", interface, task = "regression";
-  std::uint64_t job = 1, seed = 1, dimension = 64;
+  std::string store, host = "127.0.0.1", interface;
+  task_options task;
+  std::uint64_t job = 1;
   std::uint32_t shards = 2, time_limit = 0;
   double connect_limit = 5;
 
@@ -25,14 +28,20 @@ struct common_options {
         ->capture_default_str();
     app.add_option("--interface", interface, "network interface instead of --host");
     app.add_option("--job", job, "number of the job; server and workers must agree")->capture_default_str();
-    app.add_option("--task", task, "what is trained: regression, or count (exact sums, for tests)")
-        ->check(CLI::IsMember({"regression", "count"}))
+    app.add_option("--task", task.name, "what is trained: regression, images, or count (exact sums, for tests)")
+        ->check(CLI::IsMember({"regression", "images", "count"}))
         ->capture_default_str();
-    app.add_option("--dimension", dimension, "parameters")->check(CLI::Range(1, 100'000'000))->capture_default_str();
+    app.add_option("--dimension", task.dimension, "parameters of regression and count")
+        ->check(CLI::Range(1, 100'000'000))
+        ->capture_default_str();
+    app.add_option("--data", task.data, "folder with the training files of MNIST or CIFAR-10, for images");
+    app.add_option("--hidden-units", task.hidden_units, "of the network for images")
+        ->check(CLI::Range(1, 65'535))
+        ->capture_default_str();
     app.add_option("--shards", shards, "threads of the server that hold them")
         ->check(CLI::Range(1, 64))
         ->capture_default_str();
-    app.add_option("--seed", seed, "of data and stragglers")->capture_default_str();
+    app.add_option("--seed", task.seed, "of data and stragglers")->capture_default_str();
     app.add_option("--connect-limit", connect_limit, "seconds that one connection may take")
         ->check(CLI::Range(0.1, 600.0))
         ->capture_default_str();

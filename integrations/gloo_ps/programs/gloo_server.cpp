@@ -97,7 +97,8 @@ std::optional<rubato::error> write_report(const options& o, server& here, task& 
   rubato::json_writer json{*file};
   json.begin_object().member("life", here.options().life).member("version", here.decide().version());
   json.member("seconds", here.decide().seconds()).member("lost", here.decide().lost());
-  json.member("checkpoints", here.saves()).member("loss", work.loss(parameters));
+  const task::verdict quality = work.judge(parameters);
+  json.member("checkpoints", here.saves()).member("loss", quality.loss).member("accuracy", quality.accuracy);
   json.key("refused").begin_object();
   for (int i = 1; i < static_cast<int>(ps::refusal::count_); ++i)
     json.member(name(static_cast<ps::refusal>(i)), here.refused(static_cast<ps::refusal>(i)));
@@ -132,8 +133,11 @@ int run(options o) {
   auto rule = policy_named(o.policy);
   if (!rule) return fail("--policy " + o.policy + ": expected " + policy_names, 2);
   o.server.job.job = o.common.job;
-  o.server.job.model = {o.common.dimension, o.common.shards};
-  o.server.job.seed = o.common.seed;
+  auto made = make_task(o.common.task);
+  if (!made) return fail(made.error().message, made.error().code == rubato::errc::invalid_option ? 2 : 1);
+  task& work = **made;
+  o.server.job.model = {work.dimension(), o.common.shards};
+  o.server.job.seed = o.common.task.seed;
   if (const std::string wrong = problem(o.server, *rule); !wrong.empty()) return fail(wrong, 2);
 
   auto device = ps::gloo_device::open(o.common.host, o.common.interface);
@@ -150,10 +154,9 @@ int run(options o) {
     if (!file) return fail(file.error().message);
     observer.log.emplace(std::move(*file), *rule);
   }
-  task work{o.common.task, o.common.dimension, o.common.seed};
   server here{o.server,
               {o.policy, *rule},
-              std::vector<float>(o.common.dimension),
+              work.initial(),
               [](const std::string& line) { std::printf("%s\n", line.c_str()); },
               std::move(observer)};
   if (saved) {
@@ -177,9 +180,11 @@ int run(options o) {
     }
     tell_changes(here, told);
   }
-  const double seconds = here.decide().seconds();
-  std::printf("ended at version %llu after %.3f s, loss %.5f\n", wide(here.decide().version()), seconds,
-              work.loss(here.parameters()));
+  const task::verdict quality = work.judge(here.parameters());
+  std::printf("ended at version %llu after %.3f s, loss %.5f", wide(here.decide().version()), here.decide().seconds(),
+              quality.loss);
+  if (quality.accuracy >= 0) std::printf(", accuracy %.2f %%", 100 * quality.accuracy);
+  std::printf("\n");
   if (!o.server.checkpoint.empty())
     if (const auto last = here.save(); !last) return fail(last.error().message);
   if (!o.report.empty())

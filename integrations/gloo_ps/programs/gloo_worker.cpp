@@ -25,7 +25,7 @@ struct options {
 
 // The part of a step that takes time: the machine's, and now and then a straggler's.
 void take_time(const options& o, std::uint64_t step) {
-  rubato::random_sequence random{o.common.seed, (std::uint64_t{1} << 40) + o.index, step};
+  rubato::random_sequence random{o.common.task.seed, (std::uint64_t{1} << 40) + o.index, step};
   const bool straggles = random.uniform() < o.straggle;
   std::this_thread::sleep_for(std::chrono::duration<double, std::milli>{o.compute + (straggles ? o.straggle_for : 0)});
 }
@@ -36,14 +36,16 @@ int run(const options& o) {
   auto store = ps::open_store(o.common.store);
   if (!store) return complain("gloo_worker", store.error().message);
 
-  task work{o.common.task, o.common.dimension, o.common.seed};
+  auto made = make_task(o.common.task);
+  if (!made) return complain("gloo_worker", made.error().message);
+  task& work = **made;
   ps::worker self{ps::worker_options{.job = o.common.job,
                                      .id = {o.index, o.incarnation},
-                                     .model = {o.common.dimension, o.common.shards},
+                                     .model = {work.dimension(), o.common.shards},
                                      .reply_limit = o.reply_limit,
                                      .give_up = o.give_up},
                   ps::gloo_connector{*device, *store, o.common.job, o.common.connect_limit}};
-  std::vector<float> parameters(o.common.dimension), gradient(o.common.dimension);
+  std::vector<float> parameters(work.dimension()), gradient(work.dimension());
   std::uint64_t pushed = 0;
   std::uint32_t connections = 0;
   bool ended = false;

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -116,6 +117,46 @@ TEST_F(GlooLink, OversizedIsRefusedBeforeAllocation) {
   EXPECT_EQ(both.second.recv(got, 4999, ps::after(5)).how, status::oversized);
   EXPECT_EQ(got.capacity(), 0U);
   sender.join();
+}
+
+// Says by Gloo what a link would not: a frame of its own making, and less than it announces.
+TEST_F(GlooLink, DamageIsNoticed) {
+  const auto frame_of = [](std::uint64_t size, const ps::bytes& sum_of) {
+    ps::bytes frame(256);
+    const std::uint64_t sum = ps::checksum(sum_of);
+    std::memcpy(frame.data(), &size, 8);
+    std::memcpy(frame.data() + 8, &sum, 8);
+    return frame;
+  };
+  const ps::bytes whole = some(1000);
+  struct lie {
+    ps::bytes frame;
+    std::size_t rest;  // bytes that follow
+  };
+  lie lies[] = {{frame_of(100, some(100)), 0}, {frame_of(1000, whole), 500}};
+  std::memcpy(lies[1].frame.data() + 16, whole.data(), 240);
+  for (lie& l : lies) {
+    auto honest = ps::gloo_link::make(device, 0, 5);
+    ASSERT_TRUE(honest);
+    const auto context = device->device->createContext(1, 2);
+    context->setTimeout(std::chrono::milliseconds{2000});
+    gloo::transport::Pair& pair = *context->createPair(0);
+    std::thread liar{[&] {
+      pair.connect(honest->address());
+      const auto frame = context->createUnboundBuffer(l.frame.data(), l.frame.size());
+      frame->send(0, 0);
+      EXPECT_TRUE(frame->waitSend(nullptr, std::chrono::milliseconds{2000}));
+      ps::bytes rest(whole.begin() + 240, whole.end());
+      const auto body = context->createUnboundBuffer(rest.data(), rest.size());
+      if (l.rest == 0) return;
+      body->send(0, 1, 0, l.rest);
+      EXPECT_TRUE(body->waitSend(nullptr, std::chrono::milliseconds{2000}));
+    }};
+    EXPECT_TRUE(honest->connect(pair.address().bytes()));
+    ps::bytes got;
+    EXPECT_EQ(honest->recv(got, 2000, ps::after(5)).how, status::damaged);
+    liar.join();
+  }
 }
 
 TEST_F(GlooLink, SilentPeerIsBounded) {

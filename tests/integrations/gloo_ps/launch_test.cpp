@@ -34,6 +34,18 @@ TEST_F(Launch, RunsAJobThroughKills) {
   EXPECT_EQ(number("version"), -(sums[0] + sums[1] + sums[2]));
 }
 
+TEST_F(Launch, TrainsImages) {
+  const auto launcher = start("launch", words({"--workers", "2", "--steps", "150", "--policy", "ssp:3", "--compute", "0",
+                                               "--stragglers", "0", "--time-limit", "60", "--task", "images", "--",
+                                               "--learning-rate", "0.1", "--samples", "16"}));
+  const int status = wait(launcher);
+  if (read(folder / "launch.log").find("built without zlib") != std::string::npos) GTEST_SKIP() << "no zlib here";
+  EXPECT_EQ(status, 0);
+  std::filesystem::rename(folder / "logs" / "report.json", folder / "report.json");
+  EXPECT_EQ(number("version"), 300);
+  EXPECT_GT(number("accuracy"), 0.6) << "ten classes";
+}
+
 TEST_F(Launch, EndsEverythingWhenTimeIsUp) {
   const auto launcher = start("launch", words({"--workers", "2", "--steps", "1000000", "--time-limit", "2"}));
   EXPECT_EQ(wait(launcher), 1);

@@ -1,0 +1,153 @@
+#ifndef RUBATO_GLOO_PS_SERVER_HPP
+#define RUBATO_GLOO_PS_SERVER_HPP
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "session.hpp"
+
+namespace rubato::inline RUBATO_ABI::gloo_ps {
+
+/// What a server needs to know besides the job.
+struct server_options {
+  job_options job{};
+  std::uint32_t life = 0;                ///< how often a server of this job was started before (the rendezvous knows)
+  std::string checkpoint{};              ///< the file; empty: none
+  std::uint64_t checkpoint_every = 100;  ///< updates
+  std::chrono::milliseconds tick{20};    ///< how often a waiting session looks around
+};
+
+/// What is wrong with these options, as a sentence; empty if nothing is.
+[[nodiscard]] inline std::string problem(const server_options& o, const any_policy& policy) {
+  if (std::string wrong = problem(o.job); !wrong.empty()) return wrong;
+  if (o.checkpoint_every == 0) return "checkpoint_every is 0, expected at least 1";
+  if (o.tick.count() <= 0) return "tick is not above 0";
+  return problem(decision_maker<>::controller_of(o.job), policy);
+}
+
+/// A parameter server: decisions, shards, and a conversation for each worker that comes.
+///
+///     gloo_ps::server ps{options, {"ssp:3", rubato::ssp{.staleness = 3}}, initial, log};
+///     while (auto link = doors.accept(...)) threads.start([&ps, link] { ps.serve(*link); });
+///
+/// The server knows no engine: whoever accepts connections hands each of them, in a thread, to serve(). Workers come,
+/// go, die, hang and come back at any time. A policy is changed by decide().switch_to() in the running job. With a
+/// checkpoint file, the state is written every so many updates; restore() at the start goes on from it.
+///
+/// Pre     problem(options, policy) is empty; `initial` has model.parameters values; serve() has returned everywhere
+///         before the destructor runs
+/// Thread  serve() from any number; the rest too
+/// Tests   tests/integrations/gloo_ps/server_test.cpp
+template <Observer Watcher = no_observer>
+class server {
+ public:
+  server(server_options options, named_policy policy, std::span<const float> initial, refusals::log_function log = {},
+         Watcher watcher = {})
+      : options_{std::move(options)},
+        refused_{std::move(log)},
+        connected_{options_.job.workers},
+        decide_{options_.job, std::move(policy), initial, std::move(watcher)} {}
+  server(const server&) = delete;
+  server& operator=(const server&) = delete;
+  ~server() {
+    close();
+    if (keeper_.joinable()) keeper_.join();
+  }
+
+  /// Goes on from a checkpoint; before the first serve(). The version it has, or decision_maker::restore()'s errors.
+  result<std::uint64_t> restore(checkpoint from) {
+    auto version = decide_.restore(std::move(from));
+    if (version) saved_ = *version;
+    return version;
+  }
+
+  /// Talks with one worker until the end of it. The link is closed afterwards.
+  template <Link L>
+  session_end serve(L& link) {
+    start();
+    session<L, Watcher> talk{link, {decide_, connected_, refused_, options_.life, options_.tick}};
+    const session_end end = talk.run();
+    if (end == session_end::died || end == session_end::silent || end == session_end::misbehaved)
+      refused_.note("worker " + std::to_string(talk.who().index) + ", incarnation " +
+                    std::to_string(talk.who().incarnation) + ": " + std::string{name(end)});
+    ++ends_[static_cast<std::size_t>(end)];
+    return end;
+  }
+
+  /// Ends the job: who waits is told at once, who computes as soon as it can be.
+  void close() { decide_.close(); }
+  [[nodiscard]] bool closed() const noexcept { return decide_.closed(); }
+
+  /// Writes a checkpoint now. The number of bytes; io if it cannot be written, busy if the state kept changing.
+  result<std::uint64_t> save() {
+    if (options_.checkpoint.empty()) return error{errc::invalid_option, "no checkpoint file was named"};
+    const std::lock_guard lock{saving_};
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      if (const auto state = decide_.take_checkpoint()) {
+        auto size = write_checkpoint(options_.checkpoint, *state);
+        if (size) saved_ = state->version, ++saves_;
+        return size;
+      }
+      decide_.attend(after(0.001));
+    }
+    return error{errc::busy, "the controller had releases to carry out at every attempt to save it"};
+  }
+
+  [[nodiscard]] decision_maker<Watcher>& decide() noexcept { return decide_; }
+  [[nodiscard]] std::uint32_t connected() const { return connected_.connected(); }
+  [[nodiscard]] std::uint64_t refused(refusal why) const { return refused_.of(why); }
+  /// How many conversations ended in this way.
+  [[nodiscard]] std::uint64_t ends(session_end how) const { return ends_[static_cast<std::size_t>(how)]; }
+  [[nodiscard]] std::uint64_t saves() const noexcept { return saves_; }
+  [[nodiscard]] std::uint64_t saved_version() const noexcept { return saved_; }
+  [[nodiscard]] const server_options& options() const noexcept { return options_; }
+  /// The parameters, all of them of one version.
+  [[nodiscard]] std::vector<float> parameters() {
+    std::vector<float> all(options_.job.model.parameters);
+    decide_.visit([&](std::uint32_t s, shard& here) {
+      const auto from = here.parameters();
+      std::copy(from.begin(), from.end(), all.begin() + static_cast<std::ptrdiff_t>(options_.job.model.begin_of(s)));
+    });
+    return all;
+  }
+
+ private:
+  // Polls the controller when it wants to be, and writes checkpoints.
+  void start() {
+    std::call_once(started_, [this] {
+      keeper_ = std::thread{[this] {
+        while (!decide_.closed()) {
+          decide_.attend(after(0.02));
+          if (!options_.checkpoint.empty() && decide_.version() >= saved_ + options_.checkpoint_every) report(save());
+        }
+        if (!options_.checkpoint.empty()) report(save());
+      }};
+    });
+  }
+  void report(const result<std::uint64_t>& saved) {
+    if (!saved) refused_.note("no checkpoint: " + saved.error().message);
+  }
+
+  const server_options options_;
+  refusals refused_;
+  registry connected_;
+  decision_maker<Watcher> decide_;
+  std::array<std::atomic<std::uint64_t>, 8> ends_{};
+  std::mutex saving_;
+  std::atomic<std::uint64_t> saved_ = 0, saves_ = 0;
+  std::once_flag started_;
+  std::thread keeper_;
+};
+
+}  // namespace rubato::inline RUBATO_ABI::gloo_ps
+
+#endif

@@ -1,0 +1,65 @@
+#ifndef RUBATO_GLOO_PS_PROGRAMS_COMMON_HPP
+#define RUBATO_GLOO_PS_PROGRAMS_COMMON_HPP
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <rubato/gloo_ps/gloo_link.hpp>
+#include <rubato/gloo_ps/stores.hpp>
+#include <string>
+
+#include "task.hpp"
+
+/// Options that both programs have.
+struct common_options {
+  std::string store, host = "127.0.0.1", interface;
+  task_options task;
+  std::uint64_t job = 1;
+  std::uint32_t shards = 2, time_limit = 0;
+  double connect_limit = 5;
+
+  void add_to(CLI::App& app) {
+    app.add_option("--store", store, "rendezvous: file:FOLDER that all machines see, or redis:HOST[:PORT]")->required();
+    app.add_option("--host", host, "name or address of this machine, by which the others reach it")
+        ->capture_default_str();
+    app.add_option("--interface", interface, "network interface instead of --host");
+    app.add_option("--job", job, "number of the job; server and workers must agree")->capture_default_str();
+    app.add_option("--task", task.name, "what is trained: regression, images, or count (exact sums, for tests)")
+        ->check(CLI::IsMember({"regression", "images", "count"}))
+        ->capture_default_str();
+    app.add_option("--dimension", task.dimension, "parameters of regression and count")
+        ->check(CLI::Range(1, 100'000'000))
+        ->capture_default_str();
+    app.add_option("--data", task.data, "folder with the training files of MNIST or CIFAR-10, for images");
+    app.add_option("--hidden-units", task.hidden_units, "of the network for images")
+        ->check(CLI::Range(1, 65'535))
+        ->capture_default_str();
+    app.add_option("--shards", shards, "threads of the server that hold them")
+        ->check(CLI::Range(1, 64))
+        ->capture_default_str();
+    app.add_option("--seed", task.seed, "of data and stragglers")->capture_default_str();
+    app.add_option("--connect-limit", connect_limit, "seconds that one connection may take")
+        ->check(CLI::Range(0.1, 600.0))
+        ->capture_default_str();
+    app.add_option("--time-limit", time_limit, "seconds after which the process is ended by force; 0: never")
+        ->capture_default_str();
+  }
+
+  /// To be called once they are known.
+  void apply() const {
+    std::signal(SIGPIPE, SIG_IGN);
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);
+    if (time_limit > 0) ::alarm(time_limit);
+  }
+};
+
+inline int complain(const char* program, const std::string& what, int status = 1) {
+  std::fprintf(stderr, "%s: %s\n", program, what.c_str());
+  return status;
+}
+
+#endif

@@ -1,0 +1,236 @@
+// The server: takes in workers as they come, decides who may run, keeps the parameters, writes checkpoints, and goes on
+// from one if there is one. Status 0: the job ended; 1: it could not be, and a sentence says why; 2: wrong options.
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <rubato/gloo_ps/rendezvous.hpp>
+#include <rubato/gloo_ps/server.hpp>
+#include <rubato/io/atomic_file.hpp>
+#include <rubato/io/decision_log.hpp>
+#include <rubato/io/json_writer.hpp>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common.hpp"
+#include "policy_names.hpp"
+#include "session_threads.hpp"
+#include "task.hpp"
+
+namespace ps = rubato::gloo_ps;
+
+namespace {
+
+struct options {
+  common_options common;
+  ps::server_options server;
+  std::string policy = "ssp:3", control, log, report;
+  std::uint64_t done = 0;
+};
+
+struct watcher {
+  std::optional<rubato::decision_log<rubato::atomic_file>> log{};
+  void operator()(const rubato::record& r) noexcept {
+    if (log) (*log)(r);
+  }
+};
+using server = ps::server<watcher>;
+
+volatile std::sig_atomic_t stop_signal = 0;
+void on_signal(int number) { stop_signal = number; }
+
+unsigned long long wide(std::uint64_t n) { return n; }
+
+// One command: "policy NAME", "save" or "stop".
+void obey(server& here, const std::string& command) {
+  std::istringstream words{command};
+  std::string verb, argument, more;
+  words >> verb >> argument >> more;
+  const bool alone = argument.empty();
+  if (verb == "stop" && alone) return here.close();
+  if (verb == "save" && alone) {
+    const auto saved = here.save();
+    std::printf("%s\n", saved ? "checkpoint written" : saved.error().message.c_str());
+    return;
+  }
+  const auto rule = verb == "policy" && more.empty() ? policy_named(argument) : std::nullopt;
+  if (!rule) {
+    std::printf("command refused: '%s', expected policy NAME, save or stop; NAME: %s\n", command.c_str(), policy_names);
+    return;
+  }
+  if (const auto changed = here.decide().switch_to({argument, *rule}); !changed)
+    std::printf("policy refused: %s\n", changed.error().message.c_str());
+}
+
+// Carries out and removes the control file, if there is one.
+void look_for_commands(server& here, const std::string& path) {
+  if (path.empty() || ::access(path.c_str(), F_OK) != 0) return;
+  std::vector<std::string> lines;
+  {
+    std::ifstream file{path};
+    for (std::string line; std::getline(file, line);)
+      if (!line.empty()) lines.push_back(line);
+  }
+  ::unlink(path.c_str());
+  for (const std::string& line : lines) obey(here, line);
+}
+
+// Prints the pause of each change of the policy, once it is known.
+void tell_changes(server& here, std::size_t& told) {
+  const auto changes = here.decide().changes();
+  for (; told < changes.size() && changes[told].pause >= 0; ++told)
+    std::printf("switched %s -> %s: %.6f s from the last push before to the first release after\n",
+                changes[told].from.c_str(), changes[told].to.c_str(), changes[told].pause);
+}
+
+std::optional<rubato::error> write_report(const options& o, server& here, task& work) {
+  auto file = rubato::atomic_file::create(o.report);
+  if (!file) return file.error();
+  const std::vector<float> parameters = here.parameters();
+  rubato::json_writer json{*file};
+  json.begin_object().member("life", here.options().life).member("version", here.decide().version());
+  json.member("seconds", here.decide().seconds()).member("lost", here.decide().lost());
+  const task::verdict quality = work.judge(parameters);
+  json.member("checkpoints", here.saves()).member("loss", quality.loss).member("accuracy", quality.accuracy);
+  json.key("refused").begin_object();
+  for (int i = 1; i < static_cast<int>(ps::refusal::count_); ++i)
+    json.member(name(static_cast<ps::refusal>(i)), here.refused(static_cast<ps::refusal>(i)));
+  json.end_object().key("ends").begin_object();
+  for (int i = 0; i <= static_cast<int>(ps::session_end::closed); ++i)
+    json.member(name(static_cast<ps::session_end>(i)), here.ends(static_cast<ps::session_end>(i)));
+  json.end_object().key("switches").begin_array();
+  for (const ps::policy_change& c : here.decide().changes())
+    json.begin_object()
+        .member("from", std::string_view{c.from})
+        .member("to", std::string_view{c.to})
+        .member("at", c.at)
+        .member("pause", c.pause)
+        .end_object();
+  json.end_array().key("parameters").begin_array();
+  for (std::size_t i = 0; i < parameters.size() && i < 1024; ++i) json.value(parameters[i]);
+  json.end_array().end_object();
+  (*file)("\n");
+  if (const auto done = file->commit(); !done) return done.error();
+  return std::nullopt;
+}
+
+int run(options o) {
+  const auto fail = [](const std::string& what, int status = 1) { return complain("gloo_server", what, status); };
+  std::optional<ps::checkpoint> saved;
+  if (!o.server.checkpoint.empty() && ::access(o.server.checkpoint.c_str(), F_OK) == 0) {
+    auto read = ps::read_checkpoint(o.server.checkpoint);
+    if (!read) return fail(read.error().message);
+    saved = std::move(*read);
+    o.policy = saved->policy;  // whatever an operator had switched to
+  }
+  auto rule = policy_named(o.policy);
+  if (!rule) return fail("--policy " + o.policy + ": expected " + policy_names, 2);
+  o.server.job.job = o.common.job;
+  auto made = make_task(o.common.task);
+  if (!made) return fail(made.error().message, made.error().code == rubato::errc::invalid_option ? 2 : 1);
+  task& work = **made;
+  o.server.job.model = {work.dimension(), o.common.shards};
+  o.server.job.seed = o.common.task.seed;
+  if (const std::string wrong = problem(o.server, *rule); !wrong.empty()) return fail(wrong, 2);
+
+  auto device = ps::gloo_device::open(o.common.host, o.common.interface);
+  if (!device) return fail(device.error().message);
+  auto store = ps::open_store(o.common.store);
+  if (!store) return fail(store.error().message);
+  auto doors = ps::gloo_doors::open(*device, *store, o.common.job, o.common.connect_limit);
+  if (!doors) return fail(doors.error().message);
+  o.server.life = doors->life();
+
+  watcher observer;
+  if (!o.log.empty()) {
+    auto file = rubato::atomic_file::create(o.log);
+    if (!file) return fail(file.error().message);
+    observer.log.emplace(std::move(*file), *rule);
+  }
+  server here{o.server,
+              {o.policy, *rule},
+              work.initial(),
+              [](const std::string& line) { std::printf("%s\n", line.c_str()); },
+              std::move(observer)};
+  if (saved) {
+    const auto version = here.restore(std::move(*saved));
+    if (!version) return fail(o.server.checkpoint + ": " + version.error().message);
+    std::printf("restored version %llu from %s\n", wide(*version), o.server.checkpoint.c_str());
+  }
+  std::printf("life %u of job %llu: %s\n", doors->life(), wide(o.common.job), rule->describe().line.c_str());
+  {
+    session_threads talks;
+    std::size_t told = 0;
+    while (!here.closed()) {
+      if (auto knock = doors->accept(ps::after(0.05)))
+        talks.start([&here, k = std::move(*knock)]() mutable {
+          if (auto link = std::move(k).finish()) here.serve(*link);
+        });
+      talks.reap();
+      look_for_commands(here, o.control);
+      tell_changes(here, told);
+      if (stop_signal != 0 || (o.done > 0 && here.ends(ps::session_end::done) >= o.done)) here.close();
+    }
+    tell_changes(here, told);
+  }
+  const task::verdict quality = work.judge(here.parameters());
+  std::printf("ended at version %llu after %.3f s, loss %.5f", wide(here.decide().version()), here.decide().seconds(),
+              quality.loss);
+  if (quality.accuracy >= 0) std::printf(", accuracy %.2f %%", 100 * quality.accuracy);
+  std::printf("\n");
+  if (!o.server.checkpoint.empty())
+    if (const auto last = here.save(); !last) return fail(last.error().message);
+  if (!o.report.empty())
+    if (const auto wrong = write_report(o, here, work)) return fail(wrong->message);
+  return here.decide().inspect([&](auto& sync) {
+    if (!sync.watcher().log) return 0;
+    const auto done = sync.watcher().log->sink().commit();
+    return done ? 0 : fail(done.error().message);
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  options o;
+  ps::job_options& job = o.server.job;
+  CLI::App app{"A parameter server over Gloo: decides, at every pushed gradient, who may run next."};
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  o.common.add_to(app);
+  app.add_option("--workers", job.workers, "worker indices go from 0 to this minus 1")->required();
+  app.add_option("--quorum", job.quorum, "nobody runs before so many have joined; 0: all")->capture_default_str();
+  app.add_option("--policy", o.policy, policy_names)->capture_default_str();
+  app.add_option("--learning-rate", job.rule.learning_rate)->capture_default_str();
+  app.add_option("--momentum", job.rule.momentum)->capture_default_str();
+  app.add_option("--samples", job.nominal_samples, "of a step, where the policy does not say")->capture_default_str();
+  app.add_option("--updates", job.max_updates, "after which the job ends; 0: no end")->capture_default_str();
+  app.add_option("--done", o.done, "the job ends when so many workers have finished; 0: not for that")
+      ->capture_default_str();
+  app.add_option("--checkpoint", o.server.checkpoint, "file to write, and to go on from if it is there");
+  app.add_option("--checkpoint-every", o.server.checkpoint_every, "updates")->capture_default_str();
+  app.add_option("--floor", job.limits.floor, "seconds: no limit on a step or a wait is shorter")
+      ->capture_default_str();
+  app.add_option("--ceiling", job.limits.ceiling, "seconds: nor longer")->capture_default_str();
+  app.add_option("--slack", job.limits.slack, "a step may take so many times the longest one")->capture_default_str();
+  app.add_option("--hello", job.limits.hello, "seconds for a first message, and for each part of one")
+      ->capture_default_str();
+  app.add_option("--control", o.control, "file looked for commands: policy NAME, save, stop; removed when read");
+  app.add_option("--log", o.log, "decision log, JSON lines; written at the end");
+  app.add_option("--report", o.report, "JSON file, written at the end");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  o.common.apply();
+  std::signal(SIGTERM, on_signal);
+  std::signal(SIGINT, on_signal);
+  return run(std::move(o));
+}

@@ -1,0 +1,265 @@
+// The real programs: server and workers that are killed, hang, come back, lie, are cut off and are switched.
+#include "processes.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <rubato/core/rng.hpp>
+#include <rubato/gloo_ps/checkpoint.hpp>
+#include <rubato/gloo_ps/messages.hpp>
+#include <rubato/gloo_ps/rendezvous.hpp>
+#include <rubato/gloo_ps/stores.hpp>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace ps = rubato::gloo_ps;
+
+class Processes : public rubato::test::process_test {
+ protected:
+  // Gradients that the decision log says were applied, by worker.
+  std::map<int, double> applied_by_the_log() const {
+    std::map<int, double> counts;
+    std::istringstream lines{read(folder / "decisions.jsonl")};
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find("\"what\":\"commit\"") == std::string::npos ||
+          line.find("\"verdict\":\"apply\"") == std::string::npos)
+        continue;
+      ++counts[std::atoi(line.c_str() + line.find("\"worker\":") + 9)];
+    }
+    return counts;
+  }
+  // Workers 2 and 3 are killed and started again, at seeded instants; 0 and 1 must not notice.
+  void kill_workers(const std::string& policy, std::uint64_t seed, int kills) {
+    const std::string steps = std::to_string(kills * 150);
+    time_limit = 80 + 2 * kills;
+    const pid_t server =
+        start("server",
+              server_words(4, {"--policy", policy, "--quorum", "4", "--done", "2", "--log", at("decisions.jsonl")}));
+    std::vector<pid_t> worker;
+    for (int w = 0; w < 4; ++w)
+      worker.push_back(start("worker" + std::to_string(w), worker_words(4, w, {"--steps", w < 2 ? steps : "0"})));
+    ASSERT_TRUE(logged("worker3", "incarnation 0 at"));
+    rubato::random_sequence random{seed};
+    int done = 0;
+    for (; done < kills; ++done) {
+      const auto victim = static_cast<std::size_t>(2 + random.below(2));
+      std::this_thread::sleep_for(std::chrono::microseconds{random.below(200'000)});
+      if (read(folder / "worker0.log").find("done") != std::string::npos) break;
+      kill_now(worker[victim]);
+      worker[victim] = start("worker" + std::to_string(victim), worker_words(4, static_cast<int>(victim), {}));
+    }
+    EXPECT_EQ(done, kills) << "the survivors had finished before";
+    EXPECT_EQ(wait(worker[0]), 0);
+    EXPECT_EQ(wait(worker[1]), 0);
+    EXPECT_EQ(wait(server), 0);
+    EXPECT_EQ(wait(worker[2]), 0) << "who was there at the end hears of it";
+    EXPECT_EQ(wait(worker[3]), 0);
+    const std::vector<double> sums = numbers("parameters");
+    ASSERT_EQ(sums.size(), 4U);
+    EXPECT_EQ(sums[0], -std::stod(steps));
+    EXPECT_EQ(sums[1], -std::stod(steps));
+    EXPECT_EQ(-(sums[0] + sums[1] + sums[2] + sums[3]), number("version"));
+    std::map<int, double> applied = applied_by_the_log();
+    for (int w = 0; w < 4; ++w) EXPECT_EQ(-sums[static_cast<std::size_t>(w)], applied[w]) << "worker " << w;
+    std::printf("%d kills under %s: %.0f updates in %.1f s, %.0f of the killed workers\n", done, policy.c_str(),
+                number("version"), number("seconds"), -(sums[2] + sums[3]));
+  }
+};
+
+// RUBATO_GLOO_KILLS=200: the long run.
+int kills() {
+  const char* wish = std::getenv("RUBATO_GLOO_KILLS");
+  return wish == nullptr ? 20 : std::atoi(wish);
+}
+
+TEST_F(Processes, KilledWorkersLeaveExactSumsUnderSsp) { kill_workers("ssp:2", 11, kills() / 2); }
+TEST_F(Processes, KilledWorkersLeaveExactSumsUnderBsp) { kill_workers("bsp:sum", 12, (kills() + 1) / 2); }
+
+TEST_F(Processes, HangingWorkerIsGivenUpAndComesBack) {
+  const pid_t server =
+      start("server", server_words(3, {"--policy", "bsp:sum", "--done", "3", "--floor", "0.5", "--ceiling", "2"}));
+  std::vector<pid_t> worker;
+  for (int w = 0; w < 3; ++w)
+    worker.push_back(start("worker" + std::to_string(w), worker_words(3, w, {"--steps", "1500"})));
+  ASSERT_TRUE(logged("worker2", "incarnation 0 at"));
+  ::kill(worker[2], SIGSTOP);
+  EXPECT_TRUE(logged("server", "refused worker 2, silent")) << "a barrier that waits for it, and then no longer";
+  ::kill(worker[2], SIGCONT);
+  EXPECT_TRUE(logged("worker2", "incarnation 1 at"));
+  for (const pid_t w : worker) EXPECT_EQ(wait(w), 0);
+  EXPECT_EQ(wait(server), 0);
+  const std::vector<double> sums = numbers("parameters");
+  ASSERT_EQ(sums.size(), 3U);
+  EXPECT_EQ(sums[0], -1500);
+  EXPECT_EQ(sums[1], -1500);
+  EXPECT_GE(sums[2], -1500);
+  EXPECT_LE(sums[2], -1499) << "at most the gradient that it was computing is lost";
+}
+
+TEST_F(Processes, KilledServerGoesOnFromItsCheckpoint) {
+  const std::vector<std::string> words =
+      server_words(3, {"--policy", "ssp:3", "--done", "3", "--checkpoint", at("state"), "--checkpoint-every", "100"});
+  const pid_t first = start("server", words);
+  std::vector<pid_t> worker;
+  for (int w = 0; w < 3; ++w)
+    worker.push_back(start("worker" + std::to_string(w), worker_words(3, w, {"--steps", "1200"})));
+  ASSERT_TRUE(within(30, [&] {
+    const auto saved = ps::read_checkpoint(at("state"));
+    return saved && saved->version >= 300;
+  }));
+  std::this_thread::sleep_for(std::chrono::milliseconds{37});  // somewhere between two checkpoints
+  kill_now(first);
+  const auto saved = ps::read_checkpoint(at("state"));
+  ASSERT_TRUE(saved) << saved.error().message;
+  const pid_t second = start("server", words);
+  for (const pid_t w : worker) EXPECT_EQ(wait(w), 0);
+  EXPECT_EQ(wait(second), 0);
+  EXPECT_TRUE(logged("server", "restored version " + std::to_string(saved->version) + " from", 1));
+  EXPECT_EQ(number("life"), 2);
+  const std::vector<double> sums = numbers("parameters");
+  ASSERT_EQ(sums.size(), 3U);
+  const double version = number("version"), lost = number("lost"), missing = 3 * 1200 - version;
+  EXPECT_EQ(-(sums[0] + sums[1] + sums[2]), version) << "what is in it is in it once";
+  // Lost are the updates since the checkpoint, of which each worker saw all but its last, and what was on its way.
+  EXPECT_GE(missing, lost);
+  EXPECT_LE(missing, lost + 2 * 3);
+  EXPECT_LE(lost, 100 + 100) << "updates between two checkpoints, and those while one is written";
+  std::printf("server killed: %.0f updates lost, %.0f of them reported, checkpoint of version %llu\n", missing, lost,
+              static_cast<unsigned long long>(saved->version));
+}
+
+TEST_F(Processes, StoppedServerLosesNothing) {
+  const std::vector<std::string> words = server_words(
+      2, {"--policy", "ssp:1", "--checkpoint", at("state"), "--checkpoint-every", "1000000", "--done", "2"});
+  const pid_t first = start("server", words);
+  std::vector<pid_t> worker;
+  for (int w = 0; w < 2; ++w) worker.push_back(start("worker" + std::to_string(w), worker_words(2, w, {})));
+  ASSERT_TRUE(logged("worker0", "incarnation 0 at") && logged("worker1", "incarnation 0 at"));
+  std::this_thread::sleep_for(std::chrono::milliseconds{200});
+  ::kill(first, SIGTERM);
+  EXPECT_EQ(wait(first), 0);
+  for (const pid_t w : worker) EXPECT_EQ(wait(w), 0);
+  EXPECT_TRUE(logged("worker1", "the job has ended", 1));
+  const double version = number("version");
+  EXPECT_GT(version, 0);
+  const pid_t second = start("server", words);
+  worker.clear();
+  for (int w = 0; w < 2; ++w)
+    worker.push_back(start("worker" + std::to_string(w), worker_words(2, w, {"--steps", "50"})));
+  for (const pid_t w : worker) EXPECT_EQ(wait(w), 0);
+  EXPECT_EQ(wait(second), 0);
+  EXPECT_EQ(number("version"), version + 100);
+  EXPECT_EQ(number("lost"), 0);
+}
+
+TEST_F(Processes, DamagedCheckpointIsRefusedByASentence) {
+  std::ofstream{at("state")} << "rubato.gloo_ps.checkpoint\nwith something else in it";
+  const pid_t server = start("server", server_words(2, {"--checkpoint", at("state")}));
+  EXPECT_EQ(wait(server), 1);
+  EXPECT_TRUE(logged("server", "the checkpoint was cut short or changed", 1));
+}
+
+TEST_F(Processes, PolicyIsSwitchedInARunningJob) {
+  const pid_t server = start("server", server_words(3, {"--policy", "bsp", "--done", "3", "--control", at("control")}));
+  std::vector<pid_t> worker;
+  for (int w = 0; w < 3; ++w)
+    worker.push_back(
+        start("worker" + std::to_string(w),
+              worker_words(3, w, {"--steps", "400", "--straggle", w == 2 ? "0.5" : "0", "--straggle-for", "10"})));
+  ASSERT_TRUE(logged("worker0", "incarnation 0 at"));
+  std::this_thread::sleep_for(std::chrono::milliseconds{300});
+  const auto command = [&](const char* line) {  // complete or not at all
+    std::ofstream{at("draft")} << line << '\n';
+    std::filesystem::rename(at("draft"), at("control"));
+  };
+  command("policy asp");
+  EXPECT_TRUE(logged("server", "switched bsp -> asp"));
+  command("policy nonsense:3");
+  EXPECT_TRUE(logged("server", "command refused: 'policy nonsense:3'"));
+  command("policy ssp:5");
+  EXPECT_TRUE(logged("server", "switched asp -> ssp:5"));
+  for (const pid_t w : worker) EXPECT_EQ(wait(w), 0);
+  EXPECT_EQ(wait(server), 0);
+  std::istringstream lines{read(folder / "server.log")};
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("switched")) std::printf("%s (Sync-Switch reports 36 s)\n", line.c_str());
+  EXPECT_GE(number("pause"), 0);
+  EXPECT_LT(number("pause"), 36);
+}
+
+TEST_F(Processes, LiarsDisturbNobody) {
+  std::signal(SIGPIPE, SIG_IGN);
+  const pid_t server =
+      start("server", server_words(3, {"--policy", "ssp:2", "--quorum", "2", "--done", "2", "--hello", "0.5"}));
+  std::vector<pid_t> worker;
+  for (int w = 0; w < 2; ++w)
+    worker.push_back(start("worker" + std::to_string(w), worker_words(3, w, {"--steps", "2000"})));
+  ASSERT_TRUE(logged("worker0", "incarnation 0 at"));
+  {
+    const auto device = ps::gloo_device::open("127.0.0.1");
+    const auto board = ps::open_store(store());
+    ASSERT_TRUE(device && board);
+    ps::gloo_connector connect{*device, *board, 1};
+    const ps::envelope head{.job = 1, .worker = {2, 0}};
+    const ps::hello_message hello{.model = {3, 2}};
+    const std::vector<std::pair<ps::refusal, ps::bytes>> lies{
+        {ps::refusal::malformed, ps::bytes(100, std::byte{0x55})},
+        {ps::refusal::oversized, ps::bytes(1'000'000)},
+        {ps::refusal::wrong_job, ps::encode({.job = 2, .worker = {2, 0}}, hello)},
+        {ps::refusal::wrong_shape, ps::encode(head, ps::hello_message{.model = {4, 2}})},
+        {ps::refusal::unknown_rank, ps::encode({.job = 1, .worker = {3, 0}}, hello)},
+        {ps::refusal::duplicate_rank, ps::encode({.job = 1, .worker = {0, 0}}, hello)},
+        {ps::refusal::out_of_turn, ps::encode(head, ps::pull_message{})},
+    };
+    for (const auto& [why, lie] : lies) {
+      auto link = connect({2, 0}, ps::after(10));
+      ASSERT_TRUE(link);
+      static_cast<void>(link->send(lie, ps::after(0.2)));  // the large one is not taken
+      ps::bytes raw;
+      const ps::transfer heard = link->recv(raw, 1000, ps::after(5));
+      if (why == ps::refusal::oversized) continue;  // its own send has broken the connection
+      ASSERT_TRUE(heard) << name(why) << ": " << heard.why;
+      const ps::decoded answer = ps::decode(raw, 1);
+      ASSERT_TRUE(answer) << answer.sentence;
+      const auto* no = std::get_if<ps::reject_message>(&answer.what.body);
+      ASSERT_NE(no, nullptr);
+      EXPECT_EQ(no->why, why);
+    }
+    auto mute = connect({2, 0}, ps::after(10));
+    ASSERT_TRUE(mute);
+    EXPECT_TRUE(logged("server", "refused a peer, silent"));
+  }
+  for (const pid_t w : worker) EXPECT_EQ(wait(w), 0);
+  EXPECT_EQ(wait(server), 0);
+  for (const char* why :
+       {"malformed", "oversized", "wrong_job", "wrong_shape", "unknown_rank", "duplicate_rank", "out_of_turn"})
+    EXPECT_EQ(number(why), 1) << why;
+  EXPECT_GE(number("silent"), 1);
+  EXPECT_EQ(numbers("parameters"), (std::vector<double>{-2000, -2000, 0}));
+  for (int w = 0; w < 2; ++w)
+    EXPECT_TRUE(logged("worker" + std::to_string(w), "1 connections, done", 1)) << "it noticed";
+}
+
+TEST_F(Processes, WrongOptionsAreSentences) {
+  EXPECT_EQ(wait(start("a", server_words(2, {"--policy", "magic"}))), 2);
+  EXPECT_TRUE(logged("a", "--policy magic: expected asp", 1));
+  EXPECT_EQ(wait(start("b", server_words(2, {"--shards", "64"}))), 2);
+  EXPECT_TRUE(logged("b", "model.shards is 64, expected 1 to the number of parameters, 2", 1));
+  EXPECT_EQ(wait(start("c", {program("gloo_worker"), "--store", "paper:x", "--index", "0"})), 1);
+  EXPECT_TRUE(logged("c", "expected file:FOLDER or redis:HOST[:PORT]", 1));
+  EXPECT_EQ(wait(start("d", worker_words(2, 0, {"--give-up", "0.3"}))), 1);
+  EXPECT_TRUE(logged("d", "no server of job 1 took worker 0", 1));
+  EXPECT_EQ(wait(start("e", {program("gloo_server"), "--store", store()})), 2);
+}
+
+}  // namespace

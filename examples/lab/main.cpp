@@ -147,6 +147,20 @@ void add_explain_options(CLI::App& command, explain_arguments& given) {
   command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");
 }
 
+void add_fit_options(CLI::App& command, fit_arguments& given) {
+  command.add_option("LOG", given.log, "Decision log of a run, plain or gzip")->required();
+  command.add_option("--scenario", given.scenario, "What is trained: shipped scenario, or a .json file")
+      ->capture_default_str();
+  add_set_option(command, given.settings);
+  command.add_option("--policy", given.policy, "The policy of the log, where it is not found by its description");
+  command
+      .add_option("--cores", given.cores, "Cores that the workers share, if that is known; as many as workers: none")
+      ->check(whole(1, 10'000));
+  command.add_option("--seed", given.seed, "Seed of the bootstrap")
+      ->check(whole(0, first_tuning_seed))
+      ->capture_default_str();
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Compares synchronisation policies on a simulated cluster that trains real models"};
   app.require_subcommand(1);
@@ -173,6 +187,10 @@ int run(int argc, char** argv) {
   add_explain_options(*explained, to_explain);
   auto* exported = app.add_subcommand("export", "Print a correction, from a policy file, as a C++ header");
   exported->add_option("FILE", file, "Policy file")->required();
+  fit_arguments to_fit;
+  auto* fitted = app.add_subcommand("fit", "Make a scenario of a decision log");
+  add_fit_options(*fitted, to_fit);
+  fitted->add_option("--out", to_fit.out, "Write the scenario there; default: standard output");
   auto* scenarios = app.add_subcommand("scenarios", "List the scenarios that ship");
   std::string name;
   bool keys = false;
@@ -193,6 +211,7 @@ int run(int argc, char** argv) {
   if (inspect->parsed()) return run_inspect(file, json);
   if (explained->parsed()) return run_explain(to_explain);
   if (exported->parsed()) return run_export(file);
+  if (fitted->parsed()) return run_fit(to_fit);
   if (scenarios->parsed()) return run_scenarios(name, keys);
   if (train->parsed()) return run_train(to_train);
   if (room->parsed()) return run_compare(of_room);

@@ -66,7 +66,8 @@ class historian {
   struct worker_record {
     std::optional<logged_step> step;       // under way
     std::optional<std::size_t> at_server;  // index of a step that is admitted and not committed
-    logged_effect admitted;
+    logged_effect admitted;                // of that step, unless it is added to a round:
+    std::size_t added = 0;                 // then its index among the effects
   };
 
   [[noreturn]] void refuse(const std::string& found, const std::string& expected) const {
@@ -181,6 +182,10 @@ class historian {
     step.end = step.served = now_;
     if (!step.whole) ++history_.not_whole;
     me.at_server = history_.steps.size();
+    if (me.admitted.what == logged_effect::kind::accumulate) {  // a flush that includes it may come before its commit
+      me.added = history_.effects.size();
+      history_.effects.push_back(me.admitted);
+    }
     history_.steps.push_back(step);
     me.step.reset();
   }
@@ -190,9 +195,9 @@ class historian {
     if (!me.at_server) return;
     history_.steps[*me.at_server].served = now_;
     me.at_server.reset();
-    logged_effect done = me.admitted;
+    const bool added = me.admitted.what == logged_effect::kind::accumulate;
+    logged_effect& done = added ? history_.effects[me.added] : history_.effects.emplace_back(me.admitted);
     if (text(line, "verdict") == "drop" || line.contains("because")) done.what = logged_effect::kind::drop;
-    history_.effects.push_back(done);
   }
 
   void round_ends(const json& line, logged_effect::kind how, float scale) {

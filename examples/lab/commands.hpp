@@ -86,6 +86,18 @@ struct fit_arguments {
   std::uint64_t seed = 1;
 };
 
+/// Options of `rubato-lab advise` as they are given.
+struct advise_arguments {
+  fit_arguments fit;
+  std::string policies;  ///< to choose from; empty: advised_rules
+  std::uint32_t members = 16;
+  double threshold = 3;  ///< per cent
+  std::string json;
+  unsigned threads = 0;  ///< 0: as many as the machine has
+  std::string data;      ///< empty: the images in the source tree
+  bool quiet = false;
+};
+
 /// Each returns the exit status. Errors: user_error.
 [[nodiscard]] int run_compare(const compare_arguments&);
 [[nodiscard]] int run_train(const train_arguments&);
@@ -96,6 +108,7 @@ struct fit_arguments {
 [[nodiscard]] int run_explain(const explain_arguments&);
 [[nodiscard]] int run_export(const std::string& file);
 [[nodiscard]] int run_fit(const fit_arguments&);
+[[nodiscard]] int run_advise(const advise_arguments&);
 [[nodiscard]] int run_scenarios(const std::string& name, bool keys);
 
 }  // namespace rubato::lab

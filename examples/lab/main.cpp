@@ -161,6 +161,21 @@ void add_fit_options(CLI::App& command, fit_arguments& given) {
       ->capture_default_str();
 }
 
+void add_advise_options(CLI::App& command, advise_arguments& given) {
+  add_fit_options(command, given.fit);
+  command.add_option("--policies", given.policies, "Comma-separated policies to choose from; default: the recommended");
+  command.add_option("--members", given.members, "Clusters and models that the log could have come from")
+      ->check(whole(4, 10'000))
+      ->capture_default_str();
+  command.add_option("--threshold", given.threshold, "Gain in per cent below which nothing is changed")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+  command.add_option("--json", given.json, "Write everything there (- for standard output instead of the text)");
+  command.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
+  command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");
+  command.add_flag("--quiet", given.quiet, "No progress");
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Compares synchronisation policies on a simulated cluster that trains real models"};
   app.require_subcommand(1);
@@ -191,6 +206,9 @@ int run(int argc, char** argv) {
   auto* fitted = app.add_subcommand("fit", "Make a scenario of a decision log");
   add_fit_options(*fitted, to_fit);
   fitted->add_option("--out", to_fit.out, "Write the scenario there; default: standard output");
+  advise_arguments to_advise;
+  auto* advised = app.add_subcommand("advise", "Say which policy to take, from the decision log of one run");
+  add_advise_options(*advised, to_advise);
   auto* scenarios = app.add_subcommand("scenarios", "List the scenarios that ship");
   std::string name;
   bool keys = false;
@@ -212,6 +230,7 @@ int run(int argc, char** argv) {
   if (explained->parsed()) return run_explain(to_explain);
   if (exported->parsed()) return run_export(file);
   if (fitted->parsed()) return run_fit(to_fit);
+  if (advised->parsed()) return run_advise(to_advise);
   if (scenarios->parsed()) return run_scenarios(name, keys);
   if (train->parsed()) return run_train(to_train);
   if (room->parsed()) return run_compare(of_room);

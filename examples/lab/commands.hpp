@@ -77,6 +77,29 @@ struct explain_arguments {
   std::string data;      ///< empty: the images in the source tree
 };
 
+/// Options of `rubato-lab fit` as they are given.
+struct fit_arguments {
+  std::string log;
+  std::string scenario = "shared4";  ///< what is trained
+  std::vector<std::string> settings;
+  std::string policy;       ///< of the log; empty: found by its description
+  std::uint32_t cores = 0;  ///< 0: not known
+  std::string out;          ///< empty: standard output
+  std::uint64_t seed = 1;
+};
+
+/// Options of `rubato-lab advise` as they are given.
+struct advise_arguments {
+  fit_arguments fit;
+  std::string policies;  ///< to choose from; empty: advised_rules
+  std::uint32_t members = 16;
+  double threshold = 3;  ///< per cent
+  std::string json;
+  unsigned threads = 0;  ///< 0: as many as the machine has
+  std::string data;      ///< empty: the images in the source tree
+  bool quiet = false;
+};
+
 /// Each returns the exit status. Errors: user_error.
 [[nodiscard]] int run_compare(const compare_arguments&);
 [[nodiscard]] int run_train(const train_arguments&);
@@ -86,6 +109,8 @@ struct explain_arguments {
 [[nodiscard]] int run_inspect(const std::string& file, bool json);
 [[nodiscard]] int run_explain(const explain_arguments&);
 [[nodiscard]] int run_export(const std::string& file);
+[[nodiscard]] int run_fit(const fit_arguments&);
+[[nodiscard]] int run_advise(const advise_arguments&);
 [[nodiscard]] int run_scenarios(const std::string& name, bool keys);
 
 }  // namespace rubato::lab

@@ -156,6 +156,35 @@ void add_explain_options(CLI::App& command, explain_arguments& given) {
   command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");
 }
 
+void add_fit_options(CLI::App& command, fit_arguments& given) {
+  command.add_option("LOG", given.log, "Decision log of a run, plain or gzip")->required();
+  command.add_option("--scenario", given.scenario, "What is trained: shipped scenario, or a .json file")
+      ->capture_default_str();
+  add_set_option(command, given.settings);
+  command.add_option("--policy", given.policy, "The policy of the log, where it is not found by its description");
+  command
+      .add_option("--cores", given.cores, "Cores that the workers share, if that is known; as many as workers: none")
+      ->check(whole(1, 10'000));
+  command.add_option("--seed", given.seed, "Seed of the bootstrap")
+      ->check(whole(0, first_tuning_seed))
+      ->capture_default_str();
+}
+
+void add_advise_options(CLI::App& command, advise_arguments& given) {
+  add_fit_options(command, given.fit);
+  command.add_option("--policies", given.policies, "Comma-separated policies to choose from; default: the recommended");
+  command.add_option("--members", given.members, "Clusters and models that the log could have come from")
+      ->check(whole(4, 10'000))
+      ->capture_default_str();
+  command.add_option("--threshold", given.threshold, "Gain in per cent below which nothing is changed")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+  command.add_option("--json", given.json, "Write everything there (- for standard output instead of the text)");
+  command.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
+  command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");
+  command.add_flag("--quiet", given.quiet, "No progress");
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Compares synchronisation policies on a simulated cluster that trains real models"};
   app.require_subcommand(1);
@@ -182,6 +211,13 @@ int run(int argc, char** argv) {
   add_explain_options(*explained, to_explain);
   auto* exported = app.add_subcommand("export", "Print a correction, from a policy file, as a C++ header");
   exported->add_option("FILE", file, "Policy file")->required();
+  fit_arguments to_fit;
+  auto* fitted = app.add_subcommand("fit", "Make a scenario of a decision log");
+  add_fit_options(*fitted, to_fit);
+  fitted->add_option("--out", to_fit.out, "Write the scenario there; default: standard output");
+  advise_arguments to_advise;
+  auto* advised = app.add_subcommand("advise", "Say which policy to take, from the decision log of one run");
+  add_advise_options(*advised, to_advise);
   auto* scenarios = app.add_subcommand("scenarios", "List the scenarios that ship");
   std::string name;
   bool keys = false;
@@ -202,6 +238,8 @@ int run(int argc, char** argv) {
   if (inspect->parsed()) return run_inspect(file, json);
   if (explained->parsed()) return run_explain(to_explain);
   if (exported->parsed()) return run_export(file);
+  if (fitted->parsed()) return run_fit(to_fit);
+  if (advised->parsed()) return run_advise(to_advise);
   if (scenarios->parsed()) return run_scenarios(name, keys);
   if (train->parsed()) return run_train(to_train);
   if (room->parsed()) return run_compare(of_room);

@@ -1,0 +1,45 @@
+#include "log_policy.hpp"
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "support/user_error.hpp"
+
+namespace rubato::lab {
+namespace {
+
+[[nodiscard]] bool describes(const std::string& text, const any_policy& policy) {
+  return nlohmann::json::parse(policy.describe().json).dump() == text;
+}
+
+[[nodiscard]] std::vector<std::string> names_to_try() {
+  std::vector<std::string> names;
+  for (const rule& each : rules())
+    if (!each.of_file)
+      for (const std::string_view variant : each.variants) names.emplace_back(variant);
+  constexpr int most = 64;
+  for (int n = 0; n <= most; ++n) names.push_back("ssp:" + std::to_string(n));
+  for (const char* order : {"", ":fifo", ":fastest", ":random"})
+    for (int n = 1; n <= most; ++n) names.push_back("cap:" + std::to_string(n) + order);
+  return names;
+}
+
+}  // namespace
+
+std::optional<named_policy> policy_of_log(const decision_history& history, const std::string& given) {
+  if (!given.empty()) {
+    named_policy policy = parse_policy(given);
+    if (!describes(history.description, policy.policy))
+      throw support::user_error{"--policy: found " + given + " (" + policy.policy.describe().line +
+                                "), expected the policy of " + history.source + " (" + history.policy + ")"};
+    return policy;
+  }
+  for (const std::string& name : names_to_try()) {
+    named_policy policy = parse_policy(name);
+    if (describes(history.description, policy.policy)) return policy;
+  }
+  return std::nullopt;
+}
+
+}  // namespace rubato::lab

@@ -1,0 +1,22 @@
+#ifndef RUBATO_EXAMPLES_LAB_LOG_POLICY_HPP
+#define RUBATO_EXAMPLES_LAB_LOG_POLICY_HPP
+
+#include <optional>
+#include <string>
+
+#include "decision_history.hpp"
+#include "policies.hpp"
+
+namespace rubato::lab {
+
+/// The policy of a log. It is found by its description among the rules' variants, ssp:0 to ssp:64 and cap:1 to cap:64
+/// in each order; or it is the one that is `given`.
+///
+/// Nothing if none is given and none fits: a rule with other parameters, or a policy file.
+/// Errors  user_error about `given`: no policy, or one whose description is not that of the log
+/// Tests   tests/examples/log_policy_test.cpp: FindsThePolicyOfALog, WhatIsGivenMustBeWhatRan
+[[nodiscard]] std::optional<named_policy> policy_of_log(const decision_history&, const std::string& given = {});
+
+}  // namespace rubato::lab
+
+#endif

@@ -1,0 +1,162 @@
+#include "../../examples/lab/decision_history.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "../../examples/support/user_error.hpp"
+#include "logged_run.hpp"
+#include "temporary_directory.hpp"
+
+namespace {
+
+using namespace rubato::lab;
+using rubato::support::user_error;
+using rubato::test::log_of;
+using rubato::test::message_of;
+using rubato::test::temporary_directory;
+using kind = logged_effect::kind;
+
+const std::string header =
+    R"({"format":"rubato.decisions","version":1,"policy":"asp: at once","describe":{"kind":"asp"}})"
+    "\n";
+const std::string joined = R"({"now":null,"what":"join","worker":0,"incarnation":0,"version":0,"parked":1})"
+                           "\n";
+const std::string released =
+    R"({"now":1.5,"what":"release","worker":0,"incarnation":0,"clock":0,"batch":0,"lr_scale":1,"version":0,"parked":0})"
+    "\n";
+const std::string admitted =
+    R"({"now":3,"what":"admit","worker":0,"incarnation":0,"step":1,"clock":0,"verdict":"apply","weight":0.5,)"
+    R"("staleness":0,"loss":2.25,"version":0,"parked":0})"
+    "\n";
+const std::string committed =
+    R"({"now":3.25,"what":"commit","worker":0,"incarnation":0,"step":1,"clock":1,"verdict":"apply",)"
+    R"("version":1,"parked":0})"
+    "\n";
+
+struct DecisionHistory : testing::Test {
+  temporary_directory folder;
+  decision_history read(const std::string& text) {
+    folder.write("log", text);
+    return read_decision_history(folder.path() / "log");
+  }
+  std::string refusal(const std::string& text) {
+    const std::string said = message_of<user_error>([&] { return read(text); });
+    const std::string file = (folder.path() / "log").string();
+    return said.starts_with(file) ? said.substr(file.size()) : said;
+  }
+};
+
+TEST_F(DecisionHistory, AStepIsFromReleaseToAdmission) {
+  const auto history = read(header + joined + released + admitted + committed);
+  EXPECT_EQ(history.policy, "asp: at once");
+  EXPECT_EQ(history.description, R"({"kind":"asp"})");
+  EXPECT_EQ(history.workers, 1u);
+  ASSERT_EQ(history.steps.size(), 1u);
+  EXPECT_EQ(history.steps[0].start, 1.5);
+  EXPECT_EQ(history.steps[0].end, 3);
+  EXPECT_EQ(history.steps[0].served, 3.25);
+  EXPECT_TRUE(history.steps[0].whole);
+  ASSERT_EQ(history.effects.size(), 2u);
+  EXPECT_EQ(history.effects[0].what, kind::release);
+  EXPECT_EQ(history.effects[1].what, kind::apply);
+  EXPECT_EQ(history.effects[1].factor, 0.5F);
+  EXPECT_EQ(history.effects[1].loss, 2.25F);
+  EXPECT_EQ(history.first, 1.5);
+  EXPECT_EQ(history.last, 3.25);
+  EXPECT_EQ(history.cut_off, "");
+}
+
+TEST_F(DecisionHistory, FurtherMembersAreIgnored) {
+  std::string more = released;
+  more.insert(1, R"("new":{"deep":[1,2]},)");
+  EXPECT_EQ(read(header + joined + more + admitted + committed).steps.size(), 1u);
+}
+
+TEST_F(DecisionHistory, ALastLineThatIsCutOffIsLeftOutAndSaid) {
+  const auto history = read(header + joined + released + admitted + committed.substr(0, 30));
+  EXPECT_EQ(history.cut_off, "line 5 is cut off and left out");
+  EXPECT_EQ(history.steps.size(), 1u);
+  EXPECT_EQ(history.steps[0].served, 3) << "never committed";
+}
+
+TEST_F(DecisionHistory, ABrokenLineElsewhereIsRefused) {
+  EXPECT_EQ(refusal(header + joined + released.substr(0, 20) + "\n" + admitted),
+            ":3: found what is no JSON object, expected one in each line");
+  EXPECT_EQ(refusal(header + "[]\n" + released), ":2: found what is no JSON object, expected one in each line");
+  EXPECT_EQ(refusal("{\"format\""), ":1: found what is no JSON object, expected one in each line");
+}
+
+TEST_F(DecisionHistory, AnotherFormatOrVersionIsRefused) {
+  EXPECT_EQ(refusal("{\"format\":\"x\"}\n"), ":1: found format \"x\", expected \"rubato.decisions\"");
+  EXPECT_EQ(refusal("{\"traceEvents\":[]}\n"), ":1: found no member \"format\", expected one");
+  EXPECT_EQ(refusal(R"({"format":"rubato.decisions","version":2})"
+                    "\n"),
+            ":1: found version 2, expected 1, which is what this program reads");
+}
+
+TEST_F(DecisionHistory, TimesThatRunBackAreRefused) {
+  EXPECT_EQ(refusal(header + joined + admitted + released),
+            ":4: found now = 1.5 after 3.0, expected times that do not run back");
+}
+
+TEST_F(DecisionHistory, WhatIsMissingIsNamed) {
+  std::string without = released;
+  without.replace(without.find("\"batch\""), 7, "\"bitch\"");
+  EXPECT_EQ(refusal(header + joined + without), ":3: found no member \"batch\", expected one");
+  std::string negative = released;
+  negative.replace(negative.find("\"worker\":0"), 10, "\"worker\":-1");
+  EXPECT_EQ(refusal(header + joined + negative), ":3: found worker = -1, expected a whole number");
+  std::string large = released;
+  large.replace(large.find("\"worker\":0"), 10, "\"worker\":4000000000");
+  EXPECT_EQ(refusal(header + joined + large), ":3: found worker 4000000000, expected 0 to 9999");
+  EXPECT_EQ(refusal(header + "{\"now\":1,\"what\":\"sneeze\"}\n"),
+            ":2: found what = \"sneeze\", expected a kind that a decision log of version 1 has");
+  EXPECT_EQ(refusal(header + joined + released + released),
+            ":4: found a release of a worker that is in a step, expected its admission first");
+}
+
+TEST_F(DecisionHistory, ALogWithoutAStepIsRefused) {
+  EXPECT_EQ(refusal(header + joined + released),
+            ": found no step, expected at least one release and the admission after it");
+  EXPECT_EQ(refusal(""), ": found an empty file, expected a decision log");
+}
+
+TEST_F(DecisionHistory, StepsThatDoNotEndAreKept) {
+  const std::string gone =
+      R"({"now":2,"what":"depart","worker":0,"incarnation":0,"why":"death","clock":0,"version":0,"parked":0})"
+      "\n";
+  std::string again = released;
+  again.replace(again.find("1.5"), 3, "2.5");
+  const auto history = read(header + joined + released + gone + again + admitted + committed);
+  ASSERT_EQ(history.unfinished.size(), 1u);
+  EXPECT_EQ(history.unfinished[0].end, 2);
+  EXPECT_EQ(history.departures, 1u);
+  ASSERT_EQ(history.steps.size(), 1u);
+  EXPECT_EQ(history.steps[0].start, 2.5);
+}
+
+TEST_F(DecisionHistory, ACancelledStepSaysNothingOfItsLength) {
+  const std::string cancelled =
+      R"({"now":2,"what":"cancel","worker":0,"incarnation":0,"clock":0,"version":0,"parked":0})"
+      "\n";
+  const auto history = read(header + joined + released + cancelled + admitted + committed);
+  EXPECT_FALSE(history.steps[0].whole);
+  EXPECT_EQ(history.not_whole, 1u);
+}
+
+// Of a whole simulated run: every push is there, and what the rounds came to.
+TEST_F(DecisionHistory, ARunOfRounds) {
+  const auto history = log_of({.workers = 4, .cores = 2}, "bsp:mean", 200);
+  std::size_t flushes = 0, added = 0;
+  for (const logged_effect& each : history.effects) {
+    flushes += each.what == kind::flush ? 1 : 0;
+    added += each.what == kind::accumulate ? 1 : 0;
+  }
+  EXPECT_EQ(history.steps.size(), 200u);
+  EXPECT_EQ(added, 200u);
+  EXPECT_EQ(flushes, 50u);
+  EXPECT_EQ(history.workers, 4u);
+}
+
+}  // namespace

@@ -1,0 +1,97 @@
+#include "../../examples/support/text_lines.hpp"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <string>
+#include <vector>
+
+#include "../../examples/support/user_error.hpp"
+#include "temporary_directory.hpp"
+
+namespace {
+
+using rubato::support::text_lines;
+using rubato::support::user_error;
+using rubato::test::message_of;
+using rubato::test::temporary_directory;
+
+void write_gzip(const std::filesystem::path& file, const std::string& text) {
+  gzFile to = gzopen(file.c_str(), "wb");
+  ASSERT_NE(to, nullptr);
+  EXPECT_EQ(gzwrite(to, text.data(), static_cast<unsigned>(text.size())), static_cast<int>(text.size()));
+  gzclose(to);
+}
+
+std::vector<std::string> all_of(text_lines& from) {
+  std::vector<std::string> lines;
+  for (std::string line; from.next(line);) lines.push_back(line);
+  return lines;
+}
+
+// Longer than any buffer on the way.
+std::string many_lines(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += "line " + std::to_string(i) + std::string(i % 97, 'x') + "\n";
+  return text;
+}
+
+TEST(TextLines, PlainAndGzip) {
+  const temporary_directory folder;
+  const std::string text = many_lines(5'000);
+  folder.write("plain", text);
+  write_gzip(folder.path() / "packed", text);
+  text_lines plain{folder.path() / "plain", 1'000}, packed{folder.path() / "packed", 1'000};
+  const auto lines = all_of(plain);
+  EXPECT_EQ(lines, all_of(packed));
+  ASSERT_EQ(lines.size(), 5'000u);
+  EXPECT_EQ(lines[3], "line 3xxx");
+  EXPECT_EQ(plain.number(), 5'000u);
+  EXPECT_EQ(plain.place(), (folder.path() / "plain").string() + ":5000");
+}
+
+TEST(TextLines, LastLineWithoutAnEnd) {
+  const temporary_directory folder;
+  folder.write("a", "one\n\ntwo");
+  text_lines lines{folder.path() / "a", 10};
+  std::string line;
+  ASSERT_TRUE(lines.next(line));
+  EXPECT_TRUE(lines.ended());
+  ASSERT_TRUE(lines.next(line));
+  EXPECT_EQ(line, "");
+  ASSERT_TRUE(lines.next(line));
+  EXPECT_EQ(line, "two");
+  EXPECT_FALSE(lines.ended());
+  EXPECT_FALSE(lines.next(line));
+  EXPECT_EQ(lines.number(), 3u);
+}
+
+TEST(TextLines, AGzipFileThatEndsEarly) {
+  const temporary_directory folder;
+  const std::string text = many_lines(20'000);
+  write_gzip(folder.path() / "whole", text);
+  std::filesystem::copy(folder.path() / "whole", folder.path() / "half");
+  std::filesystem::resize_file(folder.path() / "half", std::filesystem::file_size(folder.path() / "whole") / 2);
+  text_lines half{folder.path() / "half", 1'000};
+  const auto lines = all_of(half);
+  EXPECT_TRUE(half.cut_off());
+  EXPECT_GT(lines.size(), 1'000u);
+  EXPECT_LT(lines.size(), 20'000u);
+}
+
+TEST(TextLines, RefusesALineThatIsTooLong) {
+  const temporary_directory folder;
+  folder.write("a", "short\n" + std::string(200'000, 'x'));
+  text_lines lines{folder.path() / "a", 1'000};
+  EXPECT_EQ(message_of<user_error>([&] { return all_of(lines); }),
+            (folder.path() / "a").string() + ":2: found a line of more than 1000 bytes, expected a shorter one");
+}
+
+TEST(TextLines, RefusesAFileThatIsNotThere) {
+  EXPECT_NE(message_of<user_error>([] {
+              return text_lines{"/no/such/file", 10};
+            }).find("cannot be opened"),
+            std::string::npos);
+}
+
+}  // namespace

@@ -17,6 +17,8 @@ present() {
     libcli11-dev) has_header CLI/CLI.hpp ;;
     nlohmann-json3-dev) has_header nlohmann/json.hpp ;;
     zlib1g-dev) has_header zlib.h ;;
+    libgloo-dev) has_header gloo/context.h ;;
+    iproute2) command -v ip ;;
     *) command -v "$1" ;;  # the command is called like its package
   esac >/dev/null 2>&1
 }

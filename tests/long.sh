@@ -2,6 +2,8 @@
 # What takes too long for run.sh: the property tests with many more random schedules, optimised and under the sanitizers,
 # simulator and lab under the sanitizers, the lab built by clang, the benchmarks, and the robust DQN on CartPole, ten
 # seeds. Results to standard output.
+# Workers of gloo_ps are killed at 200 instants; controllers have up to 100,000 workers; simulated ratios of policies are
+# compared with real ones on threads.
 # usage: long.sh [SCALE]      SCALE: how many times the usual number of schedules (20, which is over a million events
 #                             for each policy); a fortieth of that under the sanitizers
 set -euo pipefail
@@ -10,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scale=${1:-20}
 export CXX=${CXX:-g++}
 bash cmake/need.sh cmake ninja-build g++ clang libclang-rt-dev python3 libgtest-dev libbenchmark-dev libcli11-dev \
-  nlohmann-json3-dev zlib1g-dev
+  nlohmann-json3-dev zlib1g-dev libgloo-dev iproute2
 
 printf 'commit %s, %s, RUBATO_TEST_SCALE=%s\n' "$(git describe --always --dirty 2>/dev/null || echo unknown)" \
   "$("$CXX" --version | head -n 1)" "$scale"
@@ -25,7 +27,7 @@ run() {
   printf '== %s %s, scale %s\n' "$1" "$2" "$3"
   RUBATO_TEST_SCALE=$3 "build/$1/bin/$2" --gtest_brief=0 | grep --line-buffered -vE '^\[ +RUN +\]|^$'
 }
-build release test_properties classic_control benchmarks
+build release test_properties test_gloo_ps gloo_server gloo_worker classic_control scale rubato-lab benchmarks
 build asan test_properties test_sim test_examples
 build clang rubato-lab
 
@@ -47,4 +49,14 @@ status=0
 checked || status=1
 wait "$first" || status=1
 cat build/logs/long_optimised.log
+
+# Alone on the machine: these are about time, or have many processes.
+printf '== gloo_ps, 200 kills\n'
+RUBATO_GLOO_KILLS=200 build/release/bin/test_gloo_ps --gtest_filter='Processes.Killed*Sums*' || status=1
+printf '== scale\n'
+build/release/bin/scale controller || status=1
+build/release/bin/scale simulator || status=1
+printf '== simulated and real\n'
+rm -rf build/logs/sim_to_real
+python3 bench/experiments/sim_to_real.py build/release/bin/rubato-lab --out build/logs/sim_to_real || status=1
 exit "$status"

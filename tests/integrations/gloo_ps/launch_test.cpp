@@ -5,6 +5,7 @@
 
 #include "processes.hpp"
 
+namespace gloo_ps_launch_test {
 namespace {
 
 class Launch : public rubato::test::process_test {
@@ -69,3 +70,4 @@ TEST_F(Launch, WrongOptionsAreRefused) {
 }
 
 }  // namespace
+}  // namespace gloo_ps_launch_test

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+namespace gloo_ps_processes_test {
 namespace {
 
 namespace ps = rubato::gloo_ps;
@@ -282,3 +283,4 @@ TEST_F(Processes, WrongOptionsAreSentences) {
 }
 
 }  // namespace
+}  // namespace gloo_ps_processes_test

@@ -17,6 +17,7 @@
 #include "../../support/folder_test.hpp"
 #include "harness.hpp"
 
+namespace gloo_ps_server_test {
 namespace {
 
 namespace ps = rubato::gloo_ps;
@@ -480,3 +481,4 @@ TEST(Server, ServesAnyJobThatItsOptionsAllow) {
 }
 
 }  // namespace
+}  // namespace gloo_ps_server_test

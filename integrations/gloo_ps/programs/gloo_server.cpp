@@ -2,6 +2,7 @@
 // from one if there is one. Status 0: the job ended; 1: it could not be, and a sentence says why; 2: wrong options.
 #include <unistd.h>
 
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -48,7 +49,7 @@ void on_signal(int number) { stop_signal = number; }
 
 unsigned long long wide(std::uint64_t n) { return n; }
 
-// One command: "policy NAME", "save" or "stop".
+// One command: "policy NAME", "evict INDEX", "save" or "stop".
 void obey(server& here, const std::string& command) {
   std::istringstream words{command};
   std::string verb, argument, more;
@@ -60,9 +61,18 @@ void obey(server& here, const std::string& command) {
     std::printf("%s\n", saved ? "checkpoint written" : saved.error().message.c_str());
     return;
   }
+  if (verb == "evict" && more.empty()) {
+    std::uint32_t index = rubato::no_worker;
+    const char* const end = argument.data() + argument.size();
+    const auto [last, bad] = std::from_chars(argument.data(), end, index);
+    const bool gone = bad == std::errc{} && last == end && here.evict(index);
+    std::printf(gone ? "worker %s is taken out\n" : "no worker %s is connected\n", argument.c_str());
+    return;
+  }
   const auto rule = verb == "policy" && more.empty() ? policy_named(argument) : std::nullopt;
   if (!rule) {
-    std::printf("command refused: '%s', expected policy NAME, save or stop; NAME: %s\n", command.c_str(), policy_names);
+    std::printf("command refused: '%s', expected policy NAME, evict INDEX, save or stop; NAME: %s\n", command.c_str(),
+                policy_names);
     return;
   }
   if (const auto changed = here.decide().switch_to({argument, *rule}); !changed)
@@ -103,7 +113,7 @@ std::optional<rubato::error> write_report(const options& o, server& here, task& 
   for (int i = 1; i < static_cast<int>(ps::refusal::count_); ++i)
     json.member(name(static_cast<ps::refusal>(i)), here.refused(static_cast<ps::refusal>(i)));
   json.end_object().key("ends").begin_object();
-  for (int i = 0; i <= static_cast<int>(ps::session_end::closed); ++i)
+  for (int i = 0; i < static_cast<int>(ps::session_end::count_); ++i)
     json.member(name(static_cast<ps::session_end>(i)), here.ends(static_cast<ps::session_end>(i)));
   json.end_object().key("switches").begin_array();
   for (const ps::policy_change& c : here.decide().changes())
@@ -221,7 +231,8 @@ int main(int argc, char** argv) {
   app.add_option("--slack", job.limits.slack, "a step may take so many times the longest one")->capture_default_str();
   app.add_option("--hello", job.limits.hello, "seconds for a first message, and for each part of one")
       ->capture_default_str();
-  app.add_option("--control", o.control, "file looked for commands: policy NAME, save, stop; removed when read");
+  app.add_option("--control", o.control,
+                 "file looked for commands: policy NAME, evict INDEX, save, stop; removed when read");
   app.add_option("--log", o.log, "decision log, JSON lines; written at the end");
   app.add_option("--report", o.report, "JSON file, written at the end");
   try {

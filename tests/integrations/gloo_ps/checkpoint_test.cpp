@@ -5,6 +5,7 @@
 
 #include "../../support/folder_test.hpp"
 
+namespace gloo_ps_checkpoint_test {
 namespace {
 
 namespace ps = rubato::gloo_ps;
@@ -70,3 +71,4 @@ TEST_F(Checkpoint, SizesThatDoNotFitAreRefused) {
 }
 
 }  // namespace
+}  // namespace gloo_ps_checkpoint_test

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+namespace gloo_ps_checksum_test {
 namespace {
 
 using rubato::gloo_ps::checksum;
@@ -44,3 +45,4 @@ TEST(Checksum, NoticesSwappedWords) {
 }
 
 }  // namespace
+}  // namespace gloo_ps_checksum_test

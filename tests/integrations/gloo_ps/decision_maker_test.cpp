@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+namespace gloo_ps_decision_maker_test {
 namespace {
 
 namespace ps = rubato::gloo_ps;
@@ -208,3 +209,4 @@ TEST(DecisionMaker, RestoredJobGoesOn) {
 }
 
 }  // namespace
+}  // namespace gloo_ps_decision_maker_test

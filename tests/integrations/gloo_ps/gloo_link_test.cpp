@@ -22,6 +22,7 @@
 #include "../../support/folder_test.hpp"
 #include "harness.hpp"
 
+namespace gloo_ps_gloo_link_test {
 namespace {
 
 namespace ps = rubato::gloo_ps;
@@ -313,3 +314,4 @@ TEST_F(GlooLink, WholeJobOverGloo) {
 }
 
 }  // namespace
+}  // namespace gloo_ps_gloo_link_test

@@ -5,6 +5,7 @@
 
 #include "processes.hpp"
 
+namespace gloo_ps_launch_test {
 namespace {
 
 class Launch : public rubato::test::process_test {
@@ -35,9 +36,9 @@ TEST_F(Launch, RunsAJobThroughKills) {
 }
 
 TEST_F(Launch, TrainsImages) {
-  const auto launcher = start("launch", words({"--workers", "2", "--steps", "150", "--policy", "ssp:3", "--compute", "0",
-                                               "--stragglers", "0", "--time-limit", "60", "--task", "images", "--",
-                                               "--learning-rate", "0.1", "--samples", "16"}));
+  const auto launcher = start(
+      "launch", words({"--workers", "2", "--steps", "150", "--policy", "ssp:3", "--compute", "0", "--stragglers", "0",
+                       "--time-limit", "60", "--task", "images", "--", "--learning-rate", "0.1", "--samples", "16"}));
   const int status = wait(launcher);
   if (read(folder / "launch.log").find("built without zlib") != std::string::npos) GTEST_SKIP() << "no zlib here";
   EXPECT_EQ(status, 0);
@@ -69,3 +70,4 @@ TEST_F(Launch, WrongOptionsAreRefused) {
 }
 
 }  // namespace
+}  // namespace gloo_ps_launch_test

@@ -3,6 +3,7 @@
 #include <limits>
 #include <rubato/gloo_ps/limits.hpp>
 
+namespace gloo_ps_limits_test {
 namespace {
 
 using rubato::gloo_ps::limit_options;
@@ -47,3 +48,4 @@ TEST(Limits, ProblemsAreSentences) {
 }
 
 }  // namespace
+}  // namespace gloo_ps_limits_test

@@ -5,6 +5,7 @@
 #include <rubato/gloo_ps/loopback.hpp>
 #include <thread>
 
+namespace gloo_ps_loopback_test {
 namespace {
 
 namespace ps = rubato::gloo_ps;
@@ -86,3 +87,4 @@ TEST(Loopback, DelayedMessagesArriveLater) {
 }
 
 }  // namespace
+}  // namespace gloo_ps_loopback_test

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+namespace gloo_ps_messages_test {
 namespace {
 
 namespace ps = rubato::gloo_ps;
@@ -151,3 +152,4 @@ TEST(Messages, LongTextsAreCutNotRefused) {
 }
 
 }  // namespace
+}  // namespace gloo_ps_messages_test

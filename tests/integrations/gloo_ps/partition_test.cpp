@@ -9,6 +9,7 @@
 
 #include "processes.hpp"
 
+namespace gloo_ps_partition_test {
 namespace {
 
 // Two namespaces with a cable between them: the server's, and that of one worker. Another worker lives at the server's.
@@ -86,3 +87,4 @@ TEST_F(Partition, CutWorkerIsGivenUpAndRejoinsWithTheRightVersion) {
 }
 
 }  // namespace
+}  // namespace gloo_ps_partition_test

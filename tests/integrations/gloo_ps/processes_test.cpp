@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+namespace gloo_ps_processes_test {
 namespace {
 
 namespace ps = rubato::gloo_ps;
@@ -197,6 +198,25 @@ TEST_F(Processes, PolicyIsSwitchedInARunningJob) {
   EXPECT_LT(number("pause"), 36);
 }
 
+TEST_F(Processes, OperatorEvictsTheStraggler) {
+  const pid_t server =
+      start("server", server_words(3, {"--policy", "bsp:sum", "--done", "2", "--control", at("control")}));
+  const pid_t slow = start("worker2", worker_words(3, 2, {"--compute", "2000"}));
+  const pid_t a = start("worker0", worker_words(3, 0, {"--steps", "100"}));
+  const pid_t b = start("worker1", worker_words(3, 1, {"--steps", "100"}));
+  ASSERT_TRUE(logged("worker2", "incarnation 0 at"));
+  std::ofstream{at("draft")} << "evict 2\nevict 7\n";
+  std::filesystem::rename(at("draft"), at("control"));
+  EXPECT_TRUE(logged("server", "worker 2 is taken out"));
+  EXPECT_TRUE(logged("server", "no worker 7 is connected"));
+  EXPECT_EQ(wait(slow), 0);
+  EXPECT_EQ(wait(a), 0);
+  EXPECT_EQ(wait(b), 0);
+  EXPECT_EQ(wait(server), 0);
+  EXPECT_EQ(numbers("parameters"), (std::vector<double>{-100, -100, 0}));
+  EXPECT_LT(number("seconds"), 60) << "a hundred of its steps take 200 s";
+}
+
 TEST_F(Processes, LiarsDisturbNobody) {
   std::signal(SIGPIPE, SIG_IGN);
   const pid_t server =
@@ -263,3 +283,4 @@ TEST_F(Processes, WrongOptionsAreSentences) {
 }
 
 }  // namespace
+}  // namespace gloo_ps_processes_test

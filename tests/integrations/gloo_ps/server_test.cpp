@@ -17,6 +17,7 @@
 #include "../../support/folder_test.hpp"
 #include "harness.hpp"
 
+namespace gloo_ps_server_test {
 namespace {
 
 namespace ps = rubato::gloo_ps;
@@ -84,7 +85,7 @@ TEST(Server, SumsAreExactUnderEveryRule) {
     EXPECT_TRUE(eventually([&] { return host.ps.connected() == 0; }));
     EXPECT_EQ(host.ps.parameters(), std::vector<float>(workers, -float{steps})) << rule.name;
     EXPECT_EQ(host.ps.decide().version(), workers * steps);
-    EXPECT_EQ(host.ps.ends(ps::session_end::done), workers);
+    EXPECT_TRUE(eventually([&] { return host.ps.ends(ps::session_end::done) == workers; }));
     EXPECT_TRUE(host.log().empty());
   }
 }
@@ -305,6 +306,41 @@ TEST(Server, HigherIncarnationReplaces) {
   EXPECT_EQ(third.refused(), ps::refusal::old_incarnation);
 }
 
+TEST(Server, EvictedWorkerHearsOfItAndMayComeBack) {
+  ps::server_options o = options();
+  o.job.quorum = 2;
+  loopback_host host{o, {"bsp", rubato::bsp{}}};
+  EXPECT_FALSE(host.ps.evict(1));
+  EXPECT_FALSE(host.ps.evict(77));
+  std::atomic<bool> go_on = true;
+  std::thread other{[&] {
+    auto w = worker_of(host, 0);
+    std::vector<float> parameters(workers);
+    while (go_on) {
+      const auto step = w.begin(parameters);
+      ASSERT_TRUE(step && *step);
+      ASSERT_TRUE(w.push(std::vector<float>(workers), 1, 0));
+    }
+  }};
+  auto w = worker_of(host, 1);
+  std::vector<float> parameters(workers);
+  const auto step = w.begin(parameters);
+  ASSERT_TRUE(step && *step);
+  EXPECT_TRUE(host.ps.evict(1));  // in the middle of its step, while the other waits at the barrier
+  EXPECT_TRUE(eventually([&] { return host.ps.decide().version() > 5; })) << "the other goes on";
+  static_cast<void>(w.push(std::vector<float>(workers), 1, 0));
+  const auto end = w.begin(parameters);
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_FALSE(*end);
+  EXPECT_TRUE(eventually([&] { return host.ps.ends(ps::session_end::evicted) == 1; }));
+  auto anew = worker_of(host, 1);
+  const auto again = anew.begin(parameters);
+  EXPECT_TRUE(again && *again);
+  anew.leave();
+  go_on = false;
+  other.join();
+}
+
 TEST(Server, NewProcessOfADeadWorkerFindsItsIncarnation) {
   ps::server_options o = options();
   o.job.quorum = 1;
@@ -328,7 +364,7 @@ TEST(Server, SilentWorkerIsGivenUpAndTheBarrierFalls) {
   auto w = worker_of(host, 0);
   const outcome o2 = run_steps(w, 5);
   EXPECT_EQ(o2.pushed, 5U) << o2.error;
-  EXPECT_EQ(host.ps.ends(ps::session_end::silent), 1U);
+  EXPECT_TRUE(eventually([&] { return host.ps.ends(ps::session_end::silent) == 1; }));
   EXPECT_EQ(host.ps.refused(ps::refusal::silent), 1U);
 }
 
@@ -445,3 +481,4 @@ TEST(Server, ServesAnyJobThatItsOptionsAllow) {
 }
 
 }  // namespace
+}  // namespace gloo_ps_server_test

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+namespace gloo_ps_shard_test {
 namespace {
 
 namespace ps = rubato::gloo_ps;
@@ -103,3 +104,4 @@ TEST(ShardThread, ReadsSeeWhatCameBefore) {
 }
 
 }  // namespace
+}  // namespace gloo_ps_shard_test

@@ -14,6 +14,7 @@
 
 #include "harness.hpp"
 
+namespace gloo_ps_worker_test {
 namespace {
 
 namespace ps = rubato::gloo_ps;
@@ -205,3 +206,4 @@ TEST(Worker, CancelledStepIsNoticedAndDropped) {
 }
 
 }  // namespace
+}  // namespace gloo_ps_worker_test

@@ -12,40 +12,52 @@
 
 namespace rubato::inline RUBATO_ABI::gloo_ps {
 
+/// What became of a seat while its session was talking.
+enum class seat_fate : std::uint8_t { kept, replaced, evicted };
+
 /// Who is connected: one session for each worker index.
 ///
-/// A higher incarnation takes the place of a lower one, whose session finds `replaced` set and ends.
+/// A higher incarnation takes the place of a lower one, and an operator can take a worker out: the session that has the
+/// seat finds its fate set, and ends.
 /// Thread  any number
-/// Tests   tests/integrations/gloo_ps/server_test.cpp: DuplicateRankIsRefused, HigherIncarnationReplaces
+/// Tests   tests/integrations/gloo_ps/server_test.cpp: DuplicateRankIsRefused, HigherIncarnationReplaces,
+///         EvictedWorkerHearsOfItAndMayComeBack
 class registry {
  public:
-  using flag = std::shared_ptr<std::atomic<bool>>;
+  using fate = std::shared_ptr<std::atomic<seat_fate>>;
   explicit registry(std::uint32_t capacity) : seats_(capacity) {}
 
   /// Takes the seat, or says why not. Pre: the index is below the capacity.
-  refusal enter(worker_id who, const flag& replaced) {
+  refusal enter(worker_id who, const fate& of_session) {
     const std::lock_guard lock{mutex_};
     seat& s = seats_[who.index];
-    if (s.replaced) {
+    if (s.of_session) {
       if (who.incarnation == s.incarnation) return refusal::duplicate_rank;
       if (who.incarnation < s.incarnation) return refusal::old_incarnation;
-      s.replaced->store(true);
+      s.of_session->store(seat_fate::replaced);
       --connected_;
     }
-    s = {who.incarnation, replaced};
+    s = {who.incarnation, of_session};
     ++connected_;
     return refusal::none;
   }
   /// Gives the seat up, if it is still this session's.
-  void leave(worker_id who, const flag& replaced) {
+  void leave(worker_id who, const fate& of_session) {
     const std::lock_guard lock{mutex_};
-    if (seats_[who.index].replaced != replaced) return;
+    if (seats_[who.index].of_session != of_session) return;
     seats_[who.index] = {};
     --connected_;
   }
+  /// Takes a worker out; false if none is connected under this index.
+  bool evict(std::uint32_t index) {
+    const std::lock_guard lock{mutex_};
+    if (index >= seats_.size() || !seats_[index].of_session) return false;
+    seats_[index].of_session->store(seat_fate::evicted);
+    return true;
+  }
   [[nodiscard]] bool connected(std::uint32_t index) const {
     const std::lock_guard lock{mutex_};
-    return seats_[index].replaced != nullptr;
+    return seats_[index].of_session != nullptr;
   }
   [[nodiscard]] std::uint32_t connected() const {
     const std::lock_guard lock{mutex_};
@@ -55,7 +67,7 @@ class registry {
  private:
   struct seat {
     std::uint32_t incarnation = 0;
-    flag replaced{};
+    fate of_session{};
   };
   mutable std::mutex mutex_;
   std::vector<seat> seats_;

@@ -83,6 +83,10 @@ class server {
     return end;
   }
 
+  /// Takes a worker out of the running job: it leaves, nobody waits for it any longer, and it is told so. A new process
+  /// of it may come back. False if none is connected under this index.
+  bool evict(std::uint32_t index) { return connected_.evict(index); }
+
   /// Ends the job: who waits is told at once, who computes as soon as it can be.
   void close() { decide_.close(); }
   [[nodiscard]] bool closed() const noexcept { return decide_.closed(); }
@@ -141,7 +145,7 @@ class server {
   refusals refused_;
   registry connected_;
   decision_maker<Watcher> decide_;
-  std::array<std::atomic<std::uint64_t>, 8> ends_{};
+  std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(session_end::count_)> ends_{};
   std::mutex saving_;
   std::atomic<std::uint64_t> saved_ = 0, saves_ = 0;
   std::once_flag started_;

@@ -29,13 +29,15 @@ enum class session_end : std::uint8_t {
   silent,      ///< no push in time
   misbehaved,  ///< it sent what nobody may send
   replaced,    ///< a higher incarnation of it has come
-  closed       ///< the job has ended
+  closed,      ///< the job has ended
+  evicted,     ///< an operator took it out
+  count_
 };
 
 /// The end as it appears in logs.
 [[nodiscard]] constexpr std::string_view name(session_end end) noexcept {
-  constexpr std::array<std::string_view, 8> names{"refused", "done",       "left",     "died",
-                                                  "silent",  "misbehaved", "replaced", "closed"};
+  constexpr std::array<std::string_view, static_cast<std::size_t>(session_end::count_)> names{
+      "refused", "done", "left", "died", "silent", "misbehaved", "replaced", "closed", "evicted"};
   return names[static_cast<std::size_t>(end)];
 }
 
@@ -63,22 +65,22 @@ class session {
 
   /// Talks until the end of it.
   session_end run() {
-    if (!greet()) return link_.close(), session_end::refused;
-    session_end end = session_end::done;
-    while (!ended_) {
+    const bool came_in = greet();
+    while (came_in && !ended_)
       if (const auto terms = await_grant(); terms && send_grant(*terms)) collect_push();
-    }
-    end = *ended_;
-    if (end == session_end::closed) say_goodbye();
-    if (end != session_end::replaced && end != session_end::closed)
-      decide_.depart(who_, end == session_end::done   ? cause::done
-                           : end == session_end::left ? cause::leave
-                                                      : cause::death);
-    shared_.connected.leave(who_, replaced_);
+    const session_end end = came_in ? *ended_ : session_end::refused;
+    // First of all the others, who may wait for this worker.
+    if (came_in && end != session_end::replaced && end != session_end::closed)
+      decide_.depart(who_, end == session_end::done                                  ? cause::done
+                           : end == session_end::left || end == session_end::evicted ? cause::leave
+                                                                                     : cause::death);
+    if (came_in) shared_.connected.leave(who_, fate_);
+    if (end == session_end::closed) say_goodbye("the job has ended");
+    if (end == session_end::evicted) say_goodbye("the operator took this worker out");
+    linger();
     link_.close();
     return end;
   }
-
   /// Whose conversation it is, once it has come in.
   [[nodiscard]] worker_id who() const noexcept { return who_; }
 
@@ -121,7 +123,7 @@ class session {
                reject_message{
                    .why = why, .connected = connected, .known_incarnation = known_incarnation, .sentence = sentence}),
         after((std::min)(job_.limits.hello, 1.0))));
-    linger(std::chrono::milliseconds{200});
+    patience_ = 0.2;
     end(why == refusal::silent    ? session_end::silent
         : why == refusal::damaged ? session_end::died
                                   : session_end::misbehaved);
@@ -160,7 +162,7 @@ class session {
              false;
     if (hello->model != job_.model)
       return refuse(refusal::wrong_shape, "a model of " + text(hello->model) + ", expected " + text(job_.model)), false;
-    if (const refusal no = shared_.connected.enter(who, replaced_); no != refusal::none)
+    if (const refusal no = shared_.connected.enter(who, fate_); no != refusal::none)
       return refuse(no,
                     no == refusal::duplicate_rank ? "this index and incarnation are connected already"
                                                   : "a higher incarnation is connected",
@@ -173,7 +175,7 @@ class session {
                              std::to_string(hello->seen) + ": at least " + std::to_string(lost) +
                              " updates since the checkpoint were lost");
     if (const errc code = decide_.join(who_, box_); code != errc::ok) {
-      shared_.connected.leave(who_, replaced_);
+      shared_.connected.leave(who_, fate_);
       refuse(refusal::old_incarnation, "incarnation " + std::to_string(who.incarnation) + " has had its life",
              known_incarnation(who.index));
       return false;
@@ -188,9 +190,9 @@ class session {
       if (const auto letter = box_->take(steady::now() + shared_.tick)) {
         if (letter->granted) return letter->terms;
         // Without a grant there will be none: the job has ended, or this worker is no longer a member.
-        end(decide_.closed() ? session_end::closed : replaced_->load() ? session_end::replaced : session_end::died);
-      } else if (replaced_->load()) {
-        end(session_end::replaced);
+        end(decide_.closed() ? session_end::closed : lost_seat() ? *lost_seat() : session_end::died);
+      } else if (const auto how = lost_seat()) {
+        end(*how);
       } else if (!link_.alive()) {
         end(session_end::died);
       } else if (link_.poll(steady::now())) {
@@ -241,9 +243,21 @@ class session {
     }
   }
 
+  // How the conversation ends if the seat is no longer this one's.
+  [[nodiscard]] std::optional<session_end> lost_seat() const {
+    switch (fate_->load()) {
+      case seat_fate::replaced:
+        return session_end::replaced;
+      case seat_fate::evicted:
+        return session_end::evicted;
+      default:
+        return std::nullopt;
+    }
+  }
+
   void look_around() {
-    if (replaced_->load())
-      end(session_end::replaced);
+    if (const auto how = lost_seat())
+      end(*how);
     else if (decide_.closed())
       end(session_end::closed);
     else if (!link_.alive())
@@ -308,16 +322,14 @@ class session {
     return true;
   }
 
-  void say_goodbye() {
-    static_cast<void>(link_.send(encode(head(), bye_message{.done = true, .why = "the job has ended"}),
-                                 after((std::min)(job_.limits.hello, 2.0))));
-    linger(std::chrono::duration_cast<steady::duration>(
-        std::chrono::duration<double>{(std::min)(job_.limits.hello, 2.0)}));
+  void say_goodbye(const char* why) {
+    patience_ = (std::min)(job_.limits.hello, 2.0);
+    static_cast<void>(link_.send(encode(head(), bye_message{.done = true, .why = why}), after(patience_)));
   }
 
   // Takes what the peer still sends until it hangs up: closing over unread bytes would take back what was sent last.
-  void linger(steady::duration patience) {
-    const steady::time_point until = steady::now() + patience;
+  void linger() {
+    const steady::time_point until = after(patience_);
     bytes unread;
     while (steady::now() < until && link_.alive())
       if (link_.poll((std::min)(until, steady::now() + shared_.tick)) &&
@@ -340,11 +352,12 @@ class session {
   const job_options& job_;
   worker_id who_{};
   const ticket box_ = std::make_shared<mailbox>();
-  const registry::flag replaced_ = std::make_shared<std::atomic<bool>>(false);
+  const registry::fate fate_ = std::make_shared<std::atomic<seat_fate>>(seat_fate::kept);
   std::optional<session_end> ended_;
   grant terms_{};
   steady::time_point deadline_{};
   bool in_step_ = false;
+  double patience_ = 0;  // seconds that the last word needs to arrive
   std::uint64_t step_ = 0;
   std::vector<std::uint64_t> sent_;        // the version of each shard that this worker was sent, or never
   std::vector<std::vector<float>> parts_;  // of the push that is under way; empty: not yet here

@@ -26,7 +26,7 @@ constexpr double most_jitter = 0.5;    // what a scenario can have
 constexpr double least_scatter_of_sleepers = 1.6;  // times that of others
 constexpr double clearly_less = 0.8;
 constexpr double least_deviation = 0.1;  // of the logarithm of a sleep
-constexpr double reason_to_believe = 4;  // of a log-likelihood: that somebody sleeps at every step
+constexpr double reason_to_believe = 4;  // of a log-likelihood: that a worker sleeps at every step
 
 [[nodiscard]] double normal_density(double u) { return std::exp(-0.5 * u * u) / std::sqrt(2 * std::numbers::pi); }
 
@@ -116,6 +116,7 @@ class mixture {
     }
     measure();
     expect();
+    count_parameters();
     return std::move(fit_);
   }
 
@@ -289,6 +290,20 @@ class mixture {
     always.set(always_, fit_.jitter * support::quantile(fit_.base, 0.5));
   }
 
+  // A computing time and, where some sleep, a share of each worker; two of each law of sleeps.
+  void count_parameters() {
+    std::vector<double> slept(fit_.base.size());
+    for (const fitted_step& each : fit_.steps) slept[each.worker] += each.sleeps;
+    bool always = false, sometimes = false;
+    for (std::size_t w = 0; w < slept.size(); ++w) {
+      always |= fit_.sleepers[w] != 0;
+      if (fit_.sleepers[w] != 0) continue;
+      sometimes |= slept[w] >= 1;
+      fit_.parameters += slept[w] >= 1 ? 2 : 1;
+    }
+    fit_.parameters += (always ? 2 : 0) + (sometimes ? 2 : 0);
+  }
+
   std::span<const usable_step> steps_;
   std::span<const unfinished_step> unfinished_;
   std::uint32_t cores_;
@@ -332,7 +347,7 @@ class mixture {
   const auto workers = static_cast<std::uint32_t>(habits.size());
   step_fit none = mixture{steps, unfinished, workers, cores}.solve(habits, false);
   step_fit some = mixture{steps, unfinished, workers, cores}.solve(habits, true);
-  return some.log_likelihood > none.log_likelihood + reason_to_believe ? some : none;
+  return some.score() > none.score() ? some : none;
 }
 
 // With those for sleepers whose steps are explained better so.
@@ -342,8 +357,7 @@ class mixture {
   step_fit awake = with(std::vector<habit>(workers, habit::no));
   step_fit best = awake;
   const auto keep_if_better = [&](step_fit&& other) {
-    if (any_of(other.sleepers) && other.log_likelihood > best.log_likelihood + reason_to_believe)
-      best = std::move(other);
+    if (other.score() > best.score()) best = std::move(other);
   };
   step_fit asleep = with(std::vector<habit>(workers, habit::if_steps_scatter));
   if (any_of(asleep.sleepers)) {
@@ -368,24 +382,23 @@ class mixture {
 void share_habits(std::vector<step_fit>& fits, std::span<const usable_step> steps,
                   std::span<const unfinished_step> unfinished, std::uint32_t workers) {
   constexpr std::size_t most = 3;
-  std::map<std::vector<char>, double> found;  // and the best likelihood with them
+  std::map<std::vector<char>, double> found;  // and the best score with them
   for (const step_fit& each : fits)
     if (any_of(each.sleepers)) {
-      const auto at = found.try_emplace(each.sleepers, each.log_likelihood).first;
-      at->second = std::max(at->second, each.log_likelihood);
+      const auto at = found.try_emplace(each.sleepers, each.score()).first;
+      at->second = std::max(at->second, each.score());
     }
   std::vector<std::pair<double, std::vector<char>>> likeliest;
-  for (const auto& [who, likelihood] : found) likeliest.emplace_back(likelihood, who);
+  for (const auto& [who, score] : found) likeliest.emplace_back(score, who);
   std::ranges::sort(likeliest, std::greater{});
   if (likeliest.size() > most) likeliest.resize(most);
   for (step_fit& fit : fits)
-    for (const auto& [likelihood, who] : likeliest) {
+    for (const auto& [score, who] : likeliest) {
       if (who == fit.sleepers) continue;
       std::vector<habit> habits(workers);
       std::ranges::transform(who, habits.begin(), [](char each) { return each != 0 ? habit::yes : habit::no; });
       step_fit other = solve(steps, unfinished, fit.cores, habits);
-      if (other.log_likelihood > fit.log_likelihood + (any_of(fit.sleepers) ? 0 : reason_to_believe))
-        fit = std::move(other);
+      if (other.score() > fit.score()) fit = std::move(other);
     }
 }
 

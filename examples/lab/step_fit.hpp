@@ -28,7 +28,12 @@ struct step_fit {
   double jitter = 0;           ///< relative standard deviation
   std::vector<char> sleepers;  ///< of each worker
   std::vector<fitted_step> steps;
-  double log_likelihood = 0;  ///< of all steps
+  double log_likelihood = 0;     ///< of all steps
+  std::uint32_t parameters = 0;  ///< that were fitted, but for those that all candidates have
+
+  /// What fits are compared by: each parameter has to explain something. A parameter costs half the logarithm of the
+  /// number of steps, taken to be some hundreds, as the Bayesian information criterion has it.
+  [[nodiscard]] double score() const noexcept { return log_likelihood - 3.0 * parameters; }
 };
 
 struct step_fit_options {

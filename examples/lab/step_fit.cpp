@@ -103,15 +103,14 @@ void share_habits(std::vector<step_fit>& fits, std::span<const usable_step> step
 }
 
 [[nodiscard]] std::vector<usable_step> usable_steps(const decision_history& history, const step_fit_options& options) {
-  const bool serves = service_time(history) > 0;
+  const double service = service_time(history);
   const std::size_t count = std::min(history.steps.size(), options.most_steps);
   std::vector<usable_step> steps;
   steps.reserve(count);
   double free_at = -std::numeric_limits<double>::infinity();
   for (const logged_step& each : std::span{history.steps}.first(count)) {
     const double share = each.batch == 0 ? 1.0 : static_cast<double>(each.batch) / options.nominal_batch;
-    const double latest = 1e-9 * std::max(1.0, std::abs(free_at));
-    const bool waited = serves && each.end <= free_at + latest;
+    const bool waited = service > 0 && std::abs(each.end - free_at) <= 1e-6 * service;
     steps.push_back({each.worker, each.start, each.end, share, each.whole && !waited && each.length() > 0});
     free_at = std::max(free_at, each.served);
   }

@@ -51,7 +51,8 @@ struct step_fit_options {
 /// if that explains their steps better; what they compute cannot be seen then, and is taken to be what the median of
 /// the others computes.
 ///
-/// Steps that are not whole, or that may have waited while the server was busy, are left out of the mixture.
+/// Steps that are not whole are left out of the mixture; so are those admitted at the very end of a commit, which may
+/// have waited for it.
 ///
 /// Errors  user_error: fewer than `fewest_steps` steps that can be used
 /// Cost    O(candidates × iterations × n log n)

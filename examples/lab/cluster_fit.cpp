@@ -17,7 +17,7 @@ using sim::straggler_kind;
 
 constexpr std::uint64_t resampling_stream = 0xF17;
 constexpr std::size_t block = 10;    // steps that are drawn together: neighbours share what happened
-constexpr double about_as_good = 3;  // of a log-likelihood
+constexpr double about_as_good = 3;  // of a score
 constexpr double level = 0.9;
 
 using multiplicities = std::vector<std::uint32_t>;
@@ -108,8 +108,10 @@ void change_unit(sim::cluster_options& machines, double unit) {
 [[nodiscard]] std::size_t choose(const std::vector<step_fit>& fits, const multiplicities& often,
                                  random_sequence& draw) {
   std::vector<double> likelihood(fits.size());
-  for (std::size_t f = 0; f < fits.size(); ++f)
+  for (std::size_t f = 0; f < fits.size(); ++f) {
+    likelihood[f] = fits[f].score() - fits[f].log_likelihood;
     for (std::size_t i = 0; i < often.size(); ++i) likelihood[f] += often[i] * fits[f].steps[i].log_density;
+  }
   const double best = std::ranges::max(likelihood);
   std::vector<std::size_t> good;
   for (std::size_t f = 0; f < fits.size(); ++f)
@@ -130,7 +132,7 @@ void change_unit(sim::cluster_options& machines, double unit) {
 cluster_fit fit_cluster(const decision_history& history, const cluster_fit_options& options) {
   const std::vector<step_fit> fits = fit_steps(history, options.steps);
   const double service = service_time(history);
-  const auto best = std::ranges::max_element(fits, {}, &step_fit::log_likelihood);
+  const auto best = std::ranges::max_element(fits, {}, &step_fit::score);
   std::vector<straggler_kind> kinds;
   std::vector<char> alike;
   for (const step_fit& each : fits) {
@@ -141,7 +143,7 @@ cluster_fit fit_cluster(const decision_history& history, const cluster_fit_optio
   // Of those that are as good as the best, a core each, else the middle one.
   std::vector<std::size_t> good;
   for (std::size_t f = 0; f < fits.size(); ++f)
-    if (fits[f].log_likelihood >= best->log_likelihood - about_as_good) good.push_back(f);
+    if (fits[f].score() >= best->score() - about_as_good) good.push_back(f);
   const std::size_t taken = good.back() + 1 == fits.size() ? good.back() : good[good.size() / 2];
 
   cluster_fit found;

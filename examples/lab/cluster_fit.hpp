@@ -36,7 +36,7 @@ struct cluster_fit {
 /// shared cores, since both make steps longer the more workers run.
 ///
 /// `draws` are of a bootstrap over blocks of ten steps that ended one after another. Where several numbers of cores
-/// explain the resampled steps about as well (their log-likelihoods differ by less than 3), one of these is drawn: if
+/// explain the resampled steps about as well (their scores differ by less than 3), one of these is drawn: if
 /// it may be a core each, that in half of the cases.
 ///
 /// Errors  user_error: see fit_steps()

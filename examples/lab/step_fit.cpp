@@ -5,302 +5,18 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <numbers>
 #include <span>
 #include <string>
 #include <utility>
 
-#include "shared_service.hpp"
+#include "step_mixture.hpp"
 #include "support/statistics.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
 namespace {
 
-constexpr double never = std::numeric_limits<double>::infinity();
-constexpr int iterations = 12;
-constexpr double clear_excess = 4;     // standard deviations: a step that is so late has slept, to begin with
-constexpr double outliers = 1e-3;      // share of steps that neither jitter nor sleep explains
-constexpr double least_jitter = 2e-3;  // clocks have a resolution, and machines a breath
-constexpr double most_jitter = 0.5;    // what a scenario can have
-constexpr double least_scatter_of_sleepers = 1.6;  // times that of others
-constexpr double clearly_less = 0.8;
-constexpr double least_deviation = 0.1;  // of the logarithm of a sleep
-constexpr double reason_to_believe = 4;  // of a log-likelihood: that somebody sleeps at every step
-
-[[nodiscard]] double normal_density(double u) { return std::exp(-0.5 * u * u) / std::sqrt(2 * std::numbers::pi); }
-
-// A sleep, or a step of somebody who always sleeps: positive, of any skew.
-struct sleep_law {
-  double mean_log = 0;
-  double deviation = 0.5;
-  [[nodiscard]] double density(double x) const {
-    return x > 0 ? normal_density((std::log(x) - mean_log) / deviation) / (x * deviation) : 0;
-  }
-};
-
-// What is left of the steps of somebody who always sleeps: sleep and jitter, of either sign.
-struct rest_law {
-  double mean = 0;
-  double deviation = 1;
-  [[nodiscard]] double density(double x) const { return normal_density((x - mean) / deviation) / deviation; }
-};
-
-struct usable_step {
-  std::uint32_t worker = 0;
-  double start = 0;
-  double end = 0;
-  double share = 1;  // of the nominal batch
-  bool counts = true;
-};
-
-// Weighted sums of logarithms.
-struct log_moments {
-  double weight = 0, sum = 0, squares = 0;
-  void add(double x, double w) {
-    const double y = std::log(x);
-    weight += w;
-    sum += w * y;
-    squares += w * y * y;
-  }
-  void set(sleep_law& law) const {
-    if (weight < 1) return;
-    law.mean_log = sum / weight;
-    law.deviation = std::max(least_deviation, std::sqrt(std::max(0.0, squares / weight - law.mean_log * law.mean_log)));
-  }
-};
-
-// Weighted sums.
-struct moments {
-  double weight = 0, sum = 0, squares = 0;
-  void add(double x) {
-    ++weight;
-    sum += x;
-    squares += x * x;
-  }
-  void set(rest_law& law, double least) const {
-    if (weight < 2) return;
-    law.mean = sum / weight;
-    law.deviation = std::max(least, std::sqrt(std::max(0.0, squares / weight - law.mean * law.mean)));
-  }
-};
-
-// Whether a worker sleeps at every step.
-enum class habit : char { no, if_steps_scatter, yes };
-
-class mixture {
- public:
-  mixture(std::span<const usable_step> steps, std::span<const unfinished_step> unfinished, std::uint32_t workers,
-          std::uint32_t cores)
-      : steps_{steps}, unfinished_{unfinished}, cores_{cores} {
-    fit_.cores = cores;
-    fit_.base.resize(workers);
-    fit_.sleepers.resize(workers);
-    fit_.steps.resize(steps.size());
-    often_.resize(workers);
-    as_others_.resize(workers);
-    for (std::size_t i = 0; i < steps.size(); ++i)
-      fit_.steps[i] = {.worker = steps[i].worker, .start = steps[i].start, .end = steps[i].end};
-    longest_ = 0;
-    for (const usable_step& each : steps) longest_ = std::max(longest_, each.end - each.start);
-  }
-
-  /// Unless some_sleep, nobody sleeps at some steps and not at others.
-  [[nodiscard]] step_fit solve(std::span<const habit> habits, bool some_sleep) {
-    measure();
-    begin(habits, some_sleep);
-    for (int i = 0; i < iterations; ++i) {
-      measure();
-      expect();
-      maximise();
-    }
-    measure();
-    expect();
-    return std::move(fit_);
-  }
-
- private:
-  // Who computes when, as far as is known by now; and so what everybody has had.
-  void measure() {
-    std::vector<computation> all;
-    all.reserve(steps_.size() + unfinished_.size());
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      const bool slept = fit_.sleepers[steps_[i].worker] != 0 || fit_.steps[i].sleeps > 0.5;
-      all.push_back({steps_[i].start, steps_[i].end, slept ? work_of(i) : never});
-    }
-    for (const unfinished_step& each : unfinished_) all.push_back({each.start, each.end, never});
-    const shared_service service{all, cores_ >= fit_.base.size() ? never : static_cast<double>(cores_)};
-    rates_.resize(steps_.size());
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      const double had = service.until(steps_[i].start);
-      fit_.steps[i].computed = (service.until(steps_[i].end) - had) / steps_[i].share;
-      rates_[i] = service.rate_before(steps_[i].end);
-      if (work_of(i) > 0) fit_.steps[i].rest = steps_[i].end - service.when(had + work_of(i));
-    }
-  }
-
-  [[nodiscard]] double work_of(std::size_t i) const { return fit_.base[steps_[i].worker] * steps_[i].share; }
-
-  // A first guess: what takes long has slept.
-  void begin(std::span<const habit> habits, bool some_sleep) {
-    const std::size_t workers = fit_.base.size();
-    std::vector<std::vector<double>> had(workers);
-    for (std::size_t i = 0; i < steps_.size(); ++i)
-      if (steps_[i].counts) had[steps_[i].worker].push_back(fit_.steps[i].computed);
-    std::vector<double> scatter(workers, -1), known;
-    double mean = 0, count = 0;
-    for (std::size_t w = 0; w < workers; ++w) {
-      if (had[w].empty()) continue;
-      fit_.base[w] = std::max(support::quantile(had[w], 0.4), std::numeric_limits<double>::min());
-      mean += fit_.base[w];
-      ++count;
-      if (had[w].size() < 8) continue;
-      scatter[w] = (support::quantile(had[w], 0.5) - support::quantile(had[w], 0.1)) / 1.2816 / fit_.base[w];
-      known.push_back(scatter[w]);
-    }
-    for (std::size_t w = 0; w < workers; ++w)  // nothing is known of it
-      if (had[w].empty()) fit_.base[w] = mean / count;
-    std::ranges::sort(known);
-    const double usual = known.empty() ? 0.1 : std::max(known[(known.size() - 1) / 4], least_jitter);
-    fit_.jitter = std::min(usual, most_jitter);
-    for (std::size_t w = 0; w < workers; ++w) {
-      const double chance = 3 / std::sqrt(static_cast<double>(had[w].size()) + 1);
-      const double most = usual * std::max(least_scatter_of_sleepers, 1 + chance);
-      const bool scatters = habits[w] == habit::if_steps_scatter && scatter[w] > most;
-      fit_.sleepers[w] = habits[w] == habit::yes || scatters ? 1 : 0;
-    }
-    shared_base(had);
-    double late = 0;
-    log_moments sleeps;
-    moments always;
-    measure();
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      if (!steps_[i].counts) continue;
-      fitted_step& step = fit_.steps[i];
-      if (fit_.sleepers[step.worker] != 0) {
-        always.add(step.rest);
-        continue;
-      }
-      const double base = fit_.base[step.worker];
-      if (!some_sleep || step.computed < base * (1 + clear_excess * fit_.jitter)) continue;
-      step.sleeps = 1;
-      ++late;
-      sleeps.add(std::max(step.rest, shortest_sleep(i)), 1);
-    }
-    none_sleeps_ = !some_sleep || late < std::max(3.0, 0.005 * static_cast<double>(steps_.size()));
-    sleeps.set(sleep_);
-    always.set(always_, fit_.jitter * support::quantile(fit_.base, 0.5));
-    const double share = late / static_cast<double>(steps_.size());
-    std::ranges::fill(often_, none_sleeps_ ? 0 : share);
-  }
-
-  // What those who always sleep compute: as much as others, unless their steps are too short for that.
-  void shared_base(const std::vector<std::vector<double>>& had) {
-    std::vector<double> others;
-    for (std::size_t w = 0; w < fit_.base.size(); ++w)
-      if (fit_.sleepers[w] == 0 && !had[w].empty()) others.push_back(fit_.base[w]);
-    if (others.empty()) {
-      std::ranges::fill(fit_.sleepers, 0);
-      return;
-    }
-    const double usual = support::quantile(others, 0.5);
-    for (std::size_t w = 0; w < fit_.base.size(); ++w) {
-      if (fit_.sleepers[w] == 0) continue;
-      const double least = had[w].empty() ? usual : support::quantile(had[w], 0.05);
-      as_others_[w] = least > clearly_less * usual ? 1 : 0;
-      fit_.base[w] = as_others_[w] != 0 ? usual : std::max(least, 0.1 * usual);
-    }
-  }
-
-  [[nodiscard]] double shortest_sleep(std::size_t i) const { return 0.05 * fit_.base[steps_[i].worker]; }
-
-  void expect() {
-    fit_.log_likelihood = 0;
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      if (!steps_[i].counts) continue;
-      fitted_step& step = fit_.steps[i];
-      const double odd = outliers / longest_;
-      double density = 0;
-      if (fit_.sleepers[step.worker] != 0) {
-        density = always_.density(step.rest);
-        step.sleeps = 1;
-      } else {
-        const double base = fit_.base[step.worker], deviation = base * fit_.jitter;
-        const double per_time = rates_[i] / steps_[i].share;
-        const double often = none_sleeps_ ? 0 : often_[step.worker];
-        const double computes = (1 - often) * normal_density((step.computed - base) / deviation) / deviation * per_time;
-        const double sleeps = often * sleep_.density(step.rest);
-        step.sleeps = sleeps > 0 ? sleeps / (computes + sleeps) : 0;
-        if (often > 0 && step.computed > base * (1 + 2 * clear_excess * fit_.jitter)) step.sleeps = 1;
-        density = computes + sleeps;
-      }
-      step.log_density = std::log((1 - outliers) * density + odd);
-      fit_.log_likelihood += step.log_density;
-    }
-  }
-
-  void maximise() {
-    const std::size_t workers = fit_.base.size();
-    std::vector<double> weight(workers), sum(workers), slept(workers), count(workers);
-    double all_slept = 0, all = 0;
-    log_moments sleeps;
-    moments always;
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      if (!steps_[i].counts) continue;
-      const fitted_step& step = fit_.steps[i];
-      const std::uint32_t w = step.worker;
-      if (fit_.sleepers[w] != 0) {
-        always.add(step.rest);
-        continue;
-      }
-      weight[w] += 1 - step.sleeps;
-      sum[w] += (1 - step.sleeps) * step.computed;
-      slept[w] += step.sleeps;
-      count[w] += 1;
-      all_slept += step.sleeps;
-      all += 1;
-      if (step.rest > 0) sleeps.add(std::max(step.rest, shortest_sleep(i)), step.sleeps);
-    }
-    constexpr double others = 2;  // steps that the share of all counts as
-    std::vector<double> bases;
-    for (std::size_t w = 0; w < workers; ++w) {
-      if (fit_.sleepers[w] != 0) continue;
-      if (weight[w] >= 2) fit_.base[w] = sum[w] / weight[w];
-      if (count[w] > 0) bases.push_back(fit_.base[w]);
-      often_[w] = (slept[w] + others * all_slept / std::max(all, 1.0)) / (count[w] + others);
-    }
-    if (!bases.empty()) {
-      const double usual = support::quantile(bases, 0.5);
-      for (std::size_t w = 0; w < workers; ++w)
-        if (as_others_[w] != 0) fit_.base[w] = usual;
-    }
-    double squares = 0, degrees = 0;
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      const fitted_step& step = fit_.steps[i];
-      if (!steps_[i].counts || fit_.sleepers[step.worker] != 0) continue;
-      const double off = step.computed / fit_.base[step.worker] - 1;
-      if (std::abs(off) > 2 * clear_excess * fit_.jitter) continue;
-      squares += (1 - step.sleeps) * off * off;
-      degrees += 1 - step.sleeps;
-    }
-    for (std::size_t w = 0; w < workers; ++w) degrees -= weight[w] > 0 ? 1 : 0;
-    if (degrees >= 1) fit_.jitter = std::clamp(std::sqrt(squares / degrees), least_jitter, most_jitter);
-    sleeps.set(sleep_);
-    always.set(always_, fit_.jitter * support::quantile(fit_.base, 0.5));
-  }
-
-  std::span<const usable_step> steps_;
-  std::span<const unfinished_step> unfinished_;
-  std::uint32_t cores_;
-  step_fit fit_;
-  std::vector<double> often_;    // of each worker: probability that a step sleeps
-  std::vector<double> rates_;    // of service, at the ends of steps
-  std::vector<char> as_others_;  // sleepers that are taken to compute as much as the median of the others
-  sleep_law sleep_;
-  rest_law always_;
-  double longest_ = 0;
-  bool none_sleeps_ = true;
-};
+constexpr double reason_to_believe = 4;  // of a log-likelihood: that a worker sleeps at every step
 
 [[nodiscard]] std::vector<double> by_worker(const step_fit& fit) {
   std::vector<double> sum(fit.base.size());
@@ -329,10 +45,9 @@ class mixture {
 // What is simpler if it explains the steps about as well.
 [[nodiscard]] step_fit solve(std::span<const usable_step> steps, std::span<const unfinished_step> unfinished,
                              std::uint32_t cores, std::span<const habit> habits) {
-  const auto workers = static_cast<std::uint32_t>(habits.size());
-  step_fit none = mixture{steps, unfinished, workers, cores}.solve(habits, false);
-  step_fit some = mixture{steps, unfinished, workers, cores}.solve(habits, true);
-  return some.log_likelihood > none.log_likelihood + reason_to_believe ? some : none;
+  step_fit none = fit_mixture(steps, unfinished, cores, habits, false);
+  step_fit some = fit_mixture(steps, unfinished, cores, habits, true);
+  return some.score() > none.score() ? some : none;
 }
 
 // With those for sleepers whose steps are explained better so.
@@ -342,8 +57,7 @@ class mixture {
   step_fit awake = with(std::vector<habit>(workers, habit::no));
   step_fit best = awake;
   const auto keep_if_better = [&](step_fit&& other) {
-    if (any_of(other.sleepers) && other.log_likelihood > best.log_likelihood + reason_to_believe)
-      best = std::move(other);
+    if (other.score() > best.score()) best = std::move(other);
   };
   step_fit asleep = with(std::vector<habit>(workers, habit::if_steps_scatter));
   if (any_of(asleep.sleepers)) {
@@ -368,37 +82,35 @@ class mixture {
 void share_habits(std::vector<step_fit>& fits, std::span<const usable_step> steps,
                   std::span<const unfinished_step> unfinished, std::uint32_t workers) {
   constexpr std::size_t most = 3;
-  std::map<std::vector<char>, double> found;  // and the best likelihood with them
+  std::map<std::vector<char>, double> found;  // and the best score with them
   for (const step_fit& each : fits)
     if (any_of(each.sleepers)) {
-      const auto at = found.try_emplace(each.sleepers, each.log_likelihood).first;
-      at->second = std::max(at->second, each.log_likelihood);
+      const auto at = found.try_emplace(each.sleepers, each.score()).first;
+      at->second = std::max(at->second, each.score());
     }
   std::vector<std::pair<double, std::vector<char>>> likeliest;
-  for (const auto& [who, likelihood] : found) likeliest.emplace_back(likelihood, who);
+  for (const auto& [who, score] : found) likeliest.emplace_back(score, who);
   std::ranges::sort(likeliest, std::greater{});
   if (likeliest.size() > most) likeliest.resize(most);
   for (step_fit& fit : fits)
-    for (const auto& [likelihood, who] : likeliest) {
+    for (const auto& [score, who] : likeliest) {
       if (who == fit.sleepers) continue;
       std::vector<habit> habits(workers);
       std::ranges::transform(who, habits.begin(), [](char each) { return each != 0 ? habit::yes : habit::no; });
       step_fit other = solve(steps, unfinished, fit.cores, habits);
-      if (other.log_likelihood > fit.log_likelihood + (any_of(fit.sleepers) ? 0 : reason_to_believe))
-        fit = std::move(other);
+      if (other.score() > fit.score()) fit = std::move(other);
     }
 }
 
 [[nodiscard]] std::vector<usable_step> usable_steps(const decision_history& history, const step_fit_options& options) {
-  const bool serves = service_time(history) > 0;
+  const double service = service_time(history);
   const std::size_t count = std::min(history.steps.size(), options.most_steps);
   std::vector<usable_step> steps;
   steps.reserve(count);
-  double free_at = -never;
+  double free_at = -std::numeric_limits<double>::infinity();
   for (const logged_step& each : std::span{history.steps}.first(count)) {
     const double share = each.batch == 0 ? 1.0 : static_cast<double>(each.batch) / options.nominal_batch;
-    const double latest = 1e-9 * std::max(1.0, std::abs(free_at));
-    const bool waited = serves && each.end <= free_at + latest;
+    const bool waited = service > 0 && std::abs(each.end - free_at) <= 1e-6 * service;
     steps.push_back({each.worker, each.start, each.end, share, each.whole && !waited && each.length() > 0});
     free_at = std::max(free_at, each.served);
   }

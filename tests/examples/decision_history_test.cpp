@@ -17,7 +17,7 @@ using rubato::test::message_of;
 using rubato::test::temporary_directory;
 using kind = logged_effect::kind;
 
-const std::string header =
+const std::string first_line =
     R"({"format":"rubato.decisions","version":1,"policy":"asp: at once","describe":{"kind":"asp"}})"
     "\n";
 const std::string joined = R"({"now":null,"what":"join","worker":0,"incarnation":0,"version":0,"parked":1})"
@@ -48,7 +48,7 @@ struct DecisionHistory : testing::Test {
 };
 
 TEST_F(DecisionHistory, AStepIsFromReleaseToAdmission) {
-  const auto history = read(header + joined + released + admitted + committed);
+  const auto history = read(first_line + joined + released + admitted + committed);
   EXPECT_EQ(history.policy, "asp: at once");
   EXPECT_EQ(history.description, R"({"kind":"asp"})");
   EXPECT_EQ(history.workers, 1u);
@@ -70,20 +70,20 @@ TEST_F(DecisionHistory, AStepIsFromReleaseToAdmission) {
 TEST_F(DecisionHistory, FurtherMembersAreIgnored) {
   std::string more = released;
   more.insert(1, R"("new":{"deep":[1,2]},)");
-  EXPECT_EQ(read(header + joined + more + admitted + committed).steps.size(), 1u);
+  EXPECT_EQ(read(first_line + joined + more + admitted + committed).steps.size(), 1u);
 }
 
 TEST_F(DecisionHistory, ALastLineThatIsCutOffIsLeftOutAndSaid) {
-  const auto history = read(header + joined + released + admitted + committed.substr(0, 30));
+  const auto history = read(first_line + joined + released + admitted + committed.substr(0, 30));
   EXPECT_EQ(history.cut_off, "line 5 is cut off and left out");
   EXPECT_EQ(history.steps.size(), 1u);
   EXPECT_EQ(history.steps[0].served, 3) << "never committed";
 }
 
 TEST_F(DecisionHistory, ABrokenLineElsewhereIsRefused) {
-  EXPECT_EQ(refusal(header + joined + released.substr(0, 20) + "\n" + admitted),
+  EXPECT_EQ(refusal(first_line + joined + released.substr(0, 20) + "\n" + admitted),
             ":3: found what is no JSON object, expected one in each line");
-  EXPECT_EQ(refusal(header + "[]\n" + released), ":2: found what is no JSON object, expected one in each line");
+  EXPECT_EQ(refusal(first_line + "[]\n" + released), ":2: found what is no JSON object, expected one in each line");
   EXPECT_EQ(refusal("{\"format\""), ":1: found what is no JSON object, expected one in each line");
 }
 
@@ -96,28 +96,28 @@ TEST_F(DecisionHistory, AnotherFormatOrVersionIsRefused) {
 }
 
 TEST_F(DecisionHistory, TimesThatRunBackAreRefused) {
-  EXPECT_EQ(refusal(header + joined + admitted + released),
+  EXPECT_EQ(refusal(first_line + joined + admitted + released),
             ":4: found now = 1.5 after 3.0, expected times that do not run back");
 }
 
 TEST_F(DecisionHistory, WhatIsMissingIsNamed) {
   std::string without = released;
   without.replace(without.find("\"batch\""), 7, "\"bitch\"");
-  EXPECT_EQ(refusal(header + joined + without), ":3: found no member \"batch\", expected one");
+  EXPECT_EQ(refusal(first_line + joined + without), ":3: found no member \"batch\", expected one");
   std::string negative = released;
   negative.replace(negative.find("\"worker\":0"), 10, "\"worker\":-1");
-  EXPECT_EQ(refusal(header + joined + negative), ":3: found worker = -1, expected a whole number");
+  EXPECT_EQ(refusal(first_line + joined + negative), ":3: found worker = -1, expected a whole number");
   std::string large = released;
   large.replace(large.find("\"worker\":0"), 10, "\"worker\":4000000000");
-  EXPECT_EQ(refusal(header + joined + large), ":3: found worker 4000000000, expected 0 to 9999");
-  EXPECT_EQ(refusal(header + "{\"now\":1,\"what\":\"sneeze\"}\n"),
+  EXPECT_EQ(refusal(first_line + joined + large), ":3: found worker 4000000000, expected 0 to 9999");
+  EXPECT_EQ(refusal(first_line + "{\"now\":1,\"what\":\"sneeze\"}\n"),
             ":2: found what = \"sneeze\", expected a kind that a decision log of version 1 has");
-  EXPECT_EQ(refusal(header + joined + released + released),
+  EXPECT_EQ(refusal(first_line + joined + released + released),
             ":4: found a release of a worker that is in a step, expected its admission first");
 }
 
 TEST_F(DecisionHistory, ALogWithoutAStepIsRefused) {
-  EXPECT_EQ(refusal(header + joined + released),
+  EXPECT_EQ(refusal(first_line + joined + released),
             ": found no step, expected at least one release and the admission after it");
   EXPECT_EQ(refusal(""), ": found an empty file, expected a decision log");
 }
@@ -128,7 +128,7 @@ TEST_F(DecisionHistory, StepsThatDoNotEndAreKept) {
       "\n";
   std::string again = released;
   again.replace(again.find("1.5"), 3, "2.5");
-  const auto history = read(header + joined + released + gone + again + admitted + committed);
+  const auto history = read(first_line + joined + released + gone + again + admitted + committed);
   ASSERT_EQ(history.unfinished.size(), 1u);
   EXPECT_EQ(history.unfinished[0].end, 2);
   EXPECT_EQ(history.departures, 1u);
@@ -140,7 +140,7 @@ TEST_F(DecisionHistory, ACancelledStepSaysNothingOfItsLength) {
   const std::string cancelled =
       R"({"now":2,"what":"cancel","worker":0,"incarnation":0,"clock":0,"version":0,"parked":0})"
       "\n";
-  const auto history = read(header + joined + released + cancelled + admitted + committed);
+  const auto history = read(first_line + joined + released + cancelled + admitted + committed);
   EXPECT_FALSE(history.steps[0].whole);
   EXPECT_EQ(history.not_whole, 1u);
 }

@@ -28,7 +28,7 @@ struct ModelGuess : testing::Test {
     base.run.learning_rate.base = 0.03;
     base.sgd.input = rubato::sim::input_scale::standardised;
     base.run.stop = rubato::sim::stop_rule::workload;
-    base.run.workload = 400 * base.run.batch;
+    base.run.workload = 300 * base.run.batch;
     data = load_data(base, shipped("examples/data"));
   }
 
@@ -44,7 +44,7 @@ struct ModelGuess : testing::Test {
 
 // Two runs of one model differ much, so that one log leaves room for others.
 TEST_F(ModelGuess, FindsTheModelOfALog) {
-  constexpr std::uint64_t logs = 3;
+  constexpr std::uint64_t logs = 2;
   for (const std::uint32_t layers : {0u, 1u}) {
     double right = 0;
     for (std::uint64_t seed = 1; seed <= logs; ++seed) {

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""How good is the advice of `rubato-lab advise`? Tries it on clusters that are known.
+
+For each number the cluster is random:NUMBER of the lab, if it has no link; who straggles is made a fixed count, so that
+every seed has the same cluster. One run of one policy (they take turns) leaves a decision log. The advice knows that log,
+and what an engineer knows of the training: learning rate, batch, input scale and target; not the machines, not the
+stragglers, not the model's depth. Then each rule is measured on other seeds, and compared with what was predicted.
+
+Even numbers are for development, odd ones are held out: nothing was chosen by looking at them.
+
+usage: advise.py LAB RESULTS.csv FIRST LAST [STEP]     measures what RESULTS does not have yet, a row for each cluster and rule
+       advise.py table RESULTS.csv              prints the tables of docs/advise.md
+"""
+import csv
+import json
+import math
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+RULES = ["bsp:sum", "asp", "ssp:1", "ssp:3", "ssp:8", "distilled", "knee", "learned"]
+LOGGED = ["asp", "ssp:3", "bsp:sum"]
+SEEDS = 6
+LOG_SEED = 1001
+COLUMNS = ["number", "workers", "cores", "stragglers", "hidden_layers", "log_policy", "steps", "fitted_cores",
+           "fitted_stragglers", "best", "keep", "rule", "predicted", "low", "high", "gain", "gain_low", "measured",
+           "covered", "runs", "reached"]
+
+
+def lab(program, *arguments, folder):
+    done = subprocess.run([program, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(arguments)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def cluster(program, number, folder):
+    """The scenario, or None if it has a link."""
+    scenario = json.loads(lab(program, "scenarios", f"random:{number}", folder=folder))
+    if scenario["cluster"]["link"]["bandwidth"] > 0:
+        return None
+    stragglers = scenario["stragglers"]
+    if stragglers["kind"] in ("static", "burst"):
+        stragglers["count"] = round(stragglers["probability"] * scenario["workers"])
+        stragglers["probability"] = None
+    return scenario
+
+
+def measure(program, number, folder):
+    """A row for each rule."""
+    scenario = cluster(program, number, folder)
+    if scenario is None:
+        return []
+    true = folder / "true.json"
+    true.write_text(json.dumps(scenario))
+    policy = LOGGED[number // 2 % len(LOGGED)]
+    quick = ["--no-cache", "--quiet", "--threads", "1"]
+    logged = json.loads(lab(program, "compare", "--scenario", true, "--policies", policy, "--seed", str(LOG_SEED), "--seeds",
+                            "1", "--log", "log.jsonl", "--json", "-", *quick, folder=folder))["rows"][0]
+    if logged["reached"] == 0:
+        return [dict.fromkeys(COLUMNS, "") | {"number": number, "log_policy": policy, "best": "log did not arrive"}]
+    objective = scenario["objective"]
+    known = [f"--set=objective.{key}={objective[key]}" for key in ("learning_rate", "batch", "input")]
+    advice = json.loads(lab(program, "advise", "log.jsonl", *known, "--policies", ",".join(RULES), "--members", "12",
+                            "--json", "-", "--quiet", "--threads", "1", folder=folder))
+    limit = 4 * logged["time_iqm"]
+    lab(program, "compare", "--scenario", true, "--policies", ",".join(RULES), "--seeds", str(SEEDS), "--set",
+        f"objective.max_time={limit}", "--csv", "runs.csv", *quick, folder=folder)
+    times = {}
+    with open(folder / "runs.csv", encoding="utf-8", newline="") as file:
+        for run in csv.DictReader(file):
+            times.setdefault(run["policy"], []).append((float(run["time"]), run["reached"] == "1"))
+    fitted = advice["scenario"]
+    rows = []
+    for rule in advice["rules"]:
+        runs = times[rule["policy"]]
+        low, high = rule["time"]["low"], rule["time"]["high"]
+        gain = rule["gain"] or {"value": "", "low": ""}
+        rows.append({
+            "number": number, "workers": scenario["workers"], "cores": scenario["cluster"]["cores"],
+            "stragglers": scenario["stragglers"]["kind"], "hidden_layers": objective["hidden_layers"],
+            "log_policy": policy, "steps": advice["log"]["steps"], "fitted_cores": fitted["cluster"]["cores"],
+            "fitted_stragglers": fitted["stragglers"]["kind"], "best": advice["best"], "keep": int(advice["keep"]),
+            "rule": rule["policy"], "predicted": rule["time"]["value"] if rule["reliable"] else "", "low": low,
+            "high": high, "gain": gain["value"], "gain_low": gain["low"],
+            "measured": math.exp(sum(math.log(time) for time, _ in runs) / len(runs)),
+            # a run that was given up took longer than the limit
+            "covered": sum(low <= time <= high if there else high >= limit for time, there in runs),
+            "runs": len(runs), "reached": sum(there for _, there in runs)})
+    return rows
+
+
+def shown(row):
+    return {key: f"{value:.5g}" if isinstance(value, float) else value for key, value in row.items()}
+
+
+def run(program, results, first, last, step=1):
+    program = str(pathlib.Path(program).resolve())
+    known = set()
+    if results.exists():
+        with open(results, encoding="utf-8", newline="") as file:
+            known = {int(row["number"]) for row in csv.DictReader(file)}
+    with open(results, "a", encoding="utf-8", newline="") as file:
+        write = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        if not known and file.tell() == 0:
+            write.writeheader()
+        for number in range(first, last + 1, step):
+            if number in known:
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                write.writerows(shown(row) for row in measure(program, number, pathlib.Path(folder)))
+            file.flush()
+            print(f"random:{number} done", file=sys.stderr)
+
+
+def percent(part, whole):
+    return f"{part} of {whole} ({100 * part / whole:.0f} %)" if whole else "-"
+
+
+def table(results):
+    with open(results, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    print("| clusters | 90 % intervals cover | recommended within 5 % of the best | decision within 5 % | log's policy within 5 % "
+          "| decision against the log's policy |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    failures = []
+    for name, odd in (("development", 0), ("held out", 1)):
+        half = [row for row in rows if int(row["number"]) % 2 == odd and row["rule"]]
+        numbers = sorted({int(row["number"]) for row in half})
+        covered = runs = close = decided_close = log_close = 0
+        ratio = 0.0
+        for number in numbers:
+            mine = {row["rule"]: row for row in half if int(row["number"]) == number}
+            for row in mine.values():
+                if row["predicted"]:
+                    covered += int(row["covered"])
+                    runs += int(row["runs"])
+            measured = {rule: float(row["measured"]) for rule, row in mine.items()}
+            best = min(measured, key=measured.get)
+            any_row = next(iter(mine.values()))
+            take, logged = any_row["best"], any_row["log_policy"]
+            decision = logged if any_row["keep"] == "1" else take
+            close += measured[take] <= 1.05 * measured[best]
+            decided_close += measured[decision] <= 1.05 * measured[best]
+            log_close += measured[logged] <= 1.05 * measured[best]
+            ratio += math.log(measured[logged] / measured[decision]) / len(numbers)
+            if measured[decision] > 1.05 * measured[best]:
+                row = any_row
+                failures.append(f"| {number} | {row['workers']} | {row['cores']} ({row['fitted_cores']}) | {row['stragglers']} "
+                                f"({row['fitted_stragglers']}) | {logged} | {decision}{' (kept)' if row['keep'] == '1' else ''} | {best} | "
+                                f"{100 * (measured[decision] / measured[best] - 1):.0f} % |")
+        if numbers:
+            print(f"| {name}: {len(numbers)} | {percent(covered, runs)} | {percent(close, len(numbers))} | "
+                  f"{percent(decided_close, len(numbers))} | {percent(log_close, len(numbers))} | {math.exp(ratio):.2f} times as quick |")
+    print("\n| random: | workers | cores (fitted) | stragglers (fitted) | log | decision | best measured | slower by |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("\n".join(failures))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3 and sys.argv[1] == "table":
+        table(pathlib.Path(sys.argv[2]))
+    elif len(sys.argv) in (5, 6):
+        run(sys.argv[1], pathlib.Path(sys.argv[2]), *map(int, sys.argv[3:]))
+    else:
+        sys.exit(__doc__)

@@ -16,7 +16,8 @@ target_precompile_headers(test_prelude PRIVATE <gtest/gtest.h>)
 option(RUBATO_TEST_BY_MODULE "Two ctest entries for each module instead of one for each test" OFF)
 
 # rubato_test_module(core): program test_core from the *_test.cpp in core/ and below it, each of its tests one ctest entry
-# with label `core`. Further arguments are linked; a module without sources is left out.
+# with label `core`, and with what RUBATO_TEST_PROPERTIES says. Further arguments are linked; a module without sources is
+# left out.
 function(rubato_test_module module)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${module}/*_test.cpp")
   if(NOT sources)
@@ -39,7 +40,8 @@ function(rubato_test_module module)
                            ENVIRONMENT "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=${half}")
     endforeach()
   else()
-    gtest_discover_tests(test_${module} TEST_PREFIX ${module}. PROPERTIES LABELS ${module} DISCOVERY_MODE PRE_TEST)
+    gtest_discover_tests(test_${module} TEST_PREFIX ${module}. DISCOVERY_MODE PRE_TEST
+                         PROPERTIES LABELS ${module} ${RUBATO_TEST_PROPERTIES})
   endif()
 endfunction()
 

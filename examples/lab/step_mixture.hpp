@@ -24,8 +24,9 @@ enum class habit : char { no, if_steps_scatter, yes };
 /// Steps of a log as those of workers that compute, with jitter, and sometimes sleep, if so many cores are shared. In
 /// turn: who has had how much of a core, given who slept; who slept, given what everybody has had.
 ///
-/// Unless some_sleep, nobody sleeps at some steps and not at others. The fit has all steps, those that do not count
-/// too. Preconditions  a habit for each worker; some steps count Tests          tests/examples/step_fit_test.cpp
+/// Unless some_sleep, nobody sleeps at some steps and not at others. The fit has all steps, those that do not count too.
+/// Pre     a habit for each worker; some steps count
+/// Tests   tests/examples/step_fit_test.cpp
 [[nodiscard]] step_fit fit_mixture(std::span<const usable_step>, std::span<const unfinished_step>, std::uint32_t cores,
                                    std::span<const habit>, bool some_sleep);
 

@@ -76,7 +76,7 @@ struct handler_counts {
 ///          it is whole, without a copy of their values. Allocates when a worker waits for the first time.
 /// Life     it must outlive the server's requests: close() before the server goes.
 /// Tests    tests/integrations/ps_lite, one file each: what a worker sees, membership, staleness, every request,
-/// threads
+///          threads
 template <KeyValueServer Server, class Parameters, SyncPolicy Policy = any_policy, Observer Watcher = no_observer>
 class request_handler {
  public:

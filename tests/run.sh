@@ -55,12 +55,15 @@ stage_noexcept() {
 stage_release() {
   configure release
   build release
-  run_tests release -LE '^tree$'
+  run_tests release -LE '^(tree|gloo_ps)$'
+  # Gloo of 2022 ends a process in which a connection is gone at the moment in which it has been made: once in some
+  # hundreds of tests with processes. Not ours to mend; see integrations/gloo_ps/README.md.
+  run_tests release -L '^gloo_ps$' --repeat until-pass:3
 }
 stage_tsan() {
   fix_addresses
   configure tsan
-  build tsan "test_core|test_sync|test_extras|test_threads_ps|test_ps_lite|$programs"
+  build tsan "test_core|test_sync|test_extras|test_threads_ps|threads_ps_switching|test_ps_lite|$programs"
   GTEST_FILTER=$code_only run_tests tsan -L '^(core|sync|extras|threads_ps|ps_lite)$'
   run_tests tsan -R '^example\.(02|04)' --repeat until-fail:5  # those with threads
 }
@@ -75,7 +78,7 @@ stage_clang() {
 stage_asan() {
   fix_addresses
   configure asan
-  build asan "test_(core|sync|extras|io|nn|encode|learned|rl|properties|threads_ps|ps_lite)|$programs"
+  build asan "test_(core|sync|extras|io|nn|encode|learned|rl|properties|threads_ps|ps_lite)|threads_ps_switching|$programs"
   GTEST_FILTER="$code_only:*FiniteDifferences*:*AllOrderedSwitches*" RUBATO_TEST_SCALE=0.1 \
     run_tests asan -L '^(core|sync|extras|io|nn|encode|learned|rl|properties|threads_ps|ps_lite|example)$' -E '^example\.03'
 }

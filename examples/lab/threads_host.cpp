@@ -32,6 +32,7 @@ struct step_times {
   double took = 0;
   double without_core = 0;
   double asked = 0;  ///< what they would have taken on cores of their own, on a machine that does nothing else
+  std::uint64_t samples = 0;
 
   step_times& operator+=(const step_times& more) {
     took += more.took, without_core += more.without_core, asked += more.asked;
@@ -46,8 +47,9 @@ class push_counter {
 
   struct state {
     std::uint64_t pushes = 0;
-    double begin = 0;  // of the first step; seconds of the server
-    double last = 0;   // when the last push was in
+    std::uint64_t samples = 0;  // that were applied or accumulated
+    double begin = 0;           // of the first step; seconds of the server
+    double last = 0;            // when the last push was in
   };
 
   void note(const record& r) noexcept {
@@ -60,6 +62,7 @@ class push_counter {
     in_steps_ += r.now - since_[r.worker.index];
     spent_ += step_[r.worker.index];
     ++now_.pushes;
+    if (r.decided == verdict::apply || r.decided == verdict::accumulate) now_.samples += step_[r.worker.index].samples;
     now_.last = r.now;
     changed_.notify_one();
   }
@@ -201,10 +204,9 @@ class real_run {
       const double asleep = unit_ * stragglers.sleep(who.index, step, (ps_->now() - begin) / unit_);
       sleep(asleep, in_vain);
       if (ends.load()) return;  // dead or gone: the server has been told
-      samples_ += work.samples;
       const bool cancelled = session.cancelled();
-      pushes_.will_push(who.index,
-                        {seconds{clock::now() - begun}.count(), without_core.count(), length.count() + asleep});
+      pushes_.will_push(who.index, {seconds{clock::now() - begun}.count(), without_core.count(),
+                                    length.count() + asleep, work.samples});
       const float loss = seen_loss(work, cancelled);
       static_cast<void>(session.push(dense, {.samples = work.samples, .loss = loss, .grad_norm = work.norm}));
     }
@@ -238,7 +240,7 @@ class real_run {
         judged_ = judge_.evaluate();
         end_ = line.judge(judged_, seen.pushes);
       }
-      if (end_ == sim::run_end::unfinished && line.passed(samples_))
+      if (end_ == sim::run_end::unfinished && line.passed(seen.samples))
         end_ = sim::run_end::reached, time_ = (seen.last - seen.begin) / unit_;
       if (end_ == sim::run_end::unfinished && now >= run_.max_time) end_ = sim::run_end::out_of_time;
       if (end_ != sim::run_end::unfinished) break;
@@ -305,7 +307,6 @@ class real_run {
   std::mutex loss_mutex_;
   sim::loss_feature loss_;
   std::vector<std::atomic<std::uint64_t>> steps_;  // of all lives of a worker: the simulator counts on, too
-  std::atomic<std::uint64_t> samples_ = 0;
   std::atomic<bool> over_ = false;
 
   // Of the supervisor.

@@ -154,12 +154,6 @@ class real_run {
     std::shared_ptr<std::atomic<bool>> ends;
   };
 
-  [[nodiscard]] static sim::sgd_options sgd_options_of(const setting& at) {
-    sim::sgd_options sgd = at.scenario.sgd;
-    sgd.hidden_layers = at.hidden_layers;
-    sgd.batch = at.scenario.run.batch;
-    return sgd;
-  }
   [[nodiscard]] bool comes_later(std::uint32_t w) const {
     const auto first = std::ranges::find(failures_, w, &sim::failure::worker);
     return first != failures_.end() && first->kind == sim::failure_kind::join;

@@ -18,13 +18,6 @@ using support::objective_kind;
 
 constexpr std::uint64_t hidden_layers_stream = std::uint64_t{1} << 62;  // the simulator uses none near it
 
-[[nodiscard]] sim::sgd_options sgd_options_of(const setting& at) {
-  sim::sgd_options sgd = at.scenario.sgd;
-  sgd.hidden_layers = at.hidden_layers;
-  sgd.batch = at.scenario.run.batch;
-  return sgd;
-}
-
 }  // namespace
 
 std::string text_of(const training_data& data) {
@@ -59,6 +52,13 @@ sim::run_options run_options_of(const setting& at, std::uint64_t seed) {
   sim::run_options run = at.scenario.run;
   run.seed = seed;
   return run;
+}
+
+sim::sgd_options sgd_options_of(const setting& at) {
+  sim::sgd_options sgd = at.scenario.sgd;
+  sgd.hidden_layers = at.hidden_layers;
+  sgd.batch = at.scenario.run.batch;
+  return sgd;
 }
 
 any_objective& workbench::objective(const setting& at) {

@@ -50,6 +50,9 @@ struct setting {
 /// The simulator's options for a run.
 [[nodiscard]] sim::run_options run_options_of(const setting&, std::uint64_t seed);
 
+/// What a run trains, where that is a network.
+[[nodiscard]] sim::sgd_options sgd_options_of(const setting&);
+
 /// Passes records on to an observer whose type nobody here needs to know.
 struct any_observer {
   std::function<void(const record&)> to;

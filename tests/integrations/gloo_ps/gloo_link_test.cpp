@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <rubato/gloo_ps/stores.hpp>
 #include <rubato/gloo_ps/worker.hpp>
 #include <rubato/sync/asp.hpp>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -279,6 +281,56 @@ TEST_F(GlooLink, TwoKnockAtOnce) {
   for (ps::gloo_link& l : links) static_cast<void>(l.send({}, ps::after(1)));
   for (std::thread& t : workers) t.join();
   EXPECT_EQ(met, count);
+}
+
+// A store in which another worker seems to have won the race for a key that was written all the same.
+class racy_store final : public gloo::rendezvous::Store {
+ public:
+  explicit racy_store(std::shared_ptr<gloo::rendezvous::Store> real) : real_{std::move(real)} {}
+  void set(const std::string& key, const std::vector<char>& content) override {
+    real_->set(key, content);
+    if (key.find("/knock/") == std::string::npos) return;
+    announced.push_back(content);
+    if (announced.size() == 1) throw std::runtime_error{"somebody else renamed the file"};
+  }
+  std::vector<char> get(const std::string& key) override { return real_->get(key); }
+  void wait(const std::vector<std::string>& keys) override { real_->wait(keys); }
+  void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds& limit) override {
+    real_->wait(keys, limit);
+  }
+  std::vector<std::vector<char>> announced;  // by knocks
+
+ private:
+  std::shared_ptr<gloo::rendezvous::Store> real_;
+};
+
+TEST_F(GlooLink, AnAddressIsAnnouncedOnce) {
+  auto doors = ps::gloo_doors::open(device, store(), 5, 0.5);
+  ASSERT_TRUE(doors);
+  const auto racy = std::make_shared<racy_store>(store());
+  std::jthread worker{[&] {  // ends by itself, whatever the server does
+    ps::gloo_connector connect{device, racy, 5};
+    auto link = connect({0, 0}, ps::after(10));
+    if (!link) return;
+    EXPECT_TRUE(link->send(some(20), ps::after(5)));
+    EXPECT_TRUE(link->send(some(30), ps::after(5)));
+    ps::bytes end;
+    static_cast<void>(link->recv(end, 10, ps::after(10)));
+  }};
+  // The first knock is of a pair that is no more; the second one's talks to one server only.
+  auto orphan = doors->accept(ps::after(10)), right = doors->accept(ps::after(10));
+  ASSERT_TRUE(orphan && right);
+  EXPECT_FALSE(std::move(*orphan).finish());
+  auto link = std::move(*right).finish();
+  ASSERT_TRUE(link);
+  ps::bytes got;
+  EXPECT_TRUE(link->recv(got, 100, ps::after(5)));
+  EXPECT_TRUE(link->recv(got, 100, ps::after(5)));
+  EXPECT_EQ(got, some(30));
+  link->close();
+  worker.join();
+  ASSERT_EQ(racy->announced.size(), 2U);
+  EXPECT_NE(racy->announced[0], racy->announced[1]);
 }
 
 TEST_F(GlooLink, WholeJobOverGloo) {

@@ -32,7 +32,7 @@ struct checkpoint {
   std::string policy{};       ///< the name under which the host knows the policy
   double longest_step = 0;    ///< seconds
   bytes controller{};         ///< what controller::save() wrote
-  std::vector<shard::image> shards{};
+  std::vector<shard_image> shards{};
 };
 
 namespace detail {
@@ -92,7 +92,7 @@ inline std::uint64_t checksum_of(std::string_view text) {
 
 inline bool take_shards(checkpoint_bytes& in, checkpoint& to) {
   for (std::uint32_t s = 0; s < to.model.shards; ++s) {
-    shard::image part;
+    shard_image part;
     std::uint64_t rounds = 0;
     if (!in.take(part.version) || !in.take(part.parameters) || !in.take(part.velocity) || !in.take(rounds))
       return false;
@@ -102,7 +102,7 @@ inline bool take_shards(checkpoint_bytes& in, checkpoint& to) {
       std::uint64_t round = 0;
       std::vector<float> sum;
       if (!in.take(round) || !in.take(sum) || sum.size() != part.parameters.size()) return false;
-      part.rounds.emplace(round, std::move(sum));
+      part.rounds.push_back({round, std::move(sum)});
     }
     if (part.version != to.version) return false;
     to.shards.push_back(std::move(part));
@@ -121,7 +121,7 @@ inline bool take_shards(checkpoint_bytes& in, checkpoint& to) {
   out.put(std::string_view{c.policy});
   out.put(c.longest_step);
   out.put(std::string_view{reinterpret_cast<const char*>(c.controller.data()), c.controller.size()});
-  for (const shard::image& part : c.shards) {
+  for (const shard_image& part : c.shards) {
     out.put(part.version);
     out.put(std::span<const float>{part.parameters}), out.put(std::span<const float>{part.velocity});
     out.put(std::uint64_t{part.rounds.size()});

@@ -36,7 +36,7 @@ struct job_options {
   std::uint32_t nominal_samples = 32;  ///< behind a gradient of weight 1: what a worker uses where a grant has no batch
   std::uint64_t max_updates = 0;       ///< then the job has ended; 0: no end
   std::uint64_t seed = 0;
-  update_rule rule{};
+  threads_ps::sgd_options rule{};
   guard_options guard{};
   limit_options limits{};
 };
@@ -88,9 +88,9 @@ class decision_maker {
         granted_at_(options.workers, 0.0) {
     shards_.reserve(options.model.shards);
     for (std::uint32_t s = 0; s < options.model.shards; ++s) {
-      const auto first = initial.begin() + static_cast<std::ptrdiff_t>(options.model.begin_of(s));
-      std::vector<float> slice{first, first + static_cast<std::ptrdiff_t>(options.model.size_of(s))};
-      shards_.push_back(std::make_unique<shard_thread>(s, shard{std::move(slice), options.rule}));
+      const auto mine = initial.subspan(static_cast<std::size_t>(options.model.begin_of(s)),
+                                        static_cast<std::size_t>(options.model.size_of(s)));
+      shards_.push_back(std::make_unique<shard_thread>(s, shard{mine, threads_ps::sgd{options.rule}}));
     }
   }
   /// The options of the controller that a job has.
@@ -225,7 +225,7 @@ class decision_maker {
         c.policy = policy_name_;
         c.longest_step = longest_step_;
         c.controller.assign(state.bytes().begin(), state.bytes().end());
-        put_visits([&c](std::uint32_t s, shard& here) { c.shards[s] = here.state(); }, done);
+        put_visits([&c](std::uint32_t s, shard& here) { c.shards[s] = image_of(here); }, done);
       }
       paused_ = false;
       resumed_.notify_all();
@@ -252,9 +252,9 @@ class decision_maker {
     const errc code = sync_.load(state, [](worker_id) { return std::optional<ticket>{}; });
     if (code == errc::wrong_kind) return bad(code, "the policy " + c.policy);
     if (code != errc::ok) return error{code, "the controller's state in it was refused: " + std::string{name(code)}};
-    auto images = std::make_shared<std::vector<shard::image>>(std::move(c.shards));
+    auto images = std::make_shared<std::vector<shard_image>>(std::move(c.shards));
     for (std::uint32_t s = 0; s < options_.model.shards; ++s)
-      shards_[s]->put({.look = [images, s](shard& here) { here.restore(std::move((*images)[s])); }});
+      shards_[s]->put({.look = [images, s](shard& here) { gloo_ps::restore(here, std::move((*images)[s])); }});
     longest_step_ = c.longest_step;
     restored_ = sync_.version();
     for (std::uint32_t w = 0; w < options_.workers; ++w)

@@ -80,7 +80,7 @@ class gloo_link {
   gloo_link(gloo_link&&) noexcept = default;
   gloo_link& operator=(gloo_link&&) noexcept = delete;
   ~gloo_link() {
-    if (context_) close();
+    if (context_ && pair_ != nullptr) close();  // not one that was moved from, or has no pair yet
   }
 
   [[nodiscard]] std::vector<char> address() const { return pair_->address().bytes(); }

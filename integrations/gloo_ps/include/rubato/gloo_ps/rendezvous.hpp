@@ -144,7 +144,7 @@ class gloo_doors {
 };
 
 /// The worker's side: a connector for `worker`.
-/// Tests   tests/integrations/gloo_ps/gloo_link_test.cpp
+/// Tests   tests/integrations/gloo_ps/gloo_link_test.cpp: WorkersMeetTheServer, AnAddressIsAnnouncedOnce
 class gloo_connector {
  public:
   gloo_connector(std::shared_ptr<gloo_device> device, std::shared_ptr<gloo::rendezvous::Store> store, std::uint64_t job,
@@ -155,13 +155,19 @@ class gloo_connector {
   std::optional<gloo_link> operator()(worker_id, steady::time_point deadline) {
     if (!board_.read(detail::life_key(life_), deadline)) return std::nullopt;
     while (board_.has(detail::life_key(life_ + 1))) ++life_, next_ = 0;
-    auto link = gloo_link::make(device_, 1, connect_limit_);
-    if (!link) return std::nullopt;
-    const std::uint64_t nonce = detail::draw_nonce();
-    const std::vector<char> note = detail::note_of(link->address(), nonce);
-    while (!board_.write(detail::knock_key(life_, next_), note)) {
+    // Where another worker wrote the same key, it is not known whose note the server has read. So an address is announced
+    // once: a pair that met a second server's pair would have talked to the first already.
+    std::optional<gloo_link> link;
+    std::uint64_t nonce = 0;
+    for (;; ++next_) {
+      while (board_.has(detail::knock_key(life_, next_))) ++next_;
       if (steady::now() >= deadline) return std::nullopt;
-      ++next_;
+      auto made = gloo_link::make(device_, 1, connect_limit_);
+      if (!made) return std::nullopt;
+      nonce = detail::draw_nonce();
+      if (!board_.write(detail::knock_key(life_, next_), detail::note_of(made->address(), nonce))) continue;
+      link.emplace(std::move(*made));
+      break;
     }
     const std::string key = detail::answer_key(life_, next_++);
     const steady::time_point until = (std::min)(deadline, after(connect_limit_));
@@ -170,7 +176,7 @@ class gloo_connector {
       if (board_.has(detail::life_key(life_ + 1))) return std::nullopt;  // this server is no more
     if (!answer || answer->size() <= 8 || std::memcmp(answer->data(), &nonce, 8) != 0) return std::nullopt;
     if (!link->connect({answer->begin() + 8, answer->end()})) return std::nullopt;
-    return std::move(*link);
+    return link;
   }
 
  private:

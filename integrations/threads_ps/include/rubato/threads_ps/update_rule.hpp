@@ -3,10 +3,11 @@
 
 #include <concepts>
 #include <cstddef>
-#include <span>
-#include <vector>
-
 #include <rubato/config.hpp>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace rubato::inline RUBATO_ABI::threads_ps {
 
@@ -25,19 +26,26 @@ concept UpdateRule = std::copy_constructible<R> &&
 
 struct sgd_options {
   float learning_rate = 0.01F;
-  float momentum = 0.0F;  ///< in [0, 1)
+  float momentum = 0.0F;  ///< in [0, 1); 0 keeps no velocity
 };
+
+/// What is wrong with these options, as a sentence; empty if nothing is.
+[[nodiscard]] inline std::string problem(const sgd_options& o) {
+  if (!(o.learning_rate >= 0 && o.learning_rate < 1e6F)) return "learning_rate: expected a number of 0 or more";
+  if (!(o.momentum >= 0 && o.momentum < 1)) return "momentum: expected a number in [0, 1)";
+  return {};
+}
 
 /// Stochastic gradient descent, with heavy-ball momentum if asked for:
 ///
 ///     v = momentum * v + scale * direction;  values -= learning_rate * v
 ///
 /// Cost    O(size). Allocates in resize() alone, and there only with momentum.
-/// Tests   tests/integrations/threads_ps/shard_test.cpp: SgdMovesAgainstTheDirection, MomentumRemembers
+/// Tests   tests/integrations/threads_ps/slice_test.cpp: SgdMovesAgainstTheDirection, MomentumRemembers
 class sgd {
  public:
   explicit sgd(const sgd_options& o = {}) : options_{o} {
-    RUBATO_ASSERT(o.momentum >= 0 && o.momentum < 1, "sgd: momentum is not in [0, 1)");
+    RUBATO_ASSERT(problem(o).empty(), "sgd: these options have a problem()");
   }
 
   void resize(std::size_t size) {
@@ -54,6 +62,11 @@ class sgd {
       values[i] -= options_.learning_rate * velocity_[i];
     }
   }
+
+  /// What it remembers of earlier updates; empty without momentum.
+  [[nodiscard]] std::span<const float> velocity() const noexcept { return velocity_; }
+  /// Pre: from an sgd of the same size, with momentum if this one has.
+  void restore(std::vector<float> velocity) { velocity_ = std::move(velocity); }
 
  private:
   sgd_options options_;

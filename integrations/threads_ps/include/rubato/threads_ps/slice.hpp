@@ -1,0 +1,97 @@
+#ifndef RUBATO_THREADS_PS_SLICE_HPP
+#define RUBATO_THREADS_PS_SLICE_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "update_rule.hpp"
+
+namespace rubato::inline RUBATO_ABI::threads_ps {
+
+/// The sum of the gradients of a round that is still open.
+struct open_round {
+  std::uint64_t number = 0;
+  std::vector<float> sum{};
+};
+
+/// A slice of the parameters, its version, and the sums of the rounds that are open in it: the arithmetic of a shard.
+///
+/// The version counts the updates that this slice has seen: every apply, every flush. Slices that get the same updates
+/// in the same order have equal versions, and equal versions mean equal updates.
+///
+/// Invariant  parameters = initial + all that was applied or flushed, in the order of the versions
+/// Pre        gradients have the slice's size
+/// Cost       one pass over the slice per call. Sums are kept for later rounds: no allocation once as many were open as
+///            ever will be.
+/// Thread     not thread-safe
+/// Tests      tests/integrations/threads_ps/slice_test.cpp: AppliesAtOnce, RoundsAreApart, FlushIsOneUpdate,
+///            DiscardLeavesTheVersion, EmptyRoundsCountAsUpdates, StateRoundTrip
+template <UpdateRule Rule>
+class slice {
+ public:
+  slice(std::span<const float> initial, Rule rule) : values_(initial.begin(), initial.end()), rule_{std::move(rule)} {
+    rule_.resize(values_.size());
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return values_.size(); }
+  [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
+  [[nodiscard]] std::span<const float> parameters() const noexcept { return values_; }
+  [[nodiscard]] const std::vector<open_round>& rounds() const noexcept { return open_; }
+  [[nodiscard]] Rule& rule() noexcept { return rule_; }
+  [[nodiscard]] const Rule& rule() const noexcept { return rule_; }
+
+  /// One update by this gradient.
+  void apply(std::span<const float> gradient, float weight) {
+    rule_.update(values_, gradient, weight);
+    ++version_;
+  }
+  /// Adds a gradient to the sum of a round.
+  void add(std::uint64_t round, std::span<const float> gradient, float weight) {
+    std::vector<float>& sum = sum_of(round);
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weight * gradient[i];
+  }
+  /// One update by scale times the sum of a round: of zeros where no gradient of it came this far.
+  void flush(std::uint64_t round, float scale) {
+    apply(sum_of(round), scale);
+    close(round);
+  }
+  void discard(std::uint64_t round) { close(round); }
+
+  /// Goes on from a saved state; that of the rule is restored by itself. Pre: of this size.
+  void restore(std::uint64_t version, std::vector<float> parameters, std::vector<open_round> rounds) {
+    version_ = version;
+    values_ = std::move(parameters);
+    open_ = std::move(rounds);
+  }
+
+ private:
+  [[nodiscard]] std::vector<float>& sum_of(std::uint64_t round) {
+    for (open_round& each : open_)
+      if (each.number == round) return each.sum;
+    if (spare_.empty()) spare_.emplace_back(values_.size());
+    open_.push_back({round, std::move(spare_.back())});
+    spare_.pop_back();
+    return open_.back().sum;
+  }
+  void close(std::uint64_t round) {
+    const auto found = std::find_if(open_.begin(), open_.end(), [round](const auto& r) { return r.number == round; });
+    if (found == open_.end()) return;
+    std::fill(found->sum.begin(), found->sum.end(), 0.0F);
+    spare_.push_back(std::move(found->sum));
+    open_.erase(found);
+  }
+
+  std::vector<float> values_;
+  Rule rule_;
+  std::uint64_t version_ = 0;
+  std::vector<open_round> open_;           // in the order in which they were opened
+  std::vector<std::vector<float>> spare_;  // zeros
+};
+
+}  // namespace rubato::inline RUBATO_ABI::threads_ps
+
+#endif

@@ -130,7 +130,8 @@ def main():
     def interrupted(number, _):
         raise KeyboardInterrupt(number)
 
-    signal.signal(signal.SIGTERM, interrupted)
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, interrupted)
     chosen = options()
     if chosen.logs:
         chosen.logs.mkdir(parents=True, exist_ok=True)

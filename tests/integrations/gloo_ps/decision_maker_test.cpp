@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -152,6 +153,37 @@ TEST(DecisionMaker, SwitchIsMeasured) {
   EXPECT_EQ(changes[0].to, "asp");
   EXPECT_GT(changes[0].pause, 0);
   EXPECT_LT(changes[0].pause, 10);
+}
+
+TEST(DecisionMaker, PauseEndsWithTheFirstRelease) {
+  ps::decision_maker<> maker{options, {"asp", rubato::asp{}}, values(4)};
+  std::vector<member> all(workers);
+  for (std::uint32_t w = 0; w < workers; ++w) all[w].id = {w, 0}, static_cast<void>(maker.join(all[w].id, all[w].box));
+  for (member& m : all) ASSERT_TRUE(m.granted());
+  all[0].push(maker, {}, 1);
+  ASSERT_TRUE(all[0].granted());
+  ASSERT_TRUE(maker.switch_to({"sum", rubato::bsp{.aggregate = rubato::bsp::sum}}));
+  ASSERT_TRUE(maker.switch_to({"bsp", rubato::bsp{}}));
+  for (member& m : all) {
+    EXPECT_EQ(maker.changes()[0].pause, -1) << "nobody has been released yet";
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    m.push(maker, {}, 1);  // these pushes are after the change
+  }
+  const auto changes = maker.changes();
+  ASSERT_EQ(changes.size(), 2U);
+  EXPECT_GE(changes[0].pause, 0.06);
+  EXPECT_EQ(changes[1].pause, changes[0].pause) << "one stop for both";
+}
+
+TEST(DecisionMaker, TwoMayTakeCheckpointsAtOnce) {
+  ps::decision_maker<> maker{options, {"asp", rubato::asp{}}, values(4)};
+  std::vector<std::thread> savers;
+  for (int s = 0; s < 3; ++s)
+    savers.emplace_back([&maker] {
+      for (int i = 0; i < 50; ++i) static_cast<void>(maker.take_checkpoint());
+    });
+  train(maker, 300);
+  for (std::thread& each : savers) each.join();
 }
 
 TEST(DecisionMaker, CheckpointIsOfOneInstant) {

@@ -29,6 +29,9 @@ TEST_F(Launch, RunsAJobThroughKills) {
   EXPECT_EQ(wait(launcher), 0);
   EXPECT_TRUE(logged("launch", "worker 2: 300 steps", 1));
   EXPECT_EQ(left(), 0);
+  std::string workers;
+  for (const char* each : {"worker0.log", "worker1.log", "worker2.log"}) workers += read(folder / "logs" / each);
+  EXPECT_NE(workers.find("incarnation 1 "), std::string::npos) << "nobody was killed and came back";
   std::filesystem::rename(folder / "logs" / "report.json", folder / "report.json");
   const std::vector<double> sums = numbers("parameters");
   ASSERT_EQ(sums.size(), 64U);
@@ -53,15 +56,18 @@ TEST_F(Launch, EndsEverythingWhenTimeIsUp) {
   EXPECT_TRUE(within(10, [&] { return left() == 0; }));
 }
 
-TEST_F(Launch, EndsEverythingWhenInterrupted) {
+class LaunchInterrupted : public Launch, public testing::WithParamInterface<int> {};
+
+TEST_P(LaunchInterrupted, EndsEverything) {
   const auto launcher = start("launch", words({"--workers", "2", "--steps", "1000000", "--time-limit", "60"}));
   ASSERT_TRUE(
       within(20, [&] { return read(folder / "logs" / "worker1.log").find("incarnation") != std::string::npos; }));
   EXPECT_GE(left(), 3);
-  ::kill(launcher, SIGTERM);
+  ::kill(launcher, GetParam());
   EXPECT_EQ(wait(launcher), 1);
   EXPECT_TRUE(within(10, [&] { return left() == 0; }));
 }
+INSTANTIATE_TEST_SUITE_P(Signals, LaunchInterrupted, testing::Values(SIGTERM, SIGINT, SIGHUP));
 
 TEST_F(Launch, WrongOptionsAreRefused) {
   EXPECT_EQ(wait(start("launch", words({"--workers", "2", "--stragglers", "3"}))), 2);

@@ -6,6 +6,7 @@
 namespace gloo_ps_limits_test {
 namespace {
 
+using rubato::gloo_ps::after;
 using rubato::gloo_ps::limit_options;
 using rubato::gloo_ps::limits_of;
 
@@ -38,6 +39,12 @@ TEST(Limits, InfiniteWaitIsCapped) {
   EXPECT_EQ(limits_of(options, 3, 2).wait, 12 + 6);
 }
 
+TEST(Limits, NoTimeIsTooLongForTheClock) {
+  EXPECT_GT(after(1e300), after(1e7));
+  EXPECT_LT(after(-1e300), after(-1e7));
+  EXPECT_GT(after(infinite), after(1e7));
+}
+
 TEST(Limits, ProblemsAreSentences) {
   EXPECT_EQ(problem(options), "");
   EXPECT_NE(problem(limit_options{.floor = 0}), "");
@@ -45,6 +52,8 @@ TEST(Limits, ProblemsAreSentences) {
   EXPECT_NE(problem(limit_options{.slack = 0.5}), "");
   EXPECT_NE(problem(limit_options{.hello = -1}), "");
   EXPECT_NE(problem(limit_options{.ceiling = infinite}), "");
+  EXPECT_NE(problem(limit_options{.ceiling = 1e10}), "");
+  EXPECT_NE(problem(limit_options{.hello = 1e10}), "");
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <rubato/core/rng.hpp>
 #include <rubato/gloo_ps/messages.hpp>
 #include <span>
@@ -97,6 +99,17 @@ TEST(Messages, WrongMagicProtocolJobAndKind) {
     bad = good;
     bad[6] = static_cast<std::byte>(kind);
     EXPECT_EQ(ps::decode(bad, 7).why, ps::refusal::malformed) << kind;
+  }
+}
+
+TEST(Messages, TimesThatAreNoneAreRefused) {
+  for (const double wrong : {-1.0, std::numeric_limits<double>::infinity(), std::nan("")}) {
+    EXPECT_EQ(ps::decode(ps::encode(head, ps::welcome_message{.nominal_samples = 1, .wait = wrong}), head.job).why,
+              ps::refusal::malformed);
+    EXPECT_EQ(ps::decode(ps::encode(head, ps::grant_message{.step_limit = wrong, .wait = 1}), head.job).why,
+              ps::refusal::malformed);
+    EXPECT_EQ(ps::decode(ps::encode(head, ps::grant_message{.step_limit = 1, .wait = wrong}), head.job).why,
+              ps::refusal::malformed);
   }
 }
 

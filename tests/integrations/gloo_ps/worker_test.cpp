@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -81,6 +82,22 @@ TEST(Worker, ForeignJobIsAnErrorForGood) {
   ASSERT_FALSE(step);
   EXPECT_EQ(step.error().message, "worker 3 was refused, wrong_shape: a model of 4, expected 5");
   EXPECT_EQ(w.begin(parameters).error().message, step.error().message) << "and stays so";
+}
+
+TEST(Worker, PausesGrowWhereWelcomesLeadToNothing) {
+  constexpr int turns = 6;
+  script server{std::vector<script::act>(turns, [](auto& link) {
+    script::say(link, ps::welcome_message{.nominal_samples = 1, .wait = 1});
+    link.close();
+  })};
+  ps::worker<scripted> w{{.job = 1, .id = {3, 2}, .model = {4, 1}, .reply_limit = 1, .give_up = 2, .retry = 0.01},
+                         [&server](rubato::worker_id who, ps::steady::time_point by) { return server(who, by); }};
+  std::vector<float> parameters(4);
+  const auto start = ps::steady::now();
+  EXPECT_FALSE(w.begin(parameters));
+  EXPECT_EQ(w.connections(), static_cast<std::uint32_t>(turns));
+  // 10, 20, 40, 80 and 160 ms before the last of them
+  EXPECT_GE(ps::steady::now() - start, std::chrono::milliseconds{310});
 }
 
 TEST(Worker, SeatOfADeadPredecessorIsWaitedFor) {

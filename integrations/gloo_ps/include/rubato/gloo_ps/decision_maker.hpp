@@ -62,7 +62,9 @@ struct named_policy {
 struct policy_change {
   std::string from{}, to{};
   double at = 0;      ///< seconds since the start of the server
-  double pause = -1;  ///< seconds from the last push before it to the first release after it; -1: none came
+  /// Seconds from the last push before it (the change itself, where there was none) to the first release after it; -1:
+  /// none came yet. Changes without a release between them have one pause.
+  double pause = -1;
 };
 
 /// The one clock of a job: a controller, the shards that carry out what it decides, and the lock around the two.
@@ -74,7 +76,8 @@ struct policy_change {
 ///
 /// Thread  any number: one for each connection, and one that calls attend()
 /// Tests   tests/integrations/gloo_ps/decision_maker_test.cpp: SumsAreExact, ShardsAgree, EveryTicketIsAnswered,
-///         NonFiniteGradientsAreDropped, SwitchIsMeasured, CheckpointIsOfOneInstant, RestoredJobGoesOn
+///         NonFiniteGradientsAreDropped, SwitchIsMeasured, PauseEndsWithTheFirstRelease, CheckpointIsOfOneInstant,
+///         RestoredJobGoesOn
 template <Observer Watcher = no_observer>
 class decision_maker {
  public:
@@ -102,8 +105,8 @@ class decision_maker {
   errc join(worker_id who, ticket box) {
     const std::lock_guard lock{mutex_};
     if (closed_) return box->close(reason::none), errc::ok;
-    if (who.index < seats_.size()) seats_[who.index] = box;
-    const errc code = sync_.join(who, seconds(), std::move(box), effects{*this});
+    const errc code = sync_.join(who, seconds(), box, effects{*this});
+    if (code == errc::ok) seats_[who.index] = std::move(box);
     changed();
     return code;
   }
@@ -128,9 +131,10 @@ class decision_maker {
     bool applies = false;
     {
       std::unique_lock lock{mutex_};
-      resumed_.wait(lock, [this] { return !paused_; });
+      resumed_.wait(lock, [this] { return savers_ == 0; });
       if (closed_) return box->close(reason::none), answer;
-      event.now = last_push_ = seconds();
+      event.now = seconds();
+      if (!awaits_release_) last_push_ = event.now;
       answer = sync_.admit(event);
       ++admitting_;
       applies = answer.what.what == verdict::apply || answer.what.what == verdict::accumulate;
@@ -167,11 +171,12 @@ class decision_maker {
     if (std::string wrong = policy.rule.problem(options_.workers); !wrong.empty())
       return error{errc::invalid_option, std::move(wrong)};
     changes_.push_back({.from = policy_name_, .to = policy.name, .at = seconds()});
-    awaits_release_ = true;
+    const bool waited = std::exchange(awaits_release_, true);
+    if (last_push_ < 0) last_push_ = changes_.back().at;
     const errc code = sync_.switch_to(std::move(policy.rule), changes_.back().at, waiting, effects{*this});
     if (code != errc::ok) {
       changes_.pop_back();
-      awaits_release_ = false;
+      awaits_release_ = waited;
       return error{code, "the policy " + policy.name + " was refused: " + std::string{rubato::name(code)}};
     }
     policy_name_ = std::move(policy.name);
@@ -216,7 +221,7 @@ class decision_maker {
     countdown done{options_.model.shards};
     {
       std::unique_lock lock{mutex_};
-      paused_ = true;
+      ++savers_;
       idle_.wait(lock, [this] { return admitting_ == 0; });
       archive state;
       const bool saved = sync_.save(state) == errc::ok;
@@ -227,8 +232,7 @@ class decision_maker {
         c.controller.assign(state.bytes().begin(), state.bytes().end());
         put_visits([&c](std::uint32_t s, shard& here) { c.shards[s] = image_of(here); }, done);
       }
-      paused_ = false;
-      resumed_.notify_all();
+      if (--savers_ == 0) resumed_.notify_all();
       if (!saved) return std::nullopt;
     }
     done.wait();
@@ -298,7 +302,7 @@ class decision_maker {
     void release(ticket&& box, worker_id who, const grant& terms) {
       const double now = host.seconds();
       host.granted_at_[who.index] = now;
-      if (std::exchange(host.awaits_release_, false)) host.changes_.back().pause = now - host.last_push_;
+      if (host.awaits_release_) host.end_pause(now);
       box->put(terms);
     }
     void flush(std::uint64_t round, float scale, std::uint32_t) {
@@ -313,6 +317,11 @@ class decision_maker {
     void abandon(ticket&& box, worker_id, reason why) { box->close(why); }
   };
 
+  void end_pause(double now) {
+    awaits_release_ = false;
+    for (auto change = changes_.rbegin(); change != changes_.rend() && change->pause < 0; ++change)
+      change->pause = now - last_push_;
+  }
   void put(const shard_effect& effect) {
     for (const auto& s : shards_) s->put(effect);
   }
@@ -331,7 +340,7 @@ class decision_maker {
   }
   void changed() {
     version_ = sync_.version();
-    if (paused_ && admitting_ == 0) idle_.notify_all();
+    if (savers_ > 0 && admitting_ == 0) idle_.notify_all();
     if (sync_.next_deadline() < std::numeric_limits<double>::infinity()) duty_.notify_one();
   }
 
@@ -344,10 +353,12 @@ class decision_maker {
   std::vector<ticket> seats_;       // of each worker's present session: cancellations go there
   std::vector<double> granted_at_;  // in seconds()
   std::vector<policy_change> changes_;
-  double longest_step_ = 0, last_push_ = 0;
+  double longest_step_ = 0;
+  double last_push_ = -1;  // before the change whose first release is awaited; -1: none came
   std::uint64_t restored_ = 0, lost_ = 0;
   std::uint32_t admitting_ = 0;  // gradients between admit and commit
-  bool paused_ = false, awaits_release_ = false;
+  std::uint32_t savers_ = 0;     // who take a checkpoint
+  bool awaits_release_ = false;  // since a change of the policy
   std::atomic<bool> closed_ = false;
   std::atomic<std::uint64_t> version_ = 0;
   std::condition_variable resumed_, idle_, duty_;

@@ -22,12 +22,13 @@ struct limit_options {
 [[nodiscard]] inline std::string problem(const limit_options& o) {
   const auto number = [](double x) { return rubato::detail::text_of(x); };
   if (!(o.floor > 0)) return "limits.floor is " + number(o.floor) + ", expected seconds above 0";
-  if (!(o.ceiling >= o.floor && std::isfinite(o.ceiling)))
-    return "limits.ceiling is " + number(o.ceiling) + ", expected at least the floor, " + number(o.floor);
+  if (!(o.ceiling >= o.floor && o.ceiling <= longest_time))
+    return "limits.ceiling is " + number(o.ceiling) + ", expected at least the floor, " + number(o.floor) +
+           ", and at most " + number(longest_time);
   if (!(o.slack >= 1 && std::isfinite(o.slack)))
     return "limits.slack is " + number(o.slack) + ", expected a factor of at least 1";
-  if (!(o.hello > 0 && std::isfinite(o.hello)))
-    return "limits.hello is " + number(o.hello) + ", expected seconds above 0";
+  if (!(o.hello > 0 && o.hello <= longest_time))
+    return "limits.hello is " + number(o.hello) + ", expected seconds above 0 and at most " + number(longest_time);
   return {};
 }
 

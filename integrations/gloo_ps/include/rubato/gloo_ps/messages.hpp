@@ -151,8 +151,15 @@ static_assert(std::endian::native == std::endian::little, "floats are sent as th
 
 // One function for both directions, as everywhere in the library; floats, which may be many, come after it, in bulk.
 inline void body_state(archive& a, hello_message& m) { a(m.model.parameters, m.model.shards, m.seen); }
-inline void body_state(archive& a, welcome_message& m) { a(m.nominal_samples, m.wait); }
-inline void body_state(archive& a, grant_message& m) { a(m.terms), a(m.step_limit, m.wait); }
+inline bool is_time(double seconds) { return seconds >= 0 && std::isfinite(seconds); }
+inline void body_state(archive& a, welcome_message& m) {
+  a(m.nominal_samples, m.wait);
+  if (!is_time(m.wait)) a.fail();
+}
+inline void body_state(archive& a, grant_message& m) {
+  a(m.terms), a(m.step_limit, m.wait);
+  if (!is_time(m.step_limit) || !is_time(m.wait)) a.fail();
+}
 inline void body_state(archive&, pull_message&) {}
 inline void body_state(archive& a, parameters_message& m) { a(m.version); }
 inline void body_state(archive& a, push_message& m) { a(m.version, m.samples, m.loss); }

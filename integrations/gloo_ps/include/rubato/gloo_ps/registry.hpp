@@ -55,10 +55,6 @@ class registry {
     seats_[index].of_session->store(seat_fate::evicted);
     return true;
   }
-  [[nodiscard]] bool connected(std::uint32_t index) const {
-    const std::lock_guard lock{mutex_};
-    return seats_[index].of_session != nullptr;
-  }
   [[nodiscard]] std::uint32_t connected() const {
     const std::lock_guard lock{mutex_};
     return connected_;

@@ -1,6 +1,7 @@
 #ifndef RUBATO_GLOO_PS_TRANSPORT_HPP
 #define RUBATO_GLOO_PS_TRANSPORT_HPP
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -52,9 +53,13 @@ concept Link = requires(L& link, std::span<const std::byte> message, bytes& into
   { link.alive() } -> std::same_as<bool>;
 };
 
-/// A time span in seconds, from now on.
+/// The longest time that anything here can take, in seconds: about three years.
+inline constexpr double longest_time = 1e8;
+
+/// A time span in seconds, from now on; at most longest_time.
 [[nodiscard]] inline steady::time_point after(double seconds) {
-  return steady::now() + std::chrono::duration_cast<steady::duration>(std::chrono::duration<double>{seconds});
+  const std::chrono::duration<double> span{(std::min)((std::max)(seconds, -longest_time), longest_time)};
+  return steady::now() + std::chrono::duration_cast<steady::duration>(span);
 }
 
 }  // namespace rubato::inline RUBATO_ABI::gloo_ps

@@ -25,7 +25,7 @@ struct worker_options {
   shape model{};            ///< must be the server's
   double reply_limit = 10;  ///< seconds for a connection, and for each answer that needs no decision
   double give_up = 60;      ///< seconds without a server before begin() says so
-  double retry = 0.05;      ///< seconds between two attempts at first; doubles up to 1
+  double retry = 0.05;      ///< seconds between two attempts at first; doubles up to 1, until a step has been granted
 };
 
 /// Under which terms a worker runs its step.
@@ -144,12 +144,9 @@ class worker {
   // Connects and is welcomed, as often as it takes.
   error reach() {
     const steady::time_point until = after(options_.give_up);
-    double pause = options_.retry;
-    for (bool first = true;; first = false) {
-      if (!first) {
-        std::this_thread::sleep_until((std::min)(until, after(pause)));
-        pause = (std::min)(2 * pause, 1.0);
-      }
+    for (;;) {
+      if (pause_ > 0) std::this_thread::sleep_until((std::min)(until, after(pause_)));
+      pause_ = (std::max)(options_.retry, (std::min)(2 * pause_, 1.0));
       if (steady::now() >= until)
         return {errc::io, "no server of job " + std::to_string(options_.job) + " took worker " +
                               std::to_string(id_.index) + " within " + std::to_string(options_.give_up) + " s" +
@@ -213,6 +210,7 @@ class worker {
       if (!news) return drop(), false;
       if (const auto* terms = std::get_if<grant_message>(&news->body)) {
         granted_ = *terms;
+        pause_ = 0;
         seen_ = (std::max)(seen_, terms->terms.version);
         cancelled_ = false;
         return true;
@@ -275,6 +273,7 @@ class worker {
   worker_id id_;
   std::uint64_t step_ = 0, seen_ = 0;
   std::uint32_t life_ = 0, connections_ = 0, nominal_ = 0;
+  double pause_ = 0;  // before the next attempt to connect; grows until a step has been granted
   grant_message granted_{};
   std::vector<std::uint64_t> versions_;  // of the parameters that the running step has
   std::optional<message> kept_;          // came while cancelled() was looking

@@ -6,6 +6,7 @@
 #include <new>
 #include <rubato/sync/extras/groups.hpp>
 #include <rubato/sync/extras/scores.hpp>
+#include <rubato/sync/extras/straggler_detector.hpp>
 #include <rubato/sync/outbox.hpp>
 #include <span>
 
@@ -154,6 +155,31 @@ TEST(AllocationCount, ScoresAndGroupsAfterConstruction) {
   EXPECT_EQ(allocations, 0u);
   EXPECT_GT(late, 0u) << "something was seen";
   EXPECT_GT(sync[1].version(), 10u) << "something was done";
+}
+
+TEST(AllocationCount, StragglerDetectorAfterConstruction) {
+  constexpr std::uint32_t workers = 8;
+  controller<bsp, int, straggler_detector> sync{
+      {.capacity = workers}, bsp{}, straggler_detector{workers, {.window = 10, .steps = 2}}};
+  errc last = errc::ok;
+  std::uint64_t found = 0;
+  allocations = 0;
+  counting = true;
+  for (std::uint32_t w = 0; w < workers; ++w) last = sync.join({w}, 0, 1, deaf{});
+  for (std::uint32_t round = 0; round < 400; ++round) {
+    const bool all_run = sync.workers().in(worker_state::running) == workers;  // else the last one waits for the others
+    for (std::uint32_t w = 0; w < workers - !all_run; ++w)                     // the last one takes four times as long
+      last = sync.push({.worker = sync.workers().id(w), .now = 4.0 * round + (w + 1 == workers ? 4 : 1)}, 1, deaf{});
+    if (const auto slow = sync.watcher().to_evict(); slow && round % 50 == 49) {
+      ++found;
+      last = sync.depart(slow->who, 4.0 * round + 4, cause::leave, deaf{});
+      last = sync.join({slow->who.index, slow->who.incarnation + 1}, 4.0 * round + 4, 1, deaf{});
+    }
+  }
+  counting = false;
+  static_cast<void>(last);
+  EXPECT_EQ(allocations, 0u);
+  EXPECT_EQ(found, 8u) << "it was found each time";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // One worker: fetches parameters, computes a gradient, pushes it, again and again, until it has made its steps or the
-// server says that the job has ended. Status 0: so it ended; 1: it did not, and a sentence says why; 2: wrong options.
+// server says that the job has ended, or goes on without it. Status 0: so it ended; 1: it did not, and a sentence says
+// why; 2: wrong options.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -66,7 +67,7 @@ int run(const options& o) {
   self.leave();
   std::printf("worker %u: %llu steps, version %llu, %u connections, %s\n", o.index,
               static_cast<unsigned long long>(pushed), static_cast<unsigned long long>(self.seen()), connections,
-              ended ? "the job has ended" : "done");
+              ended ? self.farewell().c_str() : "done");
   return 0;
 }
 

@@ -111,7 +111,7 @@ struct push_message {
 };
 /// Server: your gradient will be dropped; push what you have.
 struct cancel_message {};
-/// Worker: I have finished (or I leave, if not `done`). Server: the job has ended.
+/// Worker: I have finished (or I leave, if not `done`). Server: the job has ended, or goes on without you.
 struct bye_message {
   bool done = true;
   std::string why{};

@@ -6,6 +6,8 @@
 #include <memory>
 #include <mutex>
 #include <rubato/core/types.hpp>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "messages.hpp"
@@ -15,16 +17,22 @@ namespace rubato::inline RUBATO_ABI::gloo_ps {
 /// What became of a seat while its session was talking.
 enum class seat_fate : std::uint8_t { kept, replaced, evicted };
 
+/// A seat as its session sees it.
+struct seat_state {
+  std::atomic<seat_fate> fate = seat_fate::kept;
+  std::string why{};  ///< for the worker; written before it is evicted, and once
+};
+
 /// Who is connected: one session for each worker index.
 ///
-/// A higher incarnation takes the place of a lower one, and an operator can take a worker out: the session that has the
-/// seat finds its fate set, and ends.
+/// A higher incarnation takes the place of a lower one, and a worker can be taken out: the session that has the seat
+/// finds its fate set, and ends.
 /// Thread  any number
 /// Tests   tests/integrations/gloo_ps/server_test.cpp: DuplicateRankIsRefused, HigherIncarnationReplaces,
 ///         EvictedWorkerHearsOfItAndMayComeBack
 class registry {
  public:
-  using fate = std::shared_ptr<std::atomic<seat_fate>>;
+  using fate = std::shared_ptr<seat_state>;
   explicit registry(std::uint32_t capacity) : seats_(capacity) {}
 
   /// Takes the seat, or says why not. Pre: the index is below the capacity.
@@ -34,7 +42,7 @@ class registry {
     if (s.of_session) {
       if (who.incarnation == s.incarnation) return refusal::duplicate_rank;
       if (who.incarnation < s.incarnation) return refusal::old_incarnation;
-      s.of_session->store(seat_fate::replaced);
+      s.of_session->fate = seat_fate::replaced;
       --connected_;
     }
     s = {who.incarnation, of_session};
@@ -48,12 +56,16 @@ class registry {
     seats_[who.index] = {};
     --connected_;
   }
-  /// Takes a worker out; false if none is connected under this index.
-  bool evict(std::uint32_t index) {
+  /// Takes a worker out, whatever its incarnation; false if none is connected under this index, or is on its way out.
+  bool evict(std::uint32_t index, std::string why) {
     const std::lock_guard lock{mutex_};
-    if (index >= seats_.size() || !seats_[index].of_session) return false;
-    seats_[index].of_session->store(seat_fate::evicted);
-    return true;
+    return index < seats_.size() && seats_[index].of_session && take_out(*seats_[index].of_session, std::move(why));
+  }
+  /// Takes this incarnation out, and no later one.
+  bool evict(worker_id who, std::string why) {
+    const std::lock_guard lock{mutex_};
+    if (who.index >= seats_.size() || seats_[who.index].incarnation != who.incarnation) return false;
+    return seats_[who.index].of_session && take_out(*seats_[who.index].of_session, std::move(why));
   }
   [[nodiscard]] std::uint32_t connected() const {
     const std::lock_guard lock{mutex_};
@@ -65,6 +77,12 @@ class registry {
     std::uint32_t incarnation = 0;
     fate of_session{};
   };
+  static bool take_out(seat_state& seat, std::string why) {
+    if (seat.fate != seat_fate::kept) return false;
+    seat.why = std::move(why);
+    seat.fate = seat_fate::evicted;
+    return true;
+  }
   mutable std::mutex mutex_;
   std::vector<seat> seats_;
   std::uint32_t connected_ = 0;

@@ -83,9 +83,13 @@ class server {
     return end;
   }
 
-  /// Takes a worker out of the running job: it leaves, nobody waits for it any longer, and it is told so. A new process
-  /// of it may come back. False if none is connected under this index.
-  bool evict(std::uint32_t index) { return connected_.evict(index); }
+  /// Takes a worker out of the running job: it leaves, nobody waits for it any longer, and it is told so, in this
+  /// sentence. A new process of it may come back. False if none is connected under this index, or is on its way out.
+  bool evict(std::uint32_t index, std::string why = "the operator took this worker out") {
+    return connected_.evict(index, std::move(why));
+  }
+  /// The same, of this incarnation only: for whoever has looked at it and decides a little later.
+  bool evict(worker_id who, std::string why) { return connected_.evict(who, std::move(why)); }
 
   /// Ends the job: who waits is told at once, who computes as soon as it can be.
   void close() { decide_.close(); }

@@ -30,7 +30,7 @@ enum class session_end : std::uint8_t {
   misbehaved,  ///< it sent what nobody may send
   replaced,    ///< a higher incarnation of it has come
   closed,      ///< the job has ended
-  evicted,     ///< an operator took it out
+  evicted,     ///< it was taken out
   count_
 };
 
@@ -76,7 +76,7 @@ class session {
                                                                                      : cause::death);
     if (came_in) shared_.connected.leave(who_, fate_);
     if (end == session_end::closed) say_goodbye("the job has ended");
-    if (end == session_end::evicted) say_goodbye("the operator took this worker out");
+    if (end == session_end::evicted) say_goodbye(fate_->why);
     linger();
     link_.close();
     return end;
@@ -245,7 +245,7 @@ class session {
 
   // How the conversation ends if the seat is no longer this one's.
   [[nodiscard]] std::optional<session_end> lost_seat() const {
-    switch (fate_->load()) {
+    switch (fate_->fate.load()) {
       case seat_fate::replaced:
         return session_end::replaced;
       case seat_fate::evicted:
@@ -322,7 +322,7 @@ class session {
     return true;
   }
 
-  void say_goodbye(const char* why) {
+  void say_goodbye(const std::string& why) {
     patience_ = (std::min)(job_.limits.hello, 2.0);
     static_cast<void>(link_.send(encode(head(), bye_message{.done = true, .why = why}), after(patience_)));
   }
@@ -352,7 +352,7 @@ class session {
   const job_options& job_;
   worker_id who_{};
   const ticket box_ = std::make_shared<mailbox>();
-  const registry::fate fate_ = std::make_shared<std::atomic<seat_fate>>(seat_fate::kept);
+  const registry::fate fate_ = std::make_shared<seat_state>();
   std::optional<session_end> ended_;
   grant terms_{};
   steady::time_point deadline_{};

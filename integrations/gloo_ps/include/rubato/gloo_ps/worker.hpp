@@ -60,7 +60,8 @@ class worker {
  public:
   worker(worker_options options, Connect connect) : options_{options}, connect_{std::move(connect)}, id_{options.id} {}
 
-  /// Waits until the next step may start, and fetches the parameters for it. Nothing if the job has ended.
+  /// Waits until the next step may start, and fetches the parameters for it. Nothing if the job has ended, or goes on
+  /// without this worker: farewell() says which.
   /// Errors  io: no server within give_up; what a server refuses for good, with its sentence
   result<std::optional<step_terms>> begin(std::span<float> parameters) {
     RUBATO_ASSERT(parameters.size() == options_.model.parameters, "begin: room for all parameters is needed");
@@ -118,6 +119,8 @@ class worker {
   [[nodiscard]] std::uint64_t seen() const noexcept { return seen_; }  ///< the newest version of this server's life
   [[nodiscard]] std::uint32_t life() const noexcept { return life_; }  ///< of the server
   [[nodiscard]] std::uint32_t connections() const noexcept { return connections_; }
+  /// Why the server has ended the conversation, where it has: the job has ended, or this worker was taken out of it.
+  [[nodiscard]] const std::string& farewell() const noexcept { return farewell_; }
 
  private:
   [[nodiscard]] envelope head(std::uint32_t s = 0) const {
@@ -170,7 +173,7 @@ class worker {
         link_.reset();
         continue;
       }
-      if (std::holds_alternative<bye_message>(answer->body)) return finished_ = true, error{};
+      if (const auto* bye = std::get_if<bye_message>(&answer->body)) return finish(*bye), error{};
       const auto* welcome = std::get_if<welcome_message>(&answer->body);
       if (welcome == nullptr) {
         drop();
@@ -183,6 +186,11 @@ class worker {
       life_ = answer->head.life;
       return {};
     }
+  }
+
+  void finish(const bye_message& bye) {
+    finished_ = true;
+    farewell_ = bye.why;
   }
 
   // Whether it makes sense to try again after a refusal; else final_ says why not.
@@ -221,7 +229,7 @@ class worker {
 
   // Messages that may come at any time. True if the conversation is over.
   bool ends(const message& news) {
-    if (std::holds_alternative<bye_message>(news.body)) return finished_ = true;
+    if (const auto* bye = std::get_if<bye_message>(&news.body)) return finish(*bye), true;
     if (std::holds_alternative<cancel_message>(news.body)) return cancelled_ = true, false;
     if (const auto* no = std::get_if<reject_message>(&news.body)) {
       if (comes_again(*no)) drop();
@@ -279,7 +287,7 @@ class worker {
   std::optional<message> kept_;          // came while cancelled() was looking
   bool welcomed_ = false, cancelled_ = false, finished_ = false;
   std::optional<error> final_;
-  std::string turned_away_;
+  std::string turned_away_, farewell_;
 };
 
 }  // namespace rubato::inline RUBATO_ABI::gloo_ps

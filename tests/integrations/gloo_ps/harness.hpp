@@ -18,12 +18,13 @@
 namespace rubato::test {
 
 /// A server in this process, and the threads of its conversations; connect() is what a rendezvous is elsewhere.
-class loopback_host {
+template <Observer Watcher = no_observer>
+class watched_loopback_host {
  public:
-  loopback_host(gloo_ps::server_options options, gloo_ps::named_policy policy)
+  watched_loopback_host(gloo_ps::server_options options, gloo_ps::named_policy policy, Watcher watcher = {})
       : ps{options, std::move(policy), std::vector<float>(options.job.model.parameters),
-           [this](const std::string& line) { keep(line); }} {}
-  ~loopback_host() { stop(); }
+           [this](const std::string& line) { keep(line); }, std::move(watcher)} {}
+  ~watched_loopback_host() { stop(); }
 
   /// A new connection, served by a thread of its own.
   gloo_ps::loopback_link connect(gloo_ps::loopback_faults of_client = {}, gloo_ps::loopback_faults of_server = {}) {
@@ -56,8 +57,9 @@ class loopback_host {
   std::vector<std::string> lines_;
 
  public:
-  gloo_ps::server<> ps;
+  gloo_ps::server<Watcher> ps;
 };
+using loopback_host = watched_loopback_host<>;
 
 /// Whether it comes true within ten seconds.
 inline bool eventually(const std::function<bool()>& what) {

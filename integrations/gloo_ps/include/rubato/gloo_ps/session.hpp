@@ -189,8 +189,10 @@ class session {
     while (!ended_) {
       if (const auto letter = box_->take(steady::now() + shared_.tick)) {
         if (letter->granted) return letter->terms;
-        // Without a grant there will be none: the job has ended, or this worker is no longer a member.
-        end(decide_.closed() ? session_end::closed : lost_seat() ? *lost_seat() : session_end::died);
+        // Without a grant there will be none: the job has ended, or this worker is no longer a member. Who waits is told
+        // before the job counts as closed, but under the same lock.
+        const bool over = decide_.inspect([this](const auto&) { return decide_.closed(); });
+        end(over ? session_end::closed : lost_seat() ? *lost_seat() : session_end::died);
       } else if (const auto how = lost_seat()) {
         end(*how);
       } else if (!link_.alive()) {

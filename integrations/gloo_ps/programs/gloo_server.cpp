@@ -2,6 +2,7 @@
 // from one if there is one. Status 0: the job ended; 1: it could not be, and a sentence says why; 2: wrong options.
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <csignal>
@@ -12,9 +13,11 @@
 #include <optional>
 #include <rubato/gloo_ps/rendezvous.hpp>
 #include <rubato/gloo_ps/server.hpp>
+#include <rubato/gloo_ps/straggler_eviction.hpp>
 #include <rubato/io/atomic_file.hpp>
 #include <rubato/io/decision_log.hpp>
 #include <rubato/io/json_writer.hpp>
+#include <rubato/sync/extras/straggler_detector.hpp>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -34,12 +37,16 @@ struct options {
   ps::server_options server;
   std::string policy = "ssp:3", control, log, report;
   std::uint64_t done = 0;
+  double evict_from = 0;  // times the median step time; 0: nobody
+  rubato::straggler_options stragglers;
 };
 
 struct watcher {
   std::optional<rubato::decision_log<rubato::atomic_file>> log{};
+  std::optional<rubato::straggler_detector> stragglers{};
   void operator()(const rubato::record& r) noexcept {
     if (log) (*log)(r);
+    if (stragglers) (*stragglers)(r);
   }
 };
 using server = ps::server<watcher>;
@@ -100,7 +107,29 @@ void tell_changes(server& here, std::size_t& told) {
                 changes[told].from.c_str(), changes[told].to.c_str(), changes[told].pause);
 }
 
-std::optional<rubato::error> write_report(const options& o, server& here, task& work) {
+// Takes out whom the detector finds, and says so.
+void evict_stragglers(server& here, std::vector<ps::eviction>& evicted) {
+  const auto gone = ps::evict_straggler(
+      here, [](watcher & all) -> auto& { return *all.stragglers; });
+  if (!gone) return;
+  std::printf("worker %u, incarnation %u, is taken out at %.3f s: its steps take %.4g s, the median %.4g s\n",
+              gone->of.who.index, gone->of.who.incarnation, gone->at, gone->of.step_time, gone->of.median);
+  evicted.push_back(*gone);
+}
+
+// Workers that have finished, and stragglers that were taken out and have not come back.
+std::uint64_t finished(server& here, const std::vector<ps::eviction>& evicted) {
+  std::uint64_t all = here.ends(ps::session_end::done);
+  here.decide().inspect([&](const auto& sync) {
+    for (const ps::eviction& e : evicted)
+      all += sync.workers().id(e.of.who.index) == e.of.who &&
+             sync.workers()[e.of.who.index].state == rubato::worker_state::left;
+  });
+  return all;
+}
+
+std::optional<rubato::error> write_report(const options& o, server& here, task& work,
+                                          const std::vector<ps::eviction>& evicted) {
   auto file = rubato::atomic_file::create(o.report);
   if (!file) return file.error();
   const std::vector<float> parameters = here.parameters();
@@ -122,6 +151,15 @@ std::optional<rubato::error> write_report(const options& o, server& here, task& 
         .member("to", std::string_view{c.to})
         .member("at", c.at)
         .member("pause", c.pause)
+        .end_object();
+  json.end_array().key("stragglers").begin_array();
+  for (const ps::eviction& e : evicted)
+    json.begin_object()
+        .member("worker", e.of.who.index)
+        .member("incarnation", e.of.who.incarnation)
+        .member("at", e.at)
+        .member("step_time", e.of.step_time)
+        .member("median", e.of.median)
         .end_object();
   json.end_array().key("parameters").begin_array();
   for (std::size_t i = 0; i < parameters.size() && i < 1024; ++i) json.value(parameters[i]);
@@ -149,6 +187,16 @@ int run(options o) {
   o.server.job.model = {work.dimension(), o.common.shards};
   o.server.job.seed = o.common.task.seed;
   if (const std::string wrong = problem(o.server, *rule); !wrong.empty()) return fail(wrong, 2);
+  const bool evicts = o.evict_from != 0;
+  if (evicts) {
+    if (!(o.evict_from > 1 && o.evict_from <= 1e6))
+      return fail("--evict-stragglers " + rubato::detail::text_of(o.evict_from) +
+                      ": expected a factor above 1 and up to 1e6, or 0 for nobody",
+                  2);
+    o.stragglers.slow = 1 / o.evict_from;
+    o.stragglers.recovered = (std::max)(o.stragglers.recovered, o.stragglers.slow);
+    if (const std::string wrong = problem(o.stragglers); !wrong.empty()) return fail(wrong, 2);
+  }
 
   auto device = ps::gloo_device::open(o.common.host, o.common.interface);
   if (!device) return fail(device.error().message);
@@ -164,6 +212,7 @@ int run(options o) {
     if (!file) return fail(file.error().message);
     observer.log.emplace(std::move(*file), *rule);
   }
+  if (evicts) observer.stragglers.emplace(o.server.job.workers, o.stragglers);
   server here{o.server,
               {o.policy, *rule},
               work.initial(),
@@ -175,6 +224,7 @@ int run(options o) {
     std::printf("restored version %llu from %s\n", wide(*version), o.server.checkpoint.c_str());
   }
   std::printf("life %u of job %llu: %s\n", doors->life(), wide(o.common.job), rule->describe().line.c_str());
+  std::vector<ps::eviction> evicted;
   {
     session_threads talks;
     std::size_t told = 0;
@@ -186,7 +236,8 @@ int run(options o) {
       talks.reap();
       look_for_commands(here, o.control);
       tell_changes(here, told);
-      if (stop_signal != 0 || (o.done > 0 && here.ends(ps::session_end::done) >= o.done)) here.close();
+      if (evicts) evict_stragglers(here, evicted);
+      if (stop_signal != 0 || (o.done > 0 && finished(here, evicted) >= o.done)) here.close();
     }
     tell_changes(here, told);
   }
@@ -198,7 +249,7 @@ int run(options o) {
   if (!o.server.checkpoint.empty())
     if (const auto last = here.save(); !last) return fail(last.error().message);
   if (!o.report.empty())
-    if (const auto wrong = write_report(o, here, work)) return fail(wrong->message);
+    if (const auto wrong = write_report(o, here, work, evicted)) return fail(wrong->message);
   return here.decide().inspect([&](auto& sync) {
     if (!sync.watcher().log) return 0;
     const auto done = sync.watcher().log->sink().commit();
@@ -221,7 +272,8 @@ int main(int argc, char** argv) {
   app.add_option("--momentum", job.rule.momentum)->capture_default_str();
   app.add_option("--samples", job.nominal_samples, "of a step, where the policy does not say")->capture_default_str();
   app.add_option("--updates", job.max_updates, "after which the job ends; 0: no end")->capture_default_str();
-  app.add_option("--done", o.done, "the job ends when so many workers have finished; 0: not for that")
+  app.add_option("--done", o.done,
+                 "the job ends when so many workers have finished, or were taken out as stragglers; 0: not for that")
       ->capture_default_str();
   app.add_option("--checkpoint", o.server.checkpoint, "file to write, and to go on from if it is there");
   app.add_option("--checkpoint-every", o.server.checkpoint_every, "updates")->capture_default_str();
@@ -233,6 +285,14 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--control", o.control,
                  "file looked for commands: policy NAME, evict INDEX, save, stop; removed when read");
+  app.add_option("--evict-stragglers", o.evict_from,
+                 "take out a worker whose steps take more than FACTOR times the median in three windows running, say "
+                 "1.25, where the policy makes the others wait for it; 0: nobody")
+      ->type_name("FACTOR")
+      ->capture_default_str();
+  app.add_option("--straggler-window", o.stragglers.window,
+                 "seconds; a window also has ten steps of each worker, on average")
+      ->capture_default_str();
   app.add_option("--log", o.log, "decision log, JSON lines; written at the end");
   app.add_option("--report", o.report, "JSON file, written at the end");
   try {

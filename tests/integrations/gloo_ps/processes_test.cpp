@@ -210,11 +210,64 @@ TEST_F(Processes, OperatorEvictsTheStraggler) {
   EXPECT_TRUE(logged("server", "worker 2 is taken out"));
   EXPECT_TRUE(logged("server", "no worker 7 is connected"));
   EXPECT_EQ(wait(slow), 0);
+  EXPECT_TRUE(logged("worker2", "the operator took this worker out", 1));
   EXPECT_EQ(wait(a), 0);
   EXPECT_EQ(wait(b), 0);
   EXPECT_EQ(wait(server), 0);
   EXPECT_EQ(numbers("parameters"), (std::vector<double>{-100, -100, 0}));
   EXPECT_LT(number("seconds"), 60) << "a hundred of its steps take 200 s";
+}
+
+TEST_F(Processes, StragglerIsEvicted) {
+  const pid_t server =
+      start("server", server_words(4, {"--policy", "bsp:sum", "--evict-stragglers", "3", "--straggler-window", "0.1"}));
+  const auto begin = [&](int w, const char* compute, const char* steps) {
+    return start("worker" + std::to_string(w), worker_words(4, w, {"--compute", compute, "--steps", steps}));
+  };
+  const pid_t slow = begin(3, "40", "0");
+  std::vector<pid_t> worker;
+  for (int w = 0; w < 3; ++w) worker.push_back(begin(w, "2", "0"));
+  ASSERT_TRUE(logged("server", "worker 3, incarnation 0, is taken out at "));
+  EXPECT_EQ(wait(slow), 0);
+  EXPECT_TRUE(logged("worker3", "this worker was taken out: its steps take 0.0", 1));
+  EXPECT_EQ(wait(begin(3, "2", "200")), 0) << "repaired, say";
+  EXPECT_TRUE(logged("worker3", "incarnation 1 at", 1));
+  EXPECT_TRUE(logged("worker3", "worker 3: 200 steps", 1)) << "several windows";
+  ::kill(server, SIGTERM);
+  EXPECT_EQ(wait(server), 0);
+  for (const pid_t w : worker) EXPECT_EQ(wait(w), 0);
+  for (int w = 0; w < 3; ++w) EXPECT_TRUE(logged("worker" + std::to_string(w), "the job has ended", 1));
+  EXPECT_EQ(number("evicted"), 1) << "nobody else, and it only once";
+  EXPECT_EQ(number("worker"), 3);
+  EXPECT_GT(number("step_time"), 0.040);
+  EXPECT_LT(number("median"), number("step_time") / 3);
+  const std::vector<double> sums = numbers("parameters");
+  ASSERT_EQ(sums.size(), 4U);
+  for (int w = 1; w < 3; ++w)
+    EXPECT_NEAR(sums[static_cast<std::size_t>(w)], sums[0], 1) << "all but the round that was open at the end";
+  EXPECT_LE(sums[3], -200);
+  EXPECT_GT(sums[3], sums[0]) << "it was missing for a while";
+  std::istringstream lines{read(folder / "server.log")};
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("is taken out") != std::string::npos) std::printf("%s\n", line.c_str());
+}
+
+TEST_F(Processes, EvictedStragglerIsNotWaitedForAtTheEnd) {
+  const pid_t server = start("server", server_words(3, {"--policy", "bsp:sum", "--done", "3", "--evict-stragglers", "3",
+                                                        "--straggler-window", "0.1"}));
+  std::vector<pid_t> worker;
+  for (int w = 0; w < 3; ++w)
+    worker.push_back(
+        start("worker" + std::to_string(w), worker_words(3, w, {"--steps", "150", "--compute", w == 2 ? "40" : "2"})));
+  for (const pid_t w : worker) EXPECT_EQ(wait(w), 0);
+  EXPECT_EQ(wait(server), 0);
+  EXPECT_EQ(number("evicted"), 1);
+  EXPECT_EQ(number("done"), 2);
+  const std::vector<double> sums = numbers("parameters");
+  ASSERT_EQ(sums.size(), 3U);
+  EXPECT_EQ(sums[0], -150);
+  EXPECT_EQ(sums[1], -150);
+  EXPECT_GT(sums[2], -150);
 }
 
 TEST_F(Processes, LiarsDisturbNobody) {
@@ -280,6 +333,8 @@ TEST_F(Processes, WrongOptionsAreSentences) {
   EXPECT_EQ(wait(start("d", worker_words(2, 0, {"--give-up", "0.3"}))), 1);
   EXPECT_TRUE(logged("d", "no server of job 1 took worker 0", 1));
   EXPECT_EQ(wait(start("e", {program("gloo_server"), "--store", store()})), 2);
+  EXPECT_EQ(wait(start("f", server_words(2, {"--evict-stragglers", "0.8"}))), 2);
+  EXPECT_TRUE(logged("f", "--evict-stragglers 0.8: expected a factor above 1", 1));
 }
 
 }  // namespace

@@ -1,14 +1,17 @@
 // A job that goes on while its rule changes. Eight threads train a linear regression behind a barrier; one becomes
-// slow. An operator, here the main thread, first lets everybody go on without a barrier, and then takes the slow one
-// out altogether; later it comes back. What each change costs is printed beside what a job that restarts for it is said
-// to take.
+// slow. An operator, here the main thread, first lets everybody go on without a barrier. Behind a barrier again, whom a
+// detector has found to be slow is taken out altogether; later it comes back. What each change costs is printed beside
+// what a job that restarts for it is said to take.
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <rubato/core/rng.hpp>
 #include <rubato/rubato.hpp>
+#include <rubato/sync/extras/observers.hpp>
+#include <rubato/sync/extras/straggler_detector.hpp>
 #include <rubato/sync/extras/switch_pauses.hpp>
 #include <rubato/threads_ps/server.hpp>
 #include <thread>
@@ -20,7 +23,8 @@ constexpr std::uint32_t workers = 8, slow = 5;
 constexpr std::size_t dimension = 256;
 constexpr std::uint32_t batch = 32;
 using namespace std::chrono_literals;
-using server = rubato::threads_ps::server<rubato::any_policy, rubato::threads_ps::sgd, rubato::switch_pauses>;
+using watchers = rubato::observers<rubato::switch_pauses, rubato::straggler_detector>;
+using server = rubato::threads_ps::server<rubato::any_policy, rubato::threads_ps::sgd, watchers>;
 
 // The truth that all samples come from, and a batch of them for a step of a worker: the mean squared error, and its
 // gradient.
@@ -83,12 +87,24 @@ void report(job& all, const char* what, std::chrono::milliseconds during) {
               static_cast<double>(all.loss));
 }
 
+// Waits until somebody is found slow, and declares him dead: the others go on, and he is told when he pushes.
+std::optional<rubato::straggler> evict_straggler(server& from) {
+  for (const auto until = std::chrono::steady_clock::now() + 30s; std::chrono::steady_clock::now() < until;) {
+    const auto slowest =
+        from.inspect([](auto&, watchers& seen) { return seen.get<rubato::straggler_detector>().to_evict(); });
+    if (slowest && from.die(slowest->who) == rubato::errc::ok) return slowest;
+    std::this_thread::sleep_for(1ms);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 int main() {
   job all;
+  const watchers seen{{}, rubato::straggler_detector{workers, {.window = 0.1, .slow = 0.5}}};
   auto made = server::make({.sync = {.capacity = workers}, .shards = 4, .batch = batch}, std::vector<float>(dimension),
-                           rubato::bsp{}, rubato::threads_ps::sgd{{.learning_rate = 0.05F}});
+                           rubato::bsp{}, rubato::threads_ps::sgd{{.learning_rate = 0.05F}}, seen);
   if (!made) return std::fprintf(stderr, "%s\n", made.error().message.c_str()), 1;
   all.ps = std::move(*made);
   std::vector<std::thread> threads;
@@ -102,13 +118,18 @@ int main() {
   bool well = all.ps->switch_to(rubato::asp{}, rubato::pending_gradients::flush) == rubato::errc::ok;
   report(all, "without a barrier", 300ms);
   well &= all.ps->switch_to(rubato::bsp{}, rubato::pending_gradients::flush) == rubato::errc::ok;
-  well &= all.ps->die({slow}) == rubato::errc::ok;
+  const std::optional<rubato::straggler> evicted = evict_straggler(*all.ps);
+  if (evicted)
+    std::printf("worker %u is evicted: its steps take %.1f ms, those of the median worker %.1f ms\n",
+                evicted->who.index, 1e3 * evicted->step_time, 1e3 * evicted->median);
+  well &= evicted && evicted->who.index == slow;
   report(all, "behind a barrier, the slow one evicted", 300ms);
   all.straggles = false;
   start({slow, 1});
   report(all, "behind a barrier, it has come back", 300ms);
 
-  const rubato::switch_pauses pauses = all.ps->inspect([](auto&, rubato::switch_pauses& seen) { return seen; });
+  const rubato::switch_pauses pauses =
+      all.ps->inspect([](auto&, watchers& all_seen) { return all_seen.get<rubato::switch_pauses>(); });
   const rubato::switch_pause& longest = pauses.longest();
   std::printf(
       "\n%u changes of the policy; the longest pause, from the last push before to the first release after: %.3f ms,\n"

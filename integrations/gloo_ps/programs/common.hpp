@@ -61,5 +61,9 @@ inline int complain(const char* program, const std::string& what, int status = 1
   std::fprintf(stderr, "%s: %s\n", program, what.c_str());
   return status;
 }
+/// What cannot be made of the options: status 2 where they are wrong, 1 where the machine is.
+inline int complain(const char* program, const rubato::error& e) {
+  return complain(program, e.message, e.code == rubato::errc::invalid_option ? 2 : 1);
+}
 
 #endif

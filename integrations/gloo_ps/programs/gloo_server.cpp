@@ -182,7 +182,7 @@ int run(options o) {
   if (!rule) return fail("--policy " + o.policy + ": expected " + policy_names, 2);
   o.server.job.job = o.common.job;
   auto made = make_task(o.common.task);
-  if (!made) return fail(made.error().message, made.error().code == rubato::errc::invalid_option ? 2 : 1);
+  if (!made) return complain("gloo_server", made.error());
   task& work = **made;
   o.server.job.model = {work.dimension(), o.common.shards};
   o.server.job.seed = o.common.task.seed;
@@ -199,9 +199,9 @@ int run(options o) {
   }
 
   auto device = ps::gloo_device::open(o.common.host, o.common.interface);
-  if (!device) return fail(device.error().message);
+  if (!device) return complain("gloo_server", device.error());
   auto store = ps::open_store(o.common.store);
-  if (!store) return fail(store.error().message);
+  if (!store) return complain("gloo_server", store.error());
   auto doors = ps::gloo_doors::open(*device, *store, o.common.job, o.common.connect_limit);
   if (!doors) return fail(doors.error().message);
   o.server.life = doors->life();

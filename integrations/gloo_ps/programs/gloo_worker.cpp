@@ -33,12 +33,12 @@ void take_time(const options& o, std::uint64_t step) {
 
 int run(const options& o) {
   auto device = ps::gloo_device::open(o.common.host, o.common.interface);
-  if (!device) return complain("gloo_worker", device.error().message);
+  if (!device) return complain("gloo_worker", device.error());
   auto store = ps::open_store(o.common.store);
-  if (!store) return complain("gloo_worker", store.error().message);
+  if (!store) return complain("gloo_worker", store.error());
 
   auto made = make_task(o.common.task);
-  if (!made) return complain("gloo_worker", made.error().message);
+  if (!made) return complain("gloo_worker", made.error());
   task& work = **made;
   ps::worker self{ps::worker_options{.job = o.common.job,
                                      .id = {o.index, o.incarnation},

@@ -219,10 +219,16 @@ TEST(DecisionMaker, RestoredJobGoesOn) {
 
   ps::decision_maker<> other{options, {"asp", rubato::asp{}}, values(4)};
   EXPECT_EQ(other.restore(*saved).error().code, errc::wrong_kind);
-  ps::job_options smaller = options;
-  smaller.workers = 2;
-  ps::decision_maker<> wrong{smaller, {"bsp", rubato::bsp{}}, values(4)};
-  EXPECT_EQ(wrong.restore(*saved).error().code, errc::invalid_option);
+  const auto refused = [&saved](auto change) {
+    ps::job_options another = options;
+    change(another);
+    ps::decision_maker<> wrong{another, {"bsp", rubato::bsp{}}, values(another.model.parameters)};
+    return wrong.restore(*saved).error().code == errc::invalid_option;
+  };
+  EXPECT_TRUE(refused([](auto& o) { o.workers = 2; }));
+  EXPECT_TRUE(refused([](auto& o) { o.job = 9; }));
+  EXPECT_TRUE(refused([](auto& o) { o.model.parameters = 6; }));
+  EXPECT_TRUE(refused([](auto& o) { o.rule.momentum = 0.5F; }));
 
   ps::decision_maker<> second{options, {"bsp", rubato::bsp{}}, values(4)};
   const auto version = second.restore(*saved);

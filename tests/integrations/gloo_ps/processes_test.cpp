@@ -328,7 +328,7 @@ TEST_F(Processes, WrongOptionsAreSentences) {
   EXPECT_TRUE(logged("a", "--policy magic: expected asp", 1));
   EXPECT_EQ(wait(start("b", server_words(2, {"--shards", "64"}))), 2);
   EXPECT_TRUE(logged("b", "model.shards is 64, expected 1 to the number of parameters, 2", 1));
-  EXPECT_EQ(wait(start("c", {program("gloo_worker"), "--store", "paper:x", "--index", "0"})), 1);
+  EXPECT_EQ(wait(start("c", {program("gloo_worker"), "--store", "paper:x", "--index", "0"})), 2);
   EXPECT_TRUE(logged("c", "expected file:FOLDER or redis:HOST[:PORT]", 1));
   EXPECT_EQ(wait(start("d", worker_words(2, 0, {"--give-up", "0.3"}))), 1);
   EXPECT_TRUE(logged("d", "no server of job 1 took worker 0", 1));

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -446,6 +447,11 @@ TEST_F(ServerFile, UnwritableCheckpointIsSaid) {
   EXPECT_EQ(run_steps(w, 3).pushed, 3U) << "the job goes on";
   EXPECT_TRUE(eventually([&] { return !host.log().empty(); }));
   EXPECT_NE(host.log()[0].find("no checkpoint: cannot create"), std::string::npos) << host.log()[0];
+  EXPECT_EQ(run_steps(w, 30).pushed, 30U);
+  host.ps.close();
+  const std::vector<std::string> log = host.log();
+  EXPECT_EQ(std::ranges::count_if(log, [](const auto& line) { return line.find("no checkpoint") == 0; }), 1)
+      << "once, not again and again";
 }
 
 TEST(Server, CloseIsHeardEverywhere) {

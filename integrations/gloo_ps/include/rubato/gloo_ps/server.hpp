@@ -20,7 +20,7 @@ namespace rubato::inline RUBATO_ABI::gloo_ps {
 /// What a server needs to know besides the job.
 struct server_options {
   job_options job{};
-  std::uint32_t life = 0;                ///< how often a server of this job was started before (the rendezvous knows)
+  std::uint32_t life = 0;                ///< tells the servers of a job apart, each higher than the one before (gloo_doors::life())
   std::string checkpoint{};              ///< the file; empty: none
   std::uint64_t checkpoint_every = 100;  ///< updates
   std::chrono::milliseconds tick{20};    ///< how often a waiting session looks around
@@ -133,16 +133,21 @@ class server {
   void start() {
     std::call_once(started_, [this] {
       keeper_ = std::thread{[this] {
+        std::uint64_t tried = saved_;
         while (!decide_.closed()) {
           decide_.attend(after(0.02));
-          if (!options_.checkpoint.empty() && decide_.version() >= saved_ + options_.checkpoint_every) report(save());
+          const std::uint64_t version = decide_.version();
+          if (options_.checkpoint.empty() || version - tried < options_.checkpoint_every) continue;
+          tried = version;  // also where it fails: a save stops all pushes
+          report(save());
         }
         if (!options_.checkpoint.empty()) report(save());
       }};
     });
   }
   void report(const result<std::uint64_t>& saved) {
-    if (!saved) refused_.note("no checkpoint: " + saved.error().message);
+    if (!saved && std::exchange(complaint_, saved.error().message) != saved.error().message)
+      refused_.note("no checkpoint: " + complaint_);
   }
 
   const server_options options_;
@@ -152,6 +157,7 @@ class server {
   std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(session_end::count_)> ends_{};
   std::mutex saving_;
   std::atomic<std::uint64_t> saved_ = 0, saves_ = 0;
+  std::string complaint_;  // of the keeper: the last one
   std::once_flag started_;
   std::thread keeper_;
 };

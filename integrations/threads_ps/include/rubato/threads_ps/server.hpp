@@ -64,14 +64,21 @@ struct step_report {
 /// Staleness is measured where it happens: when a gradient reaches a shard, the updates since that shard was pulled.
 /// staleness() has the largest of each push over the shards. What the policy is told counts from grant to admission.
 ///
+/// A rule may throw, and so does memory that is short. Out of push() the exception ends this life as a death does, and
+/// counts the gradient as `failed`: nobody waits for it. An update counts at all shards then, and has moved those that
+/// came before the throw; from a round the gradient is taken back, to within rounding. The flush of a round, however,
+/// happens in whatever call touches the shard next, push(), pull() or snapshot(), and throws out of that one. It
+/// counts, and the round is over.
+///
 /// Thread  safe, but a session belongs to one thread at a time. The server outlives its sessions.
 /// Cost    pull, push: O(size()), in slices; decisions: those of the controller under one mutex (gate.hpp). No
 ///         allocation in pull and push once as many rounds were open as ever will be.
 /// Errors  by value: those of gate; invalid_option for spans of the wrong size, which change nothing.
 /// Tests   tests/integrations/threads_ps/server_test.cpp: SumsAreExact, ABarrierIsOne, NobodyPassesTheBound,
 ///         WhatIsPulledHoldsEveryUpdateOfTheGrant, StalenessIsMeasuredAtTheShard, AThreadThatThrowsHoldsNobodyBack,
-///         AWorkerComesBack, SwitchesLoseNothing, ShutdownFreesEverybody, CancelledStepsAreTold,
-///         GradientsOfAnotherSize, RefusesBadOptions, KillsAndSwitchesAtRandom
+///         ARuleThatThrowsEndsThatLifeAndHoldsNobodyBack, AThrowTakesItsGradientOutOfTheRound, AWorkerComesBack,
+///         SwitchesLoseNothing, ShutdownFreesEverybody, CancelledStepsAreTold, GradientsOfAnotherSize,
+///         RefusesBadOptions, KillsAndSwitchesAtRandom
 template <SyncPolicy Policy, UpdateRule Rule = sgd, Observer Watcher = no_observer>
 class server {
   using slice = shard<Rule>;
@@ -213,7 +220,7 @@ class server<Policy, Rule, Watcher>::session {
 
   /// The gradient of the present step: it is applied, added to its round, or dropped, as the policy says. Then waits
   /// for the next step, whose terms it returns. Errors: those of gate::commit_and_wait; invalid_option where the size
-  /// is wrong, and the step goes on.
+  /// is wrong, and the step goes on. Throws what the rule throws: then it has departed as dead.
   [[nodiscard]] result<grant> push(std::span<const float> gradient, const step_report& what = {}) {
     if (gradient.size() != ps_.size_)
       return error{errc::invalid_option, "the gradient has " + std::to_string(gradient.size()) + " numbers, expected " +
@@ -245,15 +252,44 @@ class server<Policy, Rule, Watcher>::session {
   session(server& ps, worker_id who, const grant& terms)
       : ps_{ps}, who_{who}, terms_{terms}, versions_(ps.shards_.size(), terms.version) {}
 
+  // What is being done with a gradient. Destroyed before it is over, it leaves all shards with the same updates, and
+  // nobody waiting for the commit.
+  struct work {
+    session& self;
+    const admitted& answer;
+    std::span<const float> gradient;
+    float weight;
+    bool applies = answer.what.what == verdict::apply;
+    std::size_t parts = 0;  // that are done
+    bool is_over = false;
+
+    ~work() {
+      if (!is_over) fail();
+    }
+    void fail() noexcept {
+      std::size_t nth = 0;
+      self.ps_.each_shard(self.who_.index, [&](slice& part, std::size_t, std::size_t begin) {
+        const bool is_done = nth++ < parts;
+        if (applies && !is_done) part.skip();
+        if (!applies && is_done) part.take_back(answer.round, gradient.subspan(begin, part.size()), weight);
+      });
+      self.here_ = false;
+      static_cast<void>(self.ps_.gate_.die(self.who_));
+      static_cast<void>(self.ps_.gate_.commit(answer.work, outcome::failed));
+    }
+  };
+
   void carry_out(const admitted& answer, std::span<const float> gradient, float weight) {
-    const bool applies = answer.what.what == verdict::apply;
-    if (!applies && answer.what.what != verdict::accumulate) return;
+    work now{*this, answer, gradient, weight};
+    if (!now.applies && answer.what.what != verdict::accumulate) return static_cast<void>(now.is_over = true);
     std::uint64_t stalest = 0;
     ps_.each_shard(who_.index, [&](slice& part, std::size_t s, std::size_t begin) {
       const std::span<const float> own = gradient.subspan(begin, part.size());
-      const std::uint64_t met = applies ? part.apply(own, weight) : part.add(answer.round, own, weight);
+      const std::uint64_t met = now.applies ? part.apply(own, weight) : part.add(answer.round, own, weight);
       stalest = (std::max)(stalest, met - (std::min)(met, versions_[s]));
+      ++now.parts;
     });
+    now.is_over = true;
     ps_.count_staleness(stalest);
   }
 

@@ -16,7 +16,7 @@ namespace rubato::inline RUBATO_ABI::threads_ps {
 ///   resize(n)                        the slice has n parameters; called once, before anything else
 ///   update(values, direction, scale) ONE update, by scale * direction, a sum of weighted gradients; both are the slice
 ///
-/// Satisfied by sgd.
+/// What it means that update() throws, the host says (server.hpp). Satisfied by sgd.
 template <class R>
 concept UpdateRule = std::copy_constructible<R> &&
     requires(R& rule, std::size_t size, std::span<float> values, std::span<const float> direction, float scale) {

@@ -240,10 +240,46 @@ TEST(ThreadsPs, AThrowTakesItsGradientOutOfTheRound) {
   EXPECT_EQ(read.highest, 2u);
 }
 
+TEST(ThreadsPs, TheSameLifeIsLetInOnce) {
+  const auto ps = zeros(4, {.sync = {.capacity = 1}}, asp{});
+  auto me = ps->join({0, 0});
+  ASSERT_TRUE(me);
+  for (int n = 0; n < 2; ++n) {
+    const auto again = ps->join({0, 0});
+    ASSERT_FALSE(again);
+    EXPECT_EQ(again.error().code, errc::repeated);
+    EXPECT_EQ(again.error().message, "worker 0 with incarnation 0 is here already, expected a higher incarnation");
+  }
+  ASSERT_TRUE((*me)->push(numbers(4, 1.0F))) << "which leaves it as it was";
+  EXPECT_EQ((*me)->finish(), errc::ok);
+  EXPECT_EQ(ps->join({0, 0}).error().code, errc::old_incarnation);
+  EXPECT_EQ(ps->join({1, 0}).error().code, errc::unknown_worker);
+  EXPECT_TRUE(ps->join({0, 1}));
+}
+
+TEST(ThreadsPs, OfThreadsThatJoinAsOneWorkerOneIsLetIn) {
+  const auto ps = zeros(4, {.sync = {.capacity = 1}}, asp{});
+  for (std::uint32_t life = 0; life < 20; ++life) {
+    std::array<std::unique_ptr<plain<asp>::session>, 4> sessions;
+    std::atomic<int> let_in{0}, repeated{0};
+    crew threads;
+    for (auto& mine : sessions)
+      threads.start([&] {
+        auto me = ps->join({0, life});
+        if (me)
+          mine = std::move(*me), ++let_in;
+        else
+          repeated += me.error().code == errc::repeated;
+      });
+    threads.gather();
+    EXPECT_EQ(let_in, 1);
+    EXPECT_EQ(repeated, 3);
+  }
+}
+
 TEST(ThreadsPs, AWorkerComesBack) {
   const auto ps = zeros(4, {.sync = {.capacity = 1}}, asp{});
   auto old = ps->join({0, 0});
-  EXPECT_FALSE(ps->join({0, 0})->get() == nullptr) << "the same life again: it goes on";
   auto young = ps->join({0, 1});
   ASSERT_TRUE(young);
   const auto answer = (*old)->push(numbers(4, 1.0F));

@@ -76,9 +76,9 @@ struct step_report {
 /// Errors  by value: those of gate; invalid_option for spans of the wrong size, which change nothing.
 /// Tests   tests/integrations/threads_ps/server_test.cpp: SumsAreExact, ABarrierIsOne, NobodyPassesTheBound,
 ///         WhatIsPulledHoldsEveryUpdateOfTheGrant, StalenessIsMeasuredAtTheShard, AThreadThatThrowsHoldsNobodyBack,
-///         ARuleThatThrowsEndsThatLifeAndHoldsNobodyBack, AThrowTakesItsGradientOutOfTheRound, AWorkerComesBack,
-///         SwitchesLoseNothing, ShutdownFreesEverybody, CancelledStepsAreTold, GradientsOfAnotherSize,
-///         RefusesBadOptions, KillsAndSwitchesAtRandom
+///         ARuleThatThrowsEndsThatLifeAndHoldsNobodyBack, AThrowTakesItsGradientOutOfTheRound, TheSameLifeIsLetInOnce,
+///         OfThreadsThatJoinAsOneWorkerOneIsLetIn, AWorkerComesBack, SwitchesLoseNothing, ShutdownFreesEverybody,
+///         CancelledStepsAreTold, GradientsOfAnotherSize, RefusesBadOptions, KillsAndSwitchesAtRandom
 template <SyncPolicy Policy, UpdateRule Rule = sgd, Observer Watcher = no_observer>
 class server {
   using slice = shard<Rule>;
@@ -111,6 +111,7 @@ class server {
          Watcher watcher = {})
       : size_{initial.size()},
         batch_{o.batch},
+        next_lives_(o.sync.capacity),
         cancelled_{std::make_unique<std::atomic<bool>[]>(o.sync.capacity)},
         gate_{o.sync, std::move(policy), host{this}, std::move(watcher)} {
     RUBATO_ASSERT(o.shards > 0 && o.shards <= size_ && o.batch > 0, "server options out of range");
@@ -125,8 +126,13 @@ class server {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }  ///< parameters
   [[nodiscard]] std::uint32_t shards() const noexcept { return static_cast<std::uint32_t>(shards_.size()); }
 
-  /// The calling thread becomes this worker, and waits for its first step. Errors: those of gate::join_and_wait.
+  /// The calling thread becomes this worker, and waits for its first step. Errors: those of gate::join_and_wait;
+  /// `repeated` where this worker with this incarnation is here already, or about to be: one life has one session.
   [[nodiscard]] result<std::unique_ptr<session>> join(worker_id who) {
+    if (!begins_life(who))
+      return error{errc::repeated, "worker " + std::to_string(who.index) + " with incarnation " +
+                                       std::to_string(who.incarnation) +
+                                       " is here already, expected a higher incarnation"};
     const result<grant> terms = gate_.join_and_wait(who);
     if (!terms) return terms.error();
     return std::unique_ptr<session>{new session{*this, who, *terms}};
@@ -164,6 +170,17 @@ class server {
  private:
   friend class session;
 
+  // False where this life, or a later one, has begun, unless the gate knows that: it refuses and counts it then.
+  [[nodiscard]] bool begins_life(worker_id who) {
+    return gate_.inspect([&](const auto& sync) {
+      if (who.index >= sync.workers().capacity()) return true;
+      std::uint64_t& next = next_lives_[who.index];
+      if (who.incarnation >= next) return next = std::uint64_t{who.incarnation} + 1, true;
+      const worker_record& known = sync.workers()[who.index];
+      return known.incarnation > who.incarnation ||
+             (known.incarnation == who.incarnation && roster::is_gone(known.state));
+    });
+  }
   // Calls f(shard, its number, where it begins), beginning with the shard `first`: threads that come at the same time
   // meet at few of them.
   template <class F>
@@ -191,6 +208,7 @@ class server {
   const std::uint32_t batch_;
   std::vector<std::size_t> begins_;  // of each shard
   std::deque<slice> shards_;
+  std::vector<std::uint64_t> next_lives_;  // of each worker: the lowest incarnation to come. Under the gate's mutex
   std::unique_ptr<std::atomic<bool>[]> cancelled_;  // of each worker: its step is in vain
   std::array<std::atomic<std::uint32_t>, staleness_histogram::buckets> stale_{};
   gate_type gate_;

@@ -355,6 +355,21 @@ TEST(ThreadsPs, CancelledStepsAreTold) {
   EXPECT_EQ(ps->inspect([](auto& sync) { return sync.counts().of(0, reason::cancelled); }), 1u);
 }
 
+TEST(ThreadsPs, AFreshLifeIsNotCancelled) {
+  const auto ps = zeros(4, {.sync = {.capacity = 2, .quorum = 1}}, ringmaster{.delay = 2, .stops = true});
+  auto quick = ps->join({1});
+  {
+    auto late = ps->join({0, 0});
+    for (int n = 0; n < 2; ++n) ASSERT_TRUE((*quick)->push(numbers(4, 1.0F)));
+    EXPECT_TRUE((*late)->cancelled());
+  }
+  auto fresh = ps->join({0, 1});
+  ASSERT_TRUE(fresh);
+  EXPECT_FALSE((*fresh)->cancelled()) << "that was the former life";
+  for (int n = 0; n < 2; ++n) ASSERT_TRUE((*quick)->push(numbers(4, 1.0F)));
+  EXPECT_TRUE((*fresh)->cancelled()) << "and this one can be, too";
+}
+
 TEST(ThreadsPs, GradientsOfAnotherSize) {
   const auto ps = zeros(4, {.sync = {.capacity = 1}}, asp{});
   auto me = ps->join({0});

@@ -78,7 +78,8 @@ struct step_report {
 ///         WhatIsPulledHoldsEveryUpdateOfTheGrant, StalenessIsMeasuredAtTheShard, AThreadThatThrowsHoldsNobodyBack,
 ///         ARuleThatThrowsEndsThatLifeAndHoldsNobodyBack, AThrowTakesItsGradientOutOfTheRound, TheSameLifeIsLetInOnce,
 ///         OfThreadsThatJoinAsOneWorkerOneIsLetIn, AWorkerComesBack, SwitchesLoseNothing, ShutdownFreesEverybody,
-///         CancelledStepsAreTold, GradientsOfAnotherSize, RefusesBadOptions, KillsAndSwitchesAtRandom
+///         CancelledStepsAreTold, AFreshLifeIsNotCancelled, GradientsOfAnotherSize, RefusesBadOptions,
+///         KillsAndSwitchesAtRandom
 template <SyncPolicy Policy, UpdateRule Rule = sgd, Observer Watcher = no_observer>
 class server {
   using slice = shard<Rule>;
@@ -92,7 +93,7 @@ class server {
     void discard(std::uint64_t round, std::uint32_t) {
       for (slice& each : self->shards_) each.post_discard(round);
     }
-    void cancel(worker_id who) { self->cancelled_[who.index].store(true, std::memory_order_relaxed); }
+    void cancel(worker_id who) { self->cancelled_[who.index].store(life_of(who), std::memory_order_relaxed); }
   };
 
  public:
@@ -112,7 +113,7 @@ class server {
       : size_{initial.size()},
         batch_{o.batch},
         next_lives_(o.sync.capacity),
-        cancelled_{std::make_unique<std::atomic<bool>[]>(o.sync.capacity)},
+        cancelled_{std::make_unique<std::atomic<std::uint64_t>[]>(o.sync.capacity)},
         gate_{o.sync, std::move(policy), host{this}, std::move(watcher)} {
     RUBATO_ASSERT(o.shards > 0 && o.shards <= size_ && o.batch > 0, "server options out of range");
     for (std::uint32_t s = 0; s < o.shards; ++s) {
@@ -170,12 +171,14 @@ class server {
  private:
   friend class session;
 
+  static constexpr std::uint64_t life_of(worker_id who) noexcept { return std::uint64_t{who.incarnation} + 1; }
+
   // False where this life, or a later one, has begun, unless the gate knows that: it refuses and counts it then.
   [[nodiscard]] bool begins_life(worker_id who) {
     return gate_.inspect([&](const auto& sync) {
       if (who.index >= sync.workers().capacity()) return true;
       std::uint64_t& next = next_lives_[who.index];
-      if (who.incarnation >= next) return next = std::uint64_t{who.incarnation} + 1, true;
+      if (who.incarnation >= next) return next = life_of(who), true;
       const worker_record& known = sync.workers()[who.index];
       return known.incarnation > who.incarnation ||
              (known.incarnation == who.incarnation && roster::is_gone(known.state));
@@ -209,7 +212,7 @@ class server {
   std::vector<std::size_t> begins_;  // of each shard
   std::deque<slice> shards_;
   std::vector<std::uint64_t> next_lives_;  // of each worker: the lowest incarnation to come. Under the gate's mutex
-  std::unique_ptr<std::atomic<bool>[]> cancelled_;  // of each worker: its step is in vain
+  std::unique_ptr<std::atomic<std::uint64_t>[]> cancelled_;  // of each worker: the life whose step is in vain, or 0
   std::array<std::atomic<std::uint32_t>, staleness_histogram::buckets> stale_{};
   gate_type gate_;
 };
@@ -230,7 +233,9 @@ class server<Policy, Rule, Watcher>::session {
   /// Of the present step.
   [[nodiscard]] const grant& terms() const noexcept { return terms_; }
   /// Whether the gradient of the present step will be dropped: a long step had better end. Push all the same.
-  [[nodiscard]] bool cancelled() const noexcept { return ps_.cancelled_[who_.index].load(std::memory_order_relaxed); }
+  [[nodiscard]] bool cancelled() const noexcept {
+    return ps_.cancelled_[who_.index].load(std::memory_order_relaxed) == life_of(who_);
+  }
 
   /// Copies the parameters: all updates that the grant names are in. Returns the versions of the shards.
   /// Precondition: to.size() == size().
@@ -251,7 +256,7 @@ class server<Policy, Rule, Watcher>::session {
                                              .grad_norm = what.grad_norm,
                                              .read = pulled_});
     if (answer.what.what != verdict::refused)  // it can be cancelled again once released
-      ps_.cancelled_[who_.index].store(false, std::memory_order_relaxed);
+      ps_.cancelled_[who_.index].store(0, std::memory_order_relaxed);
     carry_out(answer, gradient, applied_weight(terms_, answer.what.weight, samples, ps_.batch_));
     const result<grant> next = ps_.gate_.commit_and_wait(answer.work);
     if (next)

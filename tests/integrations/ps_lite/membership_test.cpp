@@ -70,6 +70,83 @@ TEST(PsLiteMembership, ADeadWorkersRequestIsNotAnsweredToItsSuccessor) {
   EXPECT_EQ(b.store.values[0], 3.0);
 }
 
+TEST(PsLiteMembership, ASuccessorThatIsQuickerThanTheNewsOfTheDeathIsAnsweredOnceTheNewsIsThere) {
+  for (const park_on park : {park_on::push, park_on::pull}) {
+    server_bench b{{.capacity = 2, .park = park}, bsp{}};
+    b.pull(0), b.pull(1);
+    b.push_pull(0, 64.0), b.push_pull(1, 64.0);
+    const auto waits = b.push_pull(1, 2.0);
+    b.restart(0);
+    b.answers.clear();
+    const auto pull = b.pull(0), push = b.push_pull(0, 128.0);  // numbers 0 and 1, as of the dead one
+    EXPECT_FALSE(b.answered(pull)) << "it may be the network that repeats";
+    EXPECT_FALSE(b.answered(push));
+    EXPECT_EQ(b.sync.depart_node(b.node(0), cause::death), errc::ok);
+    EXPECT_TRUE(b.answered(waits));
+    EXPECT_TRUE(b.answered(push));
+    EXPECT_EQ(b.value(pull), 66.0);
+    EXPECT_EQ(b.sync.counts().late, 1u) << "of a step that belongs to nobody";
+    EXPECT_EQ(b.sync.counts().duplicates, 0u);
+    const auto joins = b.push_pull(0, 256.0);
+    EXPECT_FALSE(b.answered(joins)) << "it is one of them again, at the barrier";
+    b.push_pull(1, 4.0);
+    EXPECT_EQ(b.value(joins), 70.0);
+    const auto next = b.push_pull(0, 6.0);
+    EXPECT_FALSE(b.answered(next));
+    b.push_pull(1, 8.0);
+    EXPECT_EQ(b.value(next), 77.0);
+  }
+}
+
+TEST(PsLiteMembership, ANumberFarBelowTheHighestIsOfASuccessor) {
+  for (const park_on park : {park_on::push, park_on::pull}) {
+    server_bench b{{.capacity = 2, .park = park}, bsp{}};
+    b.pull(0), b.pull(1);
+    for (int n = 0; n < 64; ++n) b.push_pull(0, 2.0), b.push_pull(1, 2.0);
+    const auto waits = b.push_pull(1, 4.0);
+    b.restart(0);
+    b.answers.erase({b.node(0), 0, 0});
+    EXPECT_FALSE(b.answered(waits));
+    const auto first = b.pull(0);  // 64 below the highest
+    EXPECT_EQ(b.value(waits), 132.0) << "its former life is dead";
+    EXPECT_FALSE(b.answered(first)) << "it joins, at the barrier";
+    b.push_pull(1, 8.0);
+    EXPECT_EQ(b.value(first), 140.0);
+    b.answers.erase({b.node(0), 0, 1});
+    const auto push = b.push_pull(0, 4.0);
+    EXPECT_FALSE(b.answered(push)) << "and is waited for from then on";
+    b.push_pull(1, 8.0);
+    EXPECT_EQ(b.value(push), 146.0);
+    EXPECT_EQ(b.sync.counts().late, 0u);
+  }
+}
+
+TEST(PsLiteMembership, ASuccessorOfOneThatWasDoneIsAnsweredOnceTheNewsIsThere) {
+  server_bench b{{.capacity = 1}, asp{}};
+  b.pull(0);
+  EXPECT_EQ(b.sync.depart(b.name(0), cause::done), errc::ok);
+  b.pull(0);
+  b.next_timestamp[{0, 0}] = 1;
+  b.answers.clear();
+  const auto first = b.pull(0);
+  EXPECT_FALSE(b.answered(first));
+  EXPECT_EQ(b.sync.depart_node(b.node(0), cause::death), errc::departed_worker);
+  EXPECT_TRUE(b.answered(first));
+}
+
+TEST(PsLiteMembership, WhatTheNetworkRepeatsIsNotAnsweredAgainHoweverItsWorkerGoes) {
+  for (const cause why : {cause::leave, cause::done, cause::death}) {
+    server_bench b{{.capacity = 2}, asp{}};
+    b.pull(0), b.pull(1);
+    const auto push = b.push(0, 1.0);
+    b.resend(push, true, false, b.of(1.0));
+    if (why == cause::death) b.pull(0);  // it goes on: so that was a repeat
+    EXPECT_EQ(b.sync.depart(b.name(0), why), errc::ok);
+    EXPECT_TRUE(b.answered(push)) << "once";
+    EXPECT_EQ(b.sync.counts().duplicates, 1u);
+  }
+}
+
 TEST(PsLiteMembership, WhoeverWasTakenForDeadIsBackByItsNextPushWhichIsNotUsed) {
   for (const park_on park : {park_on::push, park_on::pull}) {
     server_bench b{{.capacity = 2, .park = park}, asp{}};

@@ -4,12 +4,14 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <rubato/core/rng.hpp>
 #include <rubato/rivals.hpp>
 #include <rubato/rubato.hpp>
 #include <rubato/threads_ps/server.hpp>
+#include <span>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -171,10 +173,113 @@ TEST(ThreadsPs, AThreadThatThrowsHoldsNobodyBack) {
   EXPECT_EQ(ps->inspect([](auto& sync) { return sync.workers()[0].state; }), worker_state::dead);
 }
 
+// An update by more than 100 throws.
+struct fragile {
+  void resize(std::size_t) {}
+  void update(std::span<float> values, std::span<const float> direction, float scale) {
+    if (scale * direction[0] > 100) throw std::runtime_error{"too far"};
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] -= scale * direction[i];
+  }
+};
+
+// Whether this ends in time; where it does not, the server is shut down, so that the thread ends.
+template <class Server, class Result>
+bool ends_in_time(Server& ps, std::future<Result>& work) {
+  const bool ended = work.wait_for(std::chrono::seconds{10}) == std::future_status::ready;
+  if (!ended) ps.shutdown();
+  work.wait();
+  return ended;
+}
+
+TEST(ThreadsPs, ARuleThatThrowsEndsThatLifeAndHoldsNobodyBack) {
+  const auto ps = std::make_unique<server<asp, fragile>>(server_options{.sync = {.capacity = 1}, .shards = 3},
+                                                         numbers(3, 0.0F), asp{});
+  {
+    auto me = ps->join({0, 0});
+    ASSERT_TRUE((*me)->push(numbers{1, 1, 1}));
+    EXPECT_THROW(static_cast<void>((*me)->push(numbers{1, 999, 1})), std::runtime_error);
+    EXPECT_FALSE((*me)->here());
+  }
+  auto next = std::async(std::launch::async, [&] { return ps->join({0, 1}); });
+  ASSERT_TRUE(ends_in_time(*ps, next)) << "it waits for the commit of its former life";
+  auto me = next.get();
+  ASSERT_TRUE(me);
+  numbers now(3);
+  const version_range read = (*me)->pull(now);
+  EXPECT_EQ(now, (numbers{-2, -1, -1})) << "the shard before the throw has moved";
+  EXPECT_EQ(read.lowest, 2u) << "and the update counts at all of them";
+  EXPECT_EQ(read.highest, 2u);
+  EXPECT_EQ((*me)->terms().version, 2u);
+  ASSERT_TRUE((*me)->push(numbers{1, 1, 1}));
+  EXPECT_EQ(values_of(*ps), (numbers{-3, -2, -2}));
+  EXPECT_EQ(ps->inspect([](auto& sync) { return sync.counts().of(0, reason::failed); }), 1u);
+}
+
+TEST(ThreadsPs, AThrowTakesItsGradientOutOfTheRound) {
+  const auto ps = std::make_unique<server<bsp, fragile>>(server_options{.sync = {.capacity = 2}, .shards = 2},
+                                                         numbers(2, 0.0F), bsp{});
+  std::promise<void> thrown;
+  auto other = std::async(std::launch::async, [&, may_go_on = thrown.get_future()]() mutable {
+    auto me = ps->join({1});
+    if (!me || !(*me)->push(numbers{1, 999})) return false;  // the flush of this round throws at the second shard
+    may_go_on.wait();
+    return (*me)->push(numbers{4, 4}).has_value();
+  });
+  {
+    auto me = ps->join({0});
+    EXPECT_TRUE((*me)->push(numbers{1, 999}));
+    EXPECT_THROW(static_cast<void>((*me)->push(numbers{8, 8})), std::runtime_error) << "it is the first to touch it";
+  }
+  thrown.set_value();
+  ASSERT_TRUE(ends_in_time(*ps, other)) << "the round waits for the commit of the gradient that threw";
+  EXPECT_TRUE(other.get());
+  numbers now(2);
+  const version_range read = ps->snapshot(now);
+  EXPECT_EQ(now, (numbers{-1 - 4, -4}));
+  EXPECT_EQ(read.lowest, 2u);
+  EXPECT_EQ(read.highest, 2u);
+}
+
+TEST(ThreadsPs, TheSameLifeIsLetInOnce) {
+  const auto ps = zeros(4, {.sync = {.capacity = 1}}, asp{});
+  auto me = ps->join({0, 0});
+  ASSERT_TRUE(me);
+  for (int n = 0; n < 2; ++n) {
+    const auto again = ps->join({0, 0});
+    ASSERT_FALSE(again);
+    EXPECT_EQ(again.error().code, errc::repeated);
+    EXPECT_EQ(again.error().message, "worker 0 with incarnation 0 is here already, expected a higher incarnation");
+  }
+  ASSERT_TRUE((*me)->push(numbers(4, 1.0F))) << "which leaves it as it was";
+  EXPECT_EQ((*me)->finish(), errc::ok);
+  EXPECT_EQ(ps->join({0, 0}).error().code, errc::old_incarnation);
+  EXPECT_EQ(ps->join({1, 0}).error().code, errc::unknown_worker);
+  EXPECT_TRUE(ps->join({0, 1}));
+}
+
+TEST(ThreadsPs, OfThreadsThatJoinAsOneWorkerOneIsLetIn) {
+  const auto ps = zeros(4, {.sync = {.capacity = 1}}, asp{});
+  for (std::uint32_t life = 0; life < 20; ++life) {
+    std::array<std::unique_ptr<plain<asp>::session>, 4> sessions;
+    std::atomic<int> let_in{0}, repeated{0};
+    crew threads;
+    for (auto& mine : sessions)
+      threads.start([&] {
+        auto me = ps->join({0, life});
+        if (me)
+          mine = std::move(*me), ++let_in;
+        else
+          repeated += me.error().code == errc::repeated;
+      });
+    threads.gather();
+    EXPECT_EQ(let_in, 1);
+    EXPECT_EQ(repeated, 3);
+  }
+}
+
 TEST(ThreadsPs, AWorkerComesBack) {
   const auto ps = zeros(4, {.sync = {.capacity = 1}}, asp{});
   auto old = ps->join({0, 0});
-  EXPECT_FALSE(ps->join({0, 0})->get() == nullptr) << "the same life again: it goes on";
   auto young = ps->join({0, 1});
   ASSERT_TRUE(young);
   const auto answer = (*old)->push(numbers(4, 1.0F));
@@ -248,6 +353,21 @@ TEST(ThreadsPs, CancelledStepsAreTold) {
   EXPECT_FALSE((*late)->cancelled()) << "that was the former step";
   EXPECT_EQ(values_of(*ps), numbers(4, -2.0F)) << "its gradient was dropped";
   EXPECT_EQ(ps->inspect([](auto& sync) { return sync.counts().of(0, reason::cancelled); }), 1u);
+}
+
+TEST(ThreadsPs, AFreshLifeIsNotCancelled) {
+  const auto ps = zeros(4, {.sync = {.capacity = 2, .quorum = 1}}, ringmaster{.delay = 2, .stops = true});
+  auto quick = ps->join({1});
+  {
+    auto late = ps->join({0, 0});
+    for (int n = 0; n < 2; ++n) ASSERT_TRUE((*quick)->push(numbers(4, 1.0F)));
+    EXPECT_TRUE((*late)->cancelled());
+  }
+  auto fresh = ps->join({0, 1});
+  ASSERT_TRUE(fresh);
+  EXPECT_FALSE((*fresh)->cancelled()) << "that was the former life";
+  for (int n = 0; n < 2; ++n) ASSERT_TRUE((*quick)->push(numbers(4, 1.0F)));
+  EXPECT_TRUE((*fresh)->cancelled()) << "and this one can be, too";
 }
 
 TEST(ThreadsPs, GradientsOfAnotherSize) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <rubato/threads_ps/shard.hpp>
+#include <stdexcept>
 #include <vector>
 
 namespace rubato::threads_ps {
@@ -50,6 +51,36 @@ TEST(Shard, PostedDiscardsLeaveTheVersion) {
   numbers now(slice.size());
   EXPECT_EQ(slice.read(now), 1u);
   EXPECT_EQ(now, (numbers{0, 1, 2}));
+}
+
+TEST(Shard, AFlushThatThrowsIsOverAndTheNextComes) {
+  struct rule {
+    void resize(std::size_t) {}
+    void update(std::span<float> values, std::span<const float> by, float) {
+      if (by[0] > 100) throw std::runtime_error{"too far"};
+      values[0] -= by[0];
+    }
+  };
+  shard<rule> slice{numbers{0}, rule{}};
+  for (const float x : {1.0F, 999.0F, 2.0F, 4.0F}) {
+    const auto round = static_cast<std::uint64_t>(x);
+    slice.add(round, numbers{x}, 1);
+    slice.post_flush(round, 1);
+    if (x > 100) {
+      numbers now(1);
+      EXPECT_THROW(slice.read(now), std::runtime_error) << "out of the call that carries it out";
+    }
+  }
+  numbers now(1);
+  EXPECT_EQ(slice.read(now), 4u) << "it counts";
+  EXPECT_EQ(now[0], -7.0F);
+
+  slice.add(5, numbers{999}, 1), slice.add(6, numbers{8}, 1);
+  slice.post_flush(5, 1), slice.post_flush(6, 1);
+  EXPECT_THROW(slice.add(7, numbers{16}, 1), std::runtime_error);
+  slice.post_flush(7, 1);
+  EXPECT_EQ(slice.read(now), 7u) << "those behind it were not lost, nor carried out twice";
+  EXPECT_EQ(now[0], -15.0F) << "and what met the throw was not added";
 }
 
 }  // namespace

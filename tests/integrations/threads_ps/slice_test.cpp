@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <rubato/threads_ps/slice.hpp>
+#include <span>
+#include <stdexcept>
 #include <vector>
 
 namespace threads_ps_slice_test {
@@ -33,7 +35,8 @@ TEST(UpdateRule, MomentumRemembers) {
 
 TEST(UpdateRule, BadOptionsAreSentences) {
   EXPECT_EQ(problem(ps::sgd_options{}), "");
-  for (const float wrong : {-1.0F, 1e7F, 0.0F / 0.0F}) EXPECT_NE(problem(ps::sgd_options{.learning_rate = wrong}), "");
+  for (const float wrong : {-1.0F, 1e7F, 0.0F / 0.0F})
+    EXPECT_EQ(problem(ps::sgd_options{.learning_rate = wrong}), "learning_rate: expected a number in [0, 1e6)");
   for (const float wrong : {-0.1F, 1.0F, 0.0F / 0.0F}) EXPECT_NE(problem(ps::sgd_options{.momentum = wrong}), "");
 }
 
@@ -86,6 +89,27 @@ TEST(Slice, EmptyRoundsCountAsUpdates) {
   s.flush(3, 1);
   EXPECT_EQ(s.version(), 2U);
   EXPECT_EQ(of(s), (numbers{-6})) << "by the rule, which remembers";
+}
+
+TEST(Slice, AFlushThatThrowsCountsAndClosesItsRound) {
+  struct rule {
+    void resize(std::size_t) {}
+    void update(std::span<float> values, std::span<const float> by, float scale) {
+      if (by[0] > 100) throw std::runtime_error{"too far"};
+      values[0] -= scale * by[0];
+    }
+  };
+  ps::slice<rule> s{numbers{0}, rule{}};
+  s.add(0, numbers{60}, 1), s.add(0, numbers{60}, 1);
+  EXPECT_THROW(s.flush(0, 0.5F), std::runtime_error);
+  EXPECT_EQ(s.version(), 1U);
+  EXPECT_TRUE(s.rounds().empty());
+  EXPECT_THROW(s.apply(numbers{120}, 1), std::runtime_error);
+  EXPECT_EQ(s.version(), 1U) << "an update that nobody has seen";
+  s.add(1, numbers{60}, 1);
+  s.flush(1, 1);
+  EXPECT_EQ(s.parameters()[0], -60.0F) << "the sum of the closed round is used again, emptied";
+  EXPECT_EQ(s.version(), 2U);
 }
 
 TEST(Slice, StateRoundTrip) {

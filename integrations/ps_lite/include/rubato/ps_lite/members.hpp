@@ -33,6 +33,7 @@ struct member {
   grant terms{};                   ///< of the step that it runs
   std::uint64_t read_version = 0;  ///< updates that were in when it last read values; 0 before
   double heard_at = 0.0;
+  std::vector<Request> again{};  ///< whose numbers had come: repeats, or the first requests of a successor
   std::vector<Request> early{};  ///< pulls that came before a request that their worker sent before them
   double early_at = 0.0;         ///< when the first of them came
   int last_pull = -1;            ///< the highest number of a pull

@@ -65,6 +65,10 @@ struct handler_counts {
 /// and its step ends with its next push. Every request is answered once, but for those of workers that died. Pass on
 /// only what belongs to training: requests that initialise, save or end are for a handler around this one.
 ///
+/// Restart  a node that takes the place of a dead one has its name and counts from 0. Say depart(.., cause::death)
+///          before its first request (docs/ps_lite.md has how). Where it is quicker, its requests look like repeats of
+///          the dead one's: those that came since the last new number are kept, and answered by that depart(), no
+///          gradient used. A number 64 or more below the highest is the death of whoever had sent that.
 /// First    a worker that begins with a push is taken to have computed it on version 0. One that comes back after
 ///          depart() is answered, but the gradient that it began with is not used.
 /// Last     a worker that is done says so, by a request that you turn into depart(.., cause::done): ps-lite does not,
@@ -105,7 +109,9 @@ class request_handler {
     const std::lock_guard lock{mutex_};
     ++counts_.requests;
     const std::optional<std::uint32_t> w = members_.find_or_add({request.sender, request.customer_id});
-    if (w && !members_[*w].seen.first_time(request.timestamp)) return static_cast<void>(++counts_.duplicates);
+    if (w && members_[*w].seen.is_behind(request.timestamp)) static_cast<void>(depart_locked(*w, cause::death));
+    if (w && !members_[*w].seen.first_time(request.timestamp)) return keep_repeat(*w, {request, keys_of(data), server});
+    if (w) members_[*w].again.clear();  // it goes on: they were repeats
     if (!w || closed_) {
       if (!w) ++counts_.strangers;
       if (w && request.push) ++counts_.late;
@@ -372,6 +378,22 @@ class request_handler {
     }
   }
 
+  // At most one of each number, so 64.
+  void keep_repeat(std::uint32_t w, request_type request) {
+    ++counts_.duplicates;
+    std::vector<request_type>& kept = members_[w].again;
+    std::erase_if(kept, [&](const request_type& r) { return r.meta.timestamp == request.meta.timestamp; });
+    kept.push_back(std::move(request));
+  }
+  // The worker is dead: so they may be of its successor, which joins by what it sends next.
+  void answer_repeats(std::uint32_t w) {
+    for (const request_type& r : std::exchange(members_[w].again, {})) {
+      --counts_.duplicates;
+      if (r.meta.push) ++counts_.late;
+      answer(r, {.version = sync_.version()});
+    }
+  }
+
   // What was missing has not come: it was not for this server, or not for this handler.
   void lose_patience() {
     early_due_ = std::numeric_limits<double>::infinity();
@@ -435,9 +457,13 @@ class request_handler {
       who.parts.clear();
       who.pushes = 0;
       who.asked = who.entering = who.opening = who.discards = false;
-      who.seen = {};
       who.read_version = 0;
-      who.last_pull = -1;
+    }
+    if (code == errc::ok || why == cause::death) {  // also of one that was done, and read on
+      members_[w].seen = {};
+      members_[w].last_pull = -1;
+      if (why == cause::death) answer_repeats(w);
+      members_[w].again.clear();
     }
     run_openings();
     return code;

@@ -64,14 +64,22 @@ struct step_report {
 /// Staleness is measured where it happens: when a gradient reaches a shard, the updates since that shard was pulled.
 /// staleness() has the largest of each push over the shards. What the policy is told counts from grant to admission.
 ///
+/// A rule may throw, and so does memory that is short. Out of push() the exception ends this life as a death does, and
+/// counts the gradient as `failed`: nobody waits for it. An update counts at all shards then, and has moved those that
+/// came before the throw; from a round the gradient is taken back, to within rounding. The flush of a round, however,
+/// happens in whatever call touches the shard next, push(), pull() or snapshot(), and throws out of that one. It
+/// counts, and the round is over.
+///
 /// Thread  safe, but a session belongs to one thread at a time. The server outlives its sessions.
 /// Cost    pull, push: O(size()), in slices; decisions: those of the controller under one mutex (gate.hpp). No
 ///         allocation in pull and push once as many rounds were open as ever will be.
 /// Errors  by value: those of gate; invalid_option for spans of the wrong size, which change nothing.
 /// Tests   tests/integrations/threads_ps/server_test.cpp: SumsAreExact, ABarrierIsOne, NobodyPassesTheBound,
 ///         WhatIsPulledHoldsEveryUpdateOfTheGrant, StalenessIsMeasuredAtTheShard, AThreadThatThrowsHoldsNobodyBack,
-///         AWorkerComesBack, SwitchesLoseNothing, ShutdownFreesEverybody, CancelledStepsAreTold,
-///         GradientsOfAnotherSize, RefusesBadOptions, KillsAndSwitchesAtRandom
+///         ARuleThatThrowsEndsThatLifeAndHoldsNobodyBack, AThrowTakesItsGradientOutOfTheRound, TheSameLifeIsLetInOnce,
+///         OfThreadsThatJoinAsOneWorkerOneIsLetIn, AWorkerComesBack, SwitchesLoseNothing, ShutdownFreesEverybody,
+///         CancelledStepsAreTold, AFreshLifeIsNotCancelled, GradientsOfAnotherSize, RefusesBadOptions,
+///         KillsAndSwitchesAtRandom
 template <SyncPolicy Policy, UpdateRule Rule = sgd, Observer Watcher = no_observer>
 class server {
   using slice = shard<Rule>;
@@ -85,7 +93,7 @@ class server {
     void discard(std::uint64_t round, std::uint32_t) {
       for (slice& each : self->shards_) each.post_discard(round);
     }
-    void cancel(worker_id who) { self->cancelled_[who.index].store(true, std::memory_order_relaxed); }
+    void cancel(worker_id who) { self->cancelled_[who.index].store(life_of(who), std::memory_order_relaxed); }
   };
 
  public:
@@ -104,7 +112,8 @@ class server {
          Watcher watcher = {})
       : size_{initial.size()},
         batch_{o.batch},
-        cancelled_{std::make_unique<std::atomic<bool>[]>(o.sync.capacity)},
+        next_lives_(o.sync.capacity),
+        cancelled_{std::make_unique<std::atomic<std::uint64_t>[]>(o.sync.capacity)},
         gate_{o.sync, std::move(policy), host{this}, std::move(watcher)} {
     RUBATO_ASSERT(o.shards > 0 && o.shards <= size_ && o.batch > 0, "server options out of range");
     for (std::uint32_t s = 0; s < o.shards; ++s) {
@@ -118,8 +127,13 @@ class server {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }  ///< parameters
   [[nodiscard]] std::uint32_t shards() const noexcept { return static_cast<std::uint32_t>(shards_.size()); }
 
-  /// The calling thread becomes this worker, and waits for its first step. Errors: those of gate::join_and_wait.
+  /// The calling thread becomes this worker, and waits for its first step. Errors: those of gate::join_and_wait;
+  /// `repeated` where this worker with this incarnation is here already, or about to be: one life has one session.
   [[nodiscard]] result<std::unique_ptr<session>> join(worker_id who) {
+    if (!begins_life(who))
+      return error{errc::repeated, "worker " + std::to_string(who.index) + " with incarnation " +
+                                       std::to_string(who.incarnation) +
+                                       " is here already, expected a higher incarnation"};
     const result<grant> terms = gate_.join_and_wait(who);
     if (!terms) return terms.error();
     return std::unique_ptr<session>{new session{*this, who, *terms}};
@@ -157,6 +171,19 @@ class server {
  private:
   friend class session;
 
+  static constexpr std::uint64_t life_of(worker_id who) noexcept { return std::uint64_t{who.incarnation} + 1; }
+
+  // False where this life, or a later one, has begun, unless the gate knows that: it refuses and counts it then.
+  [[nodiscard]] bool begins_life(worker_id who) {
+    return gate_.inspect([&](const auto& sync) {
+      if (who.index >= sync.workers().capacity()) return true;
+      std::uint64_t& next = next_lives_[who.index];
+      if (who.incarnation >= next) return next = life_of(who), true;
+      const worker_record& known = sync.workers()[who.index];
+      return known.incarnation > who.incarnation ||
+             (known.incarnation == who.incarnation && roster::is_gone(known.state));
+    });
+  }
   // Calls f(shard, its number, where it begins), beginning with the shard `first`: threads that come at the same time
   // meet at few of them.
   template <class F>
@@ -184,7 +211,8 @@ class server {
   const std::uint32_t batch_;
   std::vector<std::size_t> begins_;  // of each shard
   std::deque<slice> shards_;
-  std::unique_ptr<std::atomic<bool>[]> cancelled_;  // of each worker: its step is in vain
+  std::vector<std::uint64_t> next_lives_;  // of each worker: the lowest incarnation to come. Under the gate's mutex
+  std::unique_ptr<std::atomic<std::uint64_t>[]> cancelled_;  // of each worker: the life whose step is in vain, or 0
   std::array<std::atomic<std::uint32_t>, staleness_histogram::buckets> stale_{};
   gate_type gate_;
 };
@@ -205,7 +233,9 @@ class server<Policy, Rule, Watcher>::session {
   /// Of the present step.
   [[nodiscard]] const grant& terms() const noexcept { return terms_; }
   /// Whether the gradient of the present step will be dropped: a long step had better end. Push all the same.
-  [[nodiscard]] bool cancelled() const noexcept { return ps_.cancelled_[who_.index].load(std::memory_order_relaxed); }
+  [[nodiscard]] bool cancelled() const noexcept {
+    return ps_.cancelled_[who_.index].load(std::memory_order_relaxed) == life_of(who_);
+  }
 
   /// Copies the parameters: all updates that the grant names are in. Returns the versions of the shards.
   /// Precondition: to.size() == size().
@@ -213,7 +243,7 @@ class server<Policy, Rule, Watcher>::session {
 
   /// The gradient of the present step: it is applied, added to its round, or dropped, as the policy says. Then waits
   /// for the next step, whose terms it returns. Errors: those of gate::commit_and_wait; invalid_option where the size
-  /// is wrong, and the step goes on.
+  /// is wrong, and the step goes on. Throws what the rule throws: then it has departed as dead.
   [[nodiscard]] result<grant> push(std::span<const float> gradient, const step_report& what = {}) {
     if (gradient.size() != ps_.size_)
       return error{errc::invalid_option, "the gradient has " + std::to_string(gradient.size()) + " numbers, expected " +
@@ -226,7 +256,7 @@ class server<Policy, Rule, Watcher>::session {
                                              .grad_norm = what.grad_norm,
                                              .read = pulled_});
     if (answer.what.what != verdict::refused)  // it can be cancelled again once released
-      ps_.cancelled_[who_.index].store(false, std::memory_order_relaxed);
+      ps_.cancelled_[who_.index].store(0, std::memory_order_relaxed);
     carry_out(answer, gradient, applied_weight(terms_, answer.what.weight, samples, ps_.batch_));
     const result<grant> next = ps_.gate_.commit_and_wait(answer.work);
     if (next)
@@ -245,15 +275,44 @@ class server<Policy, Rule, Watcher>::session {
   session(server& ps, worker_id who, const grant& terms)
       : ps_{ps}, who_{who}, terms_{terms}, versions_(ps.shards_.size(), terms.version) {}
 
+  // What is being done with a gradient. Destroyed before it is over, it leaves all shards with the same updates, and
+  // nobody waiting for the commit.
+  struct work {
+    session& self;
+    const admitted& answer;
+    std::span<const float> gradient;
+    float weight;
+    bool applies = answer.what.what == verdict::apply;
+    std::size_t parts = 0;  // that are done
+    bool is_over = false;
+
+    ~work() {
+      if (!is_over) fail();
+    }
+    void fail() noexcept {
+      std::size_t nth = 0;
+      self.ps_.each_shard(self.who_.index, [&](slice& part, std::size_t, std::size_t begin) {
+        const bool is_done = nth++ < parts;
+        if (applies && !is_done) part.skip();
+        if (!applies && is_done) part.take_back(answer.round, gradient.subspan(begin, part.size()), weight);
+      });
+      self.here_ = false;
+      static_cast<void>(self.ps_.gate_.die(self.who_));
+      static_cast<void>(self.ps_.gate_.commit(answer.work, outcome::failed));
+    }
+  };
+
   void carry_out(const admitted& answer, std::span<const float> gradient, float weight) {
-    const bool applies = answer.what.what == verdict::apply;
-    if (!applies && answer.what.what != verdict::accumulate) return;
+    work now{*this, answer, gradient, weight};
+    if (!now.applies && answer.what.what != verdict::accumulate) return static_cast<void>(now.is_over = true);
     std::uint64_t stalest = 0;
     ps_.each_shard(who_.index, [&](slice& part, std::size_t s, std::size_t begin) {
       const std::span<const float> own = gradient.subspan(begin, part.size());
-      const std::uint64_t met = applies ? part.apply(own, weight) : part.add(answer.round, own, weight);
+      const std::uint64_t met = now.applies ? part.apply(own, weight) : part.add(answer.round, own, weight);
       stalest = (std::max)(stalest, met - (std::min)(met, versions_[s]));
+      ++now.parts;
     });
+    now.is_over = true;
     ps_.count_staleness(stalest);
   }
 

@@ -21,11 +21,14 @@ namespace rubato::inline RUBATO_ABI::threads_ps {
 /// before, and no arithmetic happens where decisions are made. A gradient is added before its commit, hence before the
 /// flush of its round is posted.
 ///
+/// Throws  what the rule throws, out of the call that it was in: of a flush that is whoever touches the slice next. The
+///         flush counts, and is over; what is posted behind it is carried out by the next call. A call that throws has
+///         done nothing of its own, but for what the rule had moved.
 /// Thread  safe: one mutex around the slice, another around the posted effects.
 /// Cost    post: O(1). The rest O(size), and O(size) for each posted effect that it meets. No allocation once as many
 ///         rounds were open as ever will be.
 /// Tests   tests/integrations/threads_ps/shard_test.cpp: TellsTheVersionThatWasMet, PostedEffectsComeFirst,
-///         PostedDiscardsLeaveTheVersion
+///         PostedDiscardsLeaveTheVersion, AFlushThatThrowsIsOverAndTheNextComes
 template <UpdateRule Rule>
 class shard {
  public:
@@ -57,6 +60,17 @@ class shard {
     return slice_.version();
   }
 
+  /// Instead of apply(), where the update will not be made: it counts all the same.
+  void skip() noexcept {
+    const std::lock_guard lock{mutex_};
+    slice_.skip();
+  }
+  /// Takes back, to within rounding, what add() has added. Pre: the round is open.
+  void take_back(std::uint64_t round, std::span<const float> gradient, float weight) noexcept {
+    const std::lock_guard lock{mutex_};
+    slice_.add(round, gradient, -weight);
+  }
+
   /// Decided: one update by scale times the sum of a round; or the sum is thrown away.
   void post_flush(std::uint64_t round, float scale) { post({round, scale, true}); }
   void post_discard(std::uint64_t round) { post({round, 0.0F, false}); }
@@ -75,24 +89,27 @@ class shard {
   }
 
   void carry_out_posted() {
-    if (!any_posted_.load(std::memory_order_acquire)) return;
-    {
+    for (;;) {
+      while (carried_out_ < due_.size()) {
+        const effect& what = due_[carried_out_++];  // before it throws, if it does: it is not carried out again
+        if (what.updates)
+          slice_.flush(what.round, what.scale);
+        else
+          slice_.discard(what.round);
+      }
+      due_.clear();
+      carried_out_ = 0;
+      if (!any_posted_.load(std::memory_order_acquire)) return;
       const std::lock_guard lock{posted_mutex_};
       std::swap(posted_, due_);
       any_posted_.store(false, std::memory_order_relaxed);
     }
-    for (const effect& what : due_) {
-      if (what.updates)
-        slice_.flush(what.round, what.scale);
-      else
-        slice_.discard(what.round);
-    }
-    due_.clear();
   }
 
   std::mutex mutex_;  // guards what follows, up to the posted effects
   slice<Rule> slice_;
-  std::vector<effect> due_;  // being carried out
+  std::vector<effect> due_;      // being carried out
+  std::size_t carried_out_ = 0;  // of them
 
   std::mutex posted_mutex_;  // taken after mutex_, if both are; guards posted_
   std::vector<effect> posted_;

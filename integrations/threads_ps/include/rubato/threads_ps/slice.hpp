@@ -25,11 +25,14 @@ struct open_round {
 ///
 /// Invariant  parameters = initial + all that was applied or flushed, in the order of the versions
 /// Pre        gradients have the slice's size
+/// Throws     what the rule throws, which may have moved some parameters by then, and std::bad_alloc. A flush that
+///            throws counts, and its round is closed; apply() and add() that throw count for nothing.
 /// Cost       one pass over the slice per call. Sums are kept for later rounds: no allocation once as many were open as
 ///            ever will be.
 /// Thread     not thread-safe
 /// Tests      tests/integrations/threads_ps/slice_test.cpp: AppliesAtOnce, RoundsAreApart, FlushIsOneUpdate,
-///            DiscardLeavesTheVersion, EmptyRoundsCountAsUpdates, StateRoundTrip
+///            DiscardLeavesTheVersion, EmptyRoundsCountAsUpdates,
+///            AFlushThatThrowsCountsAndClosesItsRound, StateRoundTrip
 template <UpdateRule Rule>
 class slice {
  public:
@@ -49,6 +52,8 @@ class slice {
     rule_.update(values_, gradient, weight);
     ++version_;
   }
+  /// Counts an update that was decided and will not be made here.
+  void skip() noexcept { ++version_; }
   /// Adds a gradient to the sum of a round.
   void add(std::uint64_t round, std::span<const float> gradient, float weight) {
     std::vector<float>& sum = sum_of(round);
@@ -56,28 +61,36 @@ class slice {
   }
   /// One update by scale times the sum of a round: of zeros where no gradient of it came this far.
   void flush(std::uint64_t round, float scale) {
-    apply(sum_of(round), scale);
-    close(round);
+    const struct closing {
+      slice& self;
+      std::uint64_t round;
+      ~closing() { self.skip(), self.close(round); }
+    } at_the_end{*this, round};
+    rule_.update(values_, sum_of(round), scale);
   }
-  void discard(std::uint64_t round) { close(round); }
+  void discard(std::uint64_t round) noexcept { close(round); }
 
   /// Goes on from a saved state; that of the rule is restored by itself. Pre: of this size.
   void restore(std::uint64_t version, std::vector<float> parameters, std::vector<open_round> rounds) {
     version_ = version;
     values_ = std::move(parameters);
     open_ = std::move(rounds);
+    spare_.reserve(open_.size() + spare_.size());
   }
 
  private:
   [[nodiscard]] std::vector<float>& sum_of(std::uint64_t round) {
     for (open_round& each : open_)
       if (each.number == round) return each.sum;
-    if (spare_.empty()) spare_.emplace_back(values_.size());
-    open_.push_back({round, std::move(spare_.back())});
+    if (spare_.empty()) {
+      spare_.reserve(open_.size() + 1);  // for all sums: closing a round does not allocate
+      spare_.emplace_back(values_.size());
+    }
+    open_.emplace_back(open_round{.number = round}).sum.swap(spare_.back());
     spare_.pop_back();
     return open_.back().sum;
   }
-  void close(std::uint64_t round) {
+  void close(std::uint64_t round) noexcept {
     const auto found = std::find_if(open_.begin(), open_.end(), [round](const auto& r) { return r.number == round; });
     if (found == open_.end()) return;
     std::fill(found->sum.begin(), found->sum.end(), 0.0F);

@@ -16,7 +16,7 @@ namespace rubato::inline RUBATO_ABI::threads_ps {
 ///   resize(n)                        the slice has n parameters; called once, before anything else
 ///   update(values, direction, scale) ONE update, by scale * direction, a sum of weighted gradients; both are the slice
 ///
-/// Satisfied by sgd.
+/// What it means that update() throws, the host says (server.hpp). Satisfied by sgd.
 template <class R>
 concept UpdateRule = std::copy_constructible<R> &&
     requires(R& rule, std::size_t size, std::span<float> values, std::span<const float> direction, float scale) {
@@ -25,13 +25,13 @@ concept UpdateRule = std::copy_constructible<R> &&
 };
 
 struct sgd_options {
-  float learning_rate = 0.01F;
-  float momentum = 0.0F;  ///< in [0, 1); 0 keeps no velocity
+  float learning_rate = 0.01F;  ///< in [0, 1e6)
+  float momentum = 0.0F;        ///< in [0, 1); 0 keeps no velocity
 };
 
 /// What is wrong with these options, as a sentence; empty if nothing is.
 [[nodiscard]] inline std::string problem(const sgd_options& o) {
-  if (!(o.learning_rate >= 0 && o.learning_rate < 1e6F)) return "learning_rate: expected a number of 0 or more";
+  if (!(o.learning_rate >= 0 && o.learning_rate < 1e6F)) return "learning_rate: expected a number in [0, 1e6)";
   if (!(o.momentum >= 0 && o.momentum < 1)) return "momentum: expected a number in [0, 1)";
   return {};
 }

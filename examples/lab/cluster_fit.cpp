@@ -1,6 +1,7 @@
 #include "cluster_fit.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <numeric>
@@ -54,7 +55,7 @@ using multiplicities = std::vector<std::uint32_t>;
 }
 
 // The fit's machines in the log's time, each step counted as often as said.
-[[nodiscard]] sim::cluster_options machines_of(const step_fit& fit, straggler_kind kind, bool alike, double service,
+[[nodiscard]] sim::cluster_options machines_of(const step_fit& fit, bool alike, double service,
                                                const multiplicities& often) {
   const std::size_t workers = fit.base.size();
   std::vector<double> weight(workers), sum(workers);
@@ -81,7 +82,7 @@ using multiplicities = std::vector<std::uint32_t>;
   if (!alike)
     for (std::size_t w = 0; w < workers; ++w)
       found.step_time[w] = fit.sleepers[w] == 0 && weight[w] > 0 ? sum[w] / weight[w] : fit.base[w];
-  found.stragglers = fit_stragglers(fit, kind, often);
+  found.stragglers = fit_stragglers(fit, kind_of_stragglers(fit, often), often);
   return found;
 }
 
@@ -127,18 +128,27 @@ void change_unit(sim::cluster_options& machines, double unit) {
   return text;
 }
 
+// The kind of stragglers, and how many of the resamples have it or another one.
+[[nodiscard]] fitted_value kind_line(const cluster_fit& fit) {
+  static constexpr std::array names{"none", "static", "transient", "burst", "heavy_tailed"};
+  std::array<std::size_t, names.size()> times{};
+  for (const sim::cluster_options& each : fit.draws) ++times[static_cast<std::size_t>(each.stragglers.kind)];
+  const auto share = [&](std::size_t kind) { return std::to_string(100 * times[kind] / fit.draws.size()) + " %"; };
+  const auto taken = static_cast<std::size_t>(fit.best.stragglers.kind);
+  std::string remark = "of the resamples";
+  for (std::size_t k = 0; k < names.size(); ++k)
+    if (k != taken && times[k] > 0) remark += std::string{"; "} + names[k] + " " + share(k);
+  return {"stragglers", names[taken], fit.draws.empty() ? "-" : share(taken), remark};
+}
+
 }  // namespace
 
 cluster_fit fit_cluster(const decision_history& history, const cluster_fit_options& options) {
   const std::vector<step_fit> fits = fit_steps(history, options.steps);
   const double service = service_time(history);
   const auto best = std::ranges::max_element(fits, {}, &step_fit::score);
-  std::vector<straggler_kind> kinds;
   std::vector<char> alike;
-  for (const step_fit& each : fits) {
-    kinds.push_back(kind_of_stragglers(each));
-    alike.push_back(are_alike(each) ? 1 : 0);
-  }
+  for (const step_fit& each : fits) alike.push_back(are_alike(each) ? 1 : 0);
 
   // Of those that are as good as the best, a core each, else the middle one.
   std::vector<std::size_t> good;
@@ -150,7 +160,7 @@ cluster_fit fit_cluster(const decision_history& history, const cluster_fit_optio
   found.steps = fits.front().steps.size();
   found.candidates = static_cast<std::uint32_t>(fits.size());
   found.alike = alike[taken] != 0;
-  found.best = machines_of(fits[taken], kinds[taken], found.alike, service, {});
+  found.best = machines_of(fits[taken], found.alike, service, {});
   found.unit = mean_step(found.best);
   change_unit(found.best, found.unit);
   for (std::uint32_t w = 0; w < history.workers; ++w)
@@ -159,7 +169,7 @@ cluster_fit fit_cluster(const decision_history& history, const cluster_fit_optio
   for (std::uint32_t r = 0; r < options.resamples; ++r) {
     const multiplicities often = resample(found.steps, draw);
     const std::size_t f = choose(fits, often, draw);
-    found.draws.push_back(machines_of(fits[f], kinds[f], alike[f] != 0, service, often));
+    found.draws.push_back(machines_of(fits[f], alike[f] != 0, service, often));
     change_unit(found.draws.back(), found.unit);
   }
   std::vector<double> cores;
@@ -212,11 +222,7 @@ std::vector<fitted_value> values_of(const cluster_fit& fit) {
   add(
       "server time", [](const machines& of) -> std::optional<double> { return of.apply_time; }, "of a push");
   const sim::straggler_options& stragglers = fit.best.stragglers;
-  std::size_t same = 0;
-  for (const auto& each : fit.draws) same += each.stragglers.kind == stragglers.kind ? 1 : 0;
-  static constexpr const char* names[] = {"none", "static", "transient", "burst", "heavy_tailed"};
-  lines.push_back({"stragglers", names[static_cast<std::size_t>(stragglers.kind)],
-                   fit.draws.empty() ? "-" : std::to_string(100 * same / fit.draws.size()) + " %", "of the resamples"});
+  lines.push_back(kind_line(fit));
   if (stragglers.kind == straggler_kind::none) return lines;
   if (stragglers.count)
     lines.push_back({"workers that straggle", std::to_string(*stragglers.count), "-", {}});

@@ -37,7 +37,8 @@ struct cluster_fit {
 ///
 /// `draws` are of a bootstrap over blocks of ten steps that ended one after another. Where several numbers of cores
 /// explain the resampled steps about as well (their scores differ by less than 3), one of these is drawn: if
-/// it may be a core each, that in half of the cases.
+/// it may be a core each, that in half of the cases. The kind of stragglers is found anew in each; which steps sleep,
+/// who does so at every step, and whether workers are alike is that of the whole log.
 ///
 /// Errors  user_error: see fit_steps()
 /// Tests   tests/examples/cluster_fit_test.cpp

@@ -110,6 +110,27 @@ TEST(ClusterFit, FindsEachKindOfStragglers) {
   }
 }
 
+// Twelve steps a worker: whoever sleeps for a while may do so always, or now and then.
+TEST(ClusterFit, AShortLogLeavesTheKindOfStragglersOpen) {
+  const cluster_options machines{.workers = 10, .stragglers = {.kind = straggler_kind::burst, .count = 5, .mean = 2}};
+  const auto share_of_bursts = [&](std::uint64_t steps, std::uint64_t seed) {
+    const cluster_fit fit = fit_cluster(log_of(machines, "ssp:3", steps, seed));
+    const auto bursts = std::ranges::count_if(
+        fit.draws, [](const auto& each) { return each.stragglers.kind == straggler_kind::burst; });
+    return static_cast<double>(bursts) / static_cast<double>(fit.draws.size());
+  };
+  constexpr std::uint64_t logs = 12;
+  std::uint64_t open = 0, seen = 0;
+  for (std::uint64_t seed = 1; seed <= logs; ++seed) {
+    const double share = share_of_bursts(120, seed);
+    open += share > 0.05 && share < 0.95 ? 1 : 0;
+    seen += share > 0.05 ? 1 : 0;
+  }
+  EXPECT_GE(open, logs / 3) << "the percentage says that it is not certain";
+  EXPECT_GE(seen, logs / 2) << "and the draws have the right kind too";
+  EXPECT_GT(share_of_bursts(600, 1), 0.9) << "a long log tells";
+}
+
 // Ten workers that never wait: slow workers on cores of their own, and quick ones on few, look alike.
 TEST(ClusterFit, SaysWhatItCannotTell) {
   const auto history = log_of(shipped("table1"), "asp", 1'000);

@@ -44,6 +44,7 @@ struct findings {
   const std::vector<model_guess>& guesses;
   const advice& given;
   const advise_options& asked;
+  std::optional<double> distance;  // of the fit's steps from the log's
 };
 
 [[nodiscard]] std::string verdict_of(const findings& all) {
@@ -124,7 +125,8 @@ void print_rules(std::ostream& out, const findings& all) {
               {"steps", all.history.steps.size()}}},
             {"unit", all.fit.unit},
             {"scenario", support::to_json(fitted_scenario(all.fit.best, all.asked.base, "fitted"))},
-            {"doubts", doubts_about(all.fit, all.history)},
+            {"doubts", doubts_about(all.fit, all.history, all.distance)},
+            {"distance", all.distance ? json(*all.distance) : json(nullptr)},
             {"threshold", all.asked.threshold}};
   for (const fitted_value& each : values_of(all.fit))
     made["fit"].push_back({{"name", each.name}, {"value", each.value}, {"interval", each.interval}});
@@ -184,14 +186,16 @@ int run_advise(const advise_arguments& given) {
     std::cerr << "rubato-lab: interrupted; nothing is kept\n";
     return interrupted_status();
   }
-  const findings all{history, fit, *guesses, *made, asked};
+  std::optional<double> distance;
+  if (asked.current) distance = distance_of_steps(fit, history, asked.current->policy);
+  const findings all{history, fit, *guesses, *made, asked, distance};
   const std::string text = to_json(all).dump(2) + "\n";
   document.write(text);
   if (json_to_screen) {
     std::cout << text;
     return 0;
   }
-  print_fit(std::cout, fit, history, asked.current);
+  print_fit(std::cout, fit, history, asked.current, distance);
   std::cout << '\n';
   print_models(std::cout, *guesses);
   std::cout << "\ntime to accuracy " << in_digits("%.1f %%", 100 * base.run.target_accuracy)

@@ -219,8 +219,7 @@ std::vector<fitted_value> values_of(const cluster_fit& fit) {
   add(
       "cores", [](const machines& of) -> std::optional<double> { return of.cores == 0 ? of.workers : of.cores; },
       fit.best.cores == 0 ? "a core each" : "shared");
-  add(
-      "server time", [](const machines& of) -> std::optional<double> { return of.apply_time; }, "of a push");
+  lines.push_back({"server time", in_digits(fit.best.apply_time), "-", "of a push: the median"});
   const sim::straggler_options& stragglers = fit.best.stragglers;
   lines.push_back(kind_line(fit));
   if (stragglers.kind == straggler_kind::none) return lines;
@@ -240,8 +239,17 @@ std::vector<fitted_value> values_of(const cluster_fit& fit) {
   return lines;
 }
 
-std::vector<std::string> doubts_about(const cluster_fit& fit, const decision_history& history) {
+double too_far(const decision_history& history) {
+  return std::max(0.2, 2 / std::sqrt(static_cast<double>(history.steps.size())));
+}
+
+std::vector<std::string> doubts_about(const cluster_fit& fit, const decision_history& history,
+                                      std::optional<double> distance) {
   std::vector<std::string> said;
+  if (distance && *distance > too_far(history))
+    said.push_back("steps: the fit's are not those of the log (distance " + in_digits(*distance) + ", expected below " +
+                   in_digits(too_far(history)) +
+                   "): the log's cluster is none that the simulator can be; do not rely on times or advice");
   if (!fit.cores_known)
     said.push_back(
         "cores: not identifiable. About as many workers ran all the time, so a core each for slow workers and "
@@ -253,6 +261,9 @@ std::vector<std::string> doubts_about(const cluster_fit& fit, const decision_his
         "the others computes");
   said.push_back(
       "link: not identifiable from releases and admissions; its time is part of steps, its contention of cores");
+  if (history.serves_at_once)
+    said.push_back("server: works on several pushes at a time (" + std::to_string(history.overlaps) +
+                   " admissions before an earlier commit), so its time is taken for a part of the steps");
   if (history.departures + history.late_joins > 0)
     said.push_back("workers came or went (" + std::to_string(history.late_joins) + " joined late, " +
                    std::to_string(history.departures) + " left): the scenario has all of them throughout");

@@ -60,6 +60,7 @@ class historian {
     history_.last = now_;
     if (history_.steps.empty())
       throw user_error{history_.source + ": found no step, expected at least one release and the admission after it"};
+    find_overlaps();
   }
 
  private:
@@ -118,6 +119,20 @@ class historian {
   }
   [[nodiscard]] std::uint32_t index_of(const worker_record& of) const {
     return static_cast<std::uint32_t>(&of - workers_.data());
+  }
+
+  void find_overlaps() {
+    constexpr double share = 0.01;
+    double busy_until = -std::numeric_limits<double>::infinity();
+    for (const logged_step& each : history_.steps) {
+      if (each.end < busy_until) ++history_.overlaps;
+      busy_until = std::max(busy_until, each.served);
+    }
+    history_.serves_at_once =
+        static_cast<double>(history_.overlaps) > share * static_cast<double>(history_.steps.size());
+    if (!history_.serves_at_once) return;
+    for (logged_step& each : history_.steps) each.end = each.served;
+    std::ranges::stable_sort(history_.steps, {}, &logged_step::end);
   }
 
   void join(const json& line) {

@@ -28,7 +28,9 @@ int run_fit(const fit_arguments& given) {
       fit_cluster(history, {.steps = {.nominal_batch = base.run.batch, .cores = given.cores}, .seed = given.seed});
   const std::string text = support::to_json(fitted_scenario(fit.best, base, "fitted")).dump(2) + "\n";
   static_cast<void>(support::read_scenario(text, "the fitted scenario"));  // what is written can be read
-  print_fit(given.out.empty() ? std::cerr : std::cout, fit, history, policy);
+  std::optional<double> distance;
+  if (policy) distance = distance_of_steps(fit, history, policy->policy);
+  print_fit(given.out.empty() ? std::cerr : std::cout, fit, history, policy, distance);
   if (given.out.empty()) {
     std::cout << text;
   } else {

@@ -46,6 +46,7 @@ TEST_F(AdviseProgram, TheSameAdviceOnAnyNumberOfThreads) {
   const json all = json::parse(one.text);
   EXPECT_EQ(all["rules"].size(), 3u);
   EXPECT_EQ(all["current"]["policy"], "ssp:3");
+  EXPECT_LT(all["distance"], 0.2) << "of the fit's steps from the log's";
   EXPECT_FALSE(all["advice"].get<std::string>().empty());
 }
 

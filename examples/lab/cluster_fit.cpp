@@ -49,7 +49,7 @@ using multiplicities = std::vector<std::uint32_t>;
     squares += (fit.base[w] - mean) * (fit.base[w] - mean) / (error * error);
     ++degrees;
   }
-  // A tenth more than jitter is of no matter to any rule.
+  // A few per cent are of no matter to any rule.
   return degrees < 1 || squares < degrees + 4 * std::sqrt(2 * degrees) ||
          std::ranges::all_of(fit.base, [&](double each) { return std::abs(each / mean - 1) < 0.03; });
 }
@@ -270,6 +270,9 @@ std::vector<std::string> doubts_about(const cluster_fit& fit, const decision_his
   if (history.policies > 1) said.push_back("the policy changed on the way; where one is needed, the last is taken");
   if (history.not_whole > 0)
     said.push_back(std::to_string(history.not_whole) + " steps were cancelled or excluded and are left out");
+  if (history.too_large > 0)
+    said.push_back(std::to_string(history.too_large) + " releases ask for more than " +
+                   std::to_string(sim::largest_batch) + " samples; taken to be that many");
   if (!history.cut_off.empty()) said.push_back(history.cut_off);
   return said;
 }

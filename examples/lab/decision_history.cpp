@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <rubato/sim/options.hpp>
 #include <string_view>
 #include <utility>
 
@@ -166,7 +167,9 @@ class historian {
     const std::uint64_t batch = whole(line, "batch");
     if (batch > (std::numeric_limits<std::uint32_t>::max)()) refuse("batch " + std::to_string(batch), "fewer samples");
     if (!std::exchange(released_, true)) history_.first = now_;
-    me.step = logged_step{.worker = index_of(me), .start = now_, .batch = static_cast<std::uint32_t>(batch)};
+    if (batch > sim::largest_batch) ++history_.too_large;
+    const auto taken = static_cast<std::uint32_t>(std::min<std::uint64_t>(batch, sim::largest_batch));
+    me.step = logged_step{.worker = index_of(me), .start = now_, .batch = taken};
     history_.effects.push_back({.what = logged_effect::kind::release,
                                 .worker = index_of(me),
                                 .batch = me.step->batch,

@@ -50,6 +50,17 @@ TEST_F(AdviseProgram, TheSameAdviceOnAnyNumberOfThreads) {
   EXPECT_FALSE(all["advice"].get<std::string>().empty());
 }
 
+TEST_F(AdviseProgram, WhereEveryModelDivergesItSaysSo) {
+  const std::string command =
+      "advise run.jsonl --scenario quick.json --set objective.learning_rate=1e6 --members 2 "
+      "--policies asp --quiet ";
+  const outcome made = lab.run(command + "2>/dev/null");
+  ASSERT_EQ(made.status, 0);
+  EXPECT_NE(made.text.find("all of them diverge"), std::string::npos) << made.text;
+  EXPECT_EQ(made.text.find("inf"), std::string::npos) << made.text;
+  EXPECT_TRUE(json::parse(lab.run(command + "--json - 2>/dev/null").text)["models"][0]["off"].is_null());
+}
+
 TEST_F(AdviseProgram, AGzipLogIsTheSame) {
   const std::string text = lab.run("fit run.jsonl --scenario quick.json 2>/dev/null").text;
   ASSERT_EQ(rubato::test::shell("gzip '" + (lab.folder.path() / "run.jsonl").string() + "'").status, 0);

@@ -20,6 +20,7 @@ constexpr std::uint64_t resampling_stream = 0xF17;
 constexpr std::size_t block = 10;    // steps that are drawn together: neighbours share what happened
 constexpr double about_as_good = 3;  // of a score
 constexpr double level = 0.9;
+constexpr std::size_t enough_steps = 25;  // of a worker, see docs/advise.md
 
 using multiplicities = std::vector<std::uint32_t>;
 
@@ -250,6 +251,11 @@ std::vector<std::string> doubts_about(const cluster_fit& fit, const decision_his
     said.push_back("steps: the fit's are not those of the log (distance " + in_digits(*distance) + ", expected below " +
                    in_digits(too_far(history)) +
                    "): the log's cluster is none that the simulator can be; do not rely on times or advice");
+  if (const std::size_t each = history.workers == 0 ? 0 : fit.steps / history.workers; each < enough_steps)
+    said.push_back("intervals: only " + std::to_string(each) + " steps of a worker; below " +
+                   std::to_string(enough_steps) +
+                   " they are narrower than they should be, and the kind of stragglers is "
+                   "often another one");
   if (!fit.cores_known)
     said.push_back(
         "cores: not identifiable. About as many workers ran all the time, so a core each for slow workers and "

@@ -199,6 +199,13 @@ TEST(ClusterFit, DoubtsAFitWhoseStepsAreOthers) {
   EXPECT_TRUE(said(doubts(), "steps: the fit's are not those of the log"));
 }
 
+TEST(ClusterFit, SaysThatIntervalsOfAShortLogAreTooNarrow) {
+  for (const std::uint64_t steps : {120u, 400u}) {
+    const auto history = log_of({.workers = 10}, "ssp:3", steps);
+    EXPECT_EQ(said(doubts_about(fit_cluster(history), history), "intervals: only "), steps == 120) << steps;
+  }
+}
+
 TEST(ClusterFit, WhatIsNoIntervalIsNotPrintedAsOne) {
   const auto lines = values_of(fit_cluster(log_of({.workers = 6, .apply_time = 0.05}, "asp", 300)));
   const auto server = std::ranges::find(lines, "server time", &fitted_value::name);

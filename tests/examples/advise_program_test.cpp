@@ -52,7 +52,7 @@ TEST_F(AdviseProgram, TheSameAdviceOnAnyNumberOfThreads) {
 
 TEST_F(AdviseProgram, WhereEveryModelDivergesItSaysSo) {
   const std::string command =
-      "advise run.jsonl --scenario quick.json --set objective.learning_rate=1e6 --members 2 "
+      "advise run.jsonl --scenario quick.json --set objective.learning_rate=1e6 --members 4 "
       "--policies asp --quiet ";
   const outcome made = lab.run(command + "2>/dev/null");
   ASSERT_EQ(made.status, 0);

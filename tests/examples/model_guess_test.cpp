@@ -85,7 +85,8 @@ TEST_F(ModelGuess, WhatDivergesIsNotOffByANumber) {
   base.objective = rubato::support::objective_kind::quadratic;
   const auto history = log(0, 1, "asp");
   base.run.learning_rate.base = 1e6;
-  for (const model_guess& each : *guess_models(history, base, 1, how)) EXPECT_FALSE(each.off);
+  const auto guesses = guess_models(history, base, 1, how);
+  for (const model_guess& each : *guesses) EXPECT_FALSE(each.off);
 }
 
 TEST_F(ModelGuess, AFewLossesAreNotEnough) {

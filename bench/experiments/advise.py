@@ -15,6 +15,7 @@ import csv
 import json
 import math
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
@@ -24,8 +25,8 @@ LOGGED = ["asp", "ssp:3", "bsp:sum"]
 SEEDS = 6
 LOG_SEED = 1001
 COLUMNS = ["number", "workers", "cores", "stragglers", "hidden_layers", "log_policy", "steps", "fitted_cores",
-           "fitted_stragglers", "best", "keep", "rule", "predicted", "low", "high", "gain", "gain_low", "measured",
-           "covered", "runs", "reached"]
+           "fitted_stragglers", "best", "keep", "rule", "predicted", "low", "high", "gain", "gain_low", "gain_high",
+           "measured", "covered", "runs", "reached"]
 
 
 def lab(program, *arguments, folder):
@@ -76,18 +77,30 @@ def measure(program, number, folder):
     for rule in advice["rules"]:
         runs = times[rule["policy"]]
         low, high = rule["time"]["low"], rule["time"]["high"]
-        gain = rule["gain"] or {"value": "", "low": ""}
+        gain = rule["gain"] or {"value": "", "low": "", "high": ""}
         rows.append({
             "number": number, "workers": scenario["workers"], "cores": scenario["cluster"]["cores"],
             "stragglers": scenario["stragglers"]["kind"], "hidden_layers": objective["hidden_layers"],
             "log_policy": policy, "steps": advice["log"]["steps"], "fitted_cores": fitted["cluster"]["cores"],
             "fitted_stragglers": fitted["stragglers"]["kind"], "best": advice["best"], "keep": int(advice["keep"]),
             "rule": rule["policy"], "predicted": rule["time"]["value"] if rule["reliable"] else "", "low": low,
-            "high": high, "gain": gain["value"], "gain_low": gain["low"],
+            "high": high, "gain": gain["value"], "gain_low": gain["low"], "gain_high": gain["high"],
             "measured": math.exp(sum(math.log(time) for time, _ in runs) / len(runs)),
             # a run that was given up took longer than the limit
             "covered": sum(low <= time <= high if there else high >= limit for time, there in runs),
             "runs": len(runs), "reached": sum(there for _, there in runs)})
+    return rows
+
+
+def rows_to_go_on_with(results):
+    """What was measured already. Rows of an older version are not mixed with newer ones."""
+    if not results.exists():
+        return []
+    with open(results, encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        rows = list(reader)
+    if reader.fieldnames is not None and reader.fieldnames != COLUMNS:
+        sys.exit(f"{results}: found other columns than this version writes; give another file")
     return rows
 
 
@@ -97,10 +110,7 @@ def shown(row):
 
 def run(program, results, first, last, step=1):
     program = str(pathlib.Path(program).resolve())
-    known = set()
-    if results.exists():
-        with open(results, encoding="utf-8", newline="") as file:
-            known = {int(row["number"]) for row in csv.DictReader(file)}
+    known = {int(row["number"]) for row in rows_to_go_on_with(results)}
     with open(results, "a", encoding="utf-8", newline="") as file:
         write = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         if not known and file.tell() == 0:
@@ -118,28 +128,62 @@ def percent(part, whole):
     return f"{part} of {whole} ({100 * part / whole:.0f} %)" if whole else "-"
 
 
+def held_runs(rules, reliable_only):
+    """Runs in the interval of their rule, and runs, of one log."""
+    counted = [row for row in rules.values() if row["predicted"] or not reliable_only]
+    return sum(int(row["covered"]) for row in counted), sum(int(row["runs"]) for row in counted)
+
+
+def held_gains(rules, policy):
+    """Gains over the log's policy in their interval, and gains, of one log; files of older versions have no upper end."""
+    base = float(rules[policy]["measured"])
+    counted = [row for rule, row in rules.items() if rule != policy and row["gain"] and row.get("gain_high")]
+    return sum(float(row["gain_low"]) <= base / float(row["measured"]) - 1 <= float(row["gain_high"]) for row in counted), len(counted)
+
+
+def over_clusters(parts):
+    """90 % interval in per cent of a share, of (part, whole) of each cluster: what is in a cluster stands or falls together, so
+    whole clusters are resampled."""
+    draw = random.Random(1)
+    shares = []
+    for _ in range(4000):
+        sample = draw.choices(parts, k=len(parts))
+        whole = sum(each[1] for each in sample)
+        if whole:
+            shares.append(sum(each[0] for each in sample) / whole)
+    shares.sort()
+    return f" [{100 * shares[len(shares) // 20]:.0f}, {100 * shares[-1 - len(shares) // 20]:.0f}]" if shares else ""
+
+
+def shares(parts):
+    """For a table: the share of all, with its interval."""
+    part, whole = (sum(each[i] for each in parts) for i in (0, 1))
+    return percent(part, whole) + over_clusters(parts) if whole else "-"
+
+
 def table(results):
     with open(results, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    print("| clusters | 90 % intervals cover | recommended within 5 % of the best | decision within 5 % | log's policy within 5 % "
-          "| decision against the log's policy |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print("| clusters | 90 % intervals cover [over clusters] | and of rules that arrive too rarely | gain in its interval "
+          "| recommended within 5 % of the best | decision within 5 % | log's policy within 5 % | decision against the log's policy |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     failures = []
     for name, odd in (("development", 0), ("held out", 1)):
         half = [row for row in rows if int(row["number"]) % 2 == odd and row["rule"]]
         numbers = sorted({int(row["number"]) for row in half})
-        covered = runs = close = decided_close = log_close = 0
+        reliable, every, gains = [], [], []
+        close = decided_close = log_close = 0
         ratio = 0.0
         for number in numbers:
             mine = {row["rule"]: row for row in half if int(row["number"]) == number}
-            for row in mine.values():
-                if row["predicted"]:
-                    covered += int(row["covered"])
-                    runs += int(row["runs"])
+            reliable.append(held_runs(mine, True))
+            every.append(held_runs(mine, False))
+            gains.append(held_gains(mine, next(iter(mine.values()))["log_policy"]))
             measured = {rule: float(row["measured"]) for rule, row in mine.items()}
             best = min(measured, key=measured.get)
             any_row = next(iter(mine.values()))
-            take, logged = any_row["best"], any_row["log_policy"]
+            logged = any_row["log_policy"]
+            take = any_row["best"] or logged
             decision = logged if any_row["keep"] == "1" else take
             close += measured[take] <= 1.05 * measured[best]
             decided_close += measured[decision] <= 1.05 * measured[best]
@@ -151,8 +195,11 @@ def table(results):
                                 f"({row['fitted_stragglers']}) | {logged} | {decision}{' (kept)' if row['keep'] == '1' else ''} | {best} | "
                                 f"{100 * (measured[decision] / measured[best] - 1):.0f} % |")
         if numbers:
-            print(f"| {name}: {len(numbers)} | {percent(covered, runs)} | {percent(close, len(numbers))} | "
+            print(f"| {name}: {len(numbers)} | {shares(reliable)} | {shares(every)} | {shares(gains)} | {percent(close, len(numbers))} | "
                   f"{percent(decided_close, len(numbers))} | {percent(log_close, len(numbers))} | {math.exp(ratio):.2f} times as quick |")
+    lost = sum(row["best"] == "log did not arrive" for row in rows)
+    if lost:
+        print(f"\n{lost} clusters whose logged run did not arrive are left out.")
     print("\n| random: | workers | cores (fitted) | stragglers (fitted) | log | decision | best measured | slower by |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     print("\n".join(failures))

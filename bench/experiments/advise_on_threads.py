@@ -16,11 +16,13 @@ import math
 import pathlib
 import sys
 
-from advise import COLUMNS, LOGGED, LOG_SEED, RULES, cluster, lab, percent, shown
+from advise import (COLUMNS, LOGGED, LOG_SEED, RULES, cluster, held_gains, held_runs, lab, percent, rows_to_go_on_with, shares,
+                    shown)
 
 SEEDS = 5
 UNIT = 0.01  # seconds
 LONGEST = 250
+LOST = "log did not arrive"
 HOST = ["--host", "threads", "--time-scale", str(UNIT), "--no-cache", "--quiet"]
 
 
@@ -71,18 +73,18 @@ def run(program, results, wanted):
 
 def advise(program, results, table_file):
     program = str(pathlib.Path(program).resolve())
-    known = set()
-    if table_file.exists():
-        with open(table_file, encoding="utf-8", newline="") as file:
-            known = {(row["number"], row["log_policy"]) for row in csv.DictReader(file)}
+    known = {(row["number"], row["log_policy"]) for row in rows_to_go_on_with(table_file)}
     with open(table_file, "a", encoding="utf-8", newline="") as file:
         write = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         if not known and file.tell() == 0:
             write.writeheader()
-        for folder in sorted((p.parent for p in results.resolve().glob("*/runs.csv")), key=lambda p: int(p.name)):
+        for folder in sorted((p.parent for p in results.resolve().glob("*/logged.json")), key=lambda p: int(p.name)):
             logged = json.loads((folder / "logged.json").read_text())
             for policy in LOGGED:
-                if logged["times"][policy] is None or (folder.name, policy) in known:
+                if (folder.name, policy) in known:
+                    continue
+                if logged["times"][policy] is None:
+                    write.writerow(dict.fromkeys(COLUMNS, "") | {"number": folder.name, "log_policy": policy, "best": LOST})
                     continue
                 write.writerows(shown(row) for row in rows_of(program, folder, policy, logged["limit"] * UNIT))
                 file.flush()
@@ -104,14 +106,14 @@ def rows_of(program, folder, policy, limit):
     for rule in advice["rules"]:
         runs = times[rule["policy"]]
         low, high = rule["time"]["low"], rule["time"]["high"]
-        gain = rule["gain"] or {"value": "", "low": ""}
+        gain = rule["gain"] or {"value": "", "low": "", "high": ""}
         yield {
             "number": folder.name, "workers": scenario["workers"], "cores": scenario["cluster"]["cores"],
             "stragglers": scenario["stragglers"]["kind"], "hidden_layers": objective["hidden_layers"], "log_policy": policy,
             "steps": advice["log"]["steps"], "fitted_cores": fitted["cluster"]["cores"],
             "fitted_stragglers": fitted["stragglers"]["kind"], "best": advice["best"], "keep": int(advice["keep"]),
             "rule": rule["policy"], "predicted": rule["time"]["value"] if rule["reliable"] else "", "low": low, "high": high,
-            "gain": gain["value"], "gain_low": gain["low"],
+            "gain": gain["value"], "gain_low": gain["low"], "gain_high": gain["high"],
             "measured": math.exp(sum(math.log(time) for time, _ in runs) / len(runs)),
             "covered": sum(low <= time <= high if there else high >= limit for time, there in runs), "runs": len(runs),
             "reached": sum(there for _, there in runs)}
@@ -122,25 +124,29 @@ def table(table_file):
         rows = list(csv.DictReader(file))
     logs = {}
     for row in rows:
-        logs.setdefault((int(row["number"]), row["log_policy"]), {})[row["rule"]] = row
-    print("| log under | logs | 90 % intervals cover | recommended within 5 % of the best | decision within 5 % | log's policy within 5 % "
-          "| decision against the log's policy |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+        if row["rule"]:
+            logs.setdefault((int(row["number"]), row["log_policy"]), {})[row["rule"]] = row
+    lost = {(int(row["number"]), row["log_policy"]) for row in rows if row["best"] == LOST}
+    print("| log under | clusters | logs | 90 % intervals cover [over clusters] | and of rules that arrive too rarely | gain in its interval "
+          "| recommended within 5 % of the best | decision within 5 % | log's policy within 5 % | decision against the log's policy |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     failures = []
     for name in [*LOGGED, "all"]:
         mine = {key: rules for key, rules in logs.items() if name in (key[1], "all")}
-        covered = runs = close = decided_close = log_close = 0
+        reliable, every, gains = {}, {}, {}  # of each cluster: its logs share the measured runs
+        close = decided_close = log_close = 0
         ratio = 0.0
         for (number, policy), rules in mine.items():
-            for row in rules.values():
-                if row["predicted"]:
-                    covered += int(row["covered"])
-                    runs += int(row["runs"])
+            for into, (part, whole) in ((reliable, held_runs(rules, True)), (every, held_runs(rules, False)),
+                                        (gains, held_gains(rules, policy))):
+                before = into.get(number, (0, 0))
+                into[number] = (before[0] + part, before[1] + whole)
             measured = {rule: float(row["measured"]) for rule, row in rules.items()}
             best = min(measured, key=measured.get)
             row = next(iter(rules.values()))
-            decision = policy if row["keep"] == "1" else row["best"]
-            close += measured[row["best"]] <= 1.05 * measured[best]
+            take = row["best"] or policy
+            decision = policy if row["keep"] == "1" else take
+            close += measured[take] <= 1.05 * measured[best]
             decided_close += measured[decision] <= 1.05 * measured[best]
             log_close += measured[policy] <= 1.05 * measured[best]
             ratio += math.log(measured[policy] / measured[decision]) / len(mine)
@@ -149,8 +155,12 @@ def table(table_file):
                                 f"({row['fitted_stragglers']}) | {policy} | {decision}{' (kept)' if row['keep'] == '1' else ''} | {best} | "
                                 f"{100 * (measured[decision] / measured[best] - 1):.0f} % |")
         if mine:
-            print(f"| {name} | {len(mine)} | {percent(covered, runs)} | {percent(close, len(mine))} | {percent(decided_close, len(mine))} | "
+            print(f"| {name} | {len(reliable)} | {len(mine)} | {shares(list(reliable.values()))} | {shares(list(every.values()))} | "
+                  f"{shares(list(gains.values()))} | {percent(close, len(mine))} | {percent(decided_close, len(mine))} | "
                   f"{percent(log_close, len(mine))} | {math.exp(ratio):.2f} times as quick |")
+    print("\nThe logs of a cluster share its measured runs: `all` has each run as often as the cluster has logs.")
+    nothing = {number for number, _ in lost} - {number for number, _ in logs}
+    print(f"Left out: {len(lost)} logs whose run did not arrive, and with them {len(nothing)} clusters that have no other.")
     print("\n| random: | workers | cores (fitted) | stragglers (fitted) | log | decision | best measured | slower by |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     print("\n".join(failures))

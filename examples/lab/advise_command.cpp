@@ -44,6 +44,7 @@ struct findings {
   const std::vector<model_guess>& guesses;
   const advice& given;
   const advise_options& asked;
+  std::optional<double> distance;  // of the fit's steps from the log's
 };
 
 [[nodiscard]] std::string verdict_of(const findings& all) {
@@ -67,21 +68,23 @@ struct findings {
 
 void print_models(std::ostream& out, const std::vector<model_guess>& guesses) {
   std::vector<model_guess> likely;
-  double least = guesses.front().off;
+  std::optional<double> least;
   for (const model_guess& each : guesses) {
-    least = std::min(least, each.off);
+    if (each.off && (!least || *each.off < *least)) least = each.off;
     if (each.weight >= 0.05) likely.push_back(each);
   }
   std::ranges::stable_sort(likely, std::ranges::greater{}, &model_guess::weight);
   std::vector<std::vector<std::string>> rows{{"learns like", "rate x", "weight", "losses off by"}};
   for (const model_guess& each : likely)
     rows.push_back({std::to_string(each.hidden_layers) + " hidden layers", in_digits("%g", each.rate_factor),
-                    in_digits("%.2f", each.weight), in_digits("%.0f %%", 100 * std::expm1(each.off))});
+                    in_digits("%.2f", each.weight),
+                    each.off ? in_digits("%.0f %%", 100 * std::expm1(*each.off)) : "diverges"});
   out << aligned_text(rows);
   constexpr double too_much = 0.5;  // two seeds of one model are half of that apart
-  if (least > too_much)
-    out << "note: no model of the family learns like the log's (losses are off by "
-        << in_digits("%.0f %%", 100 * std::expm1(least)) << "): times mean little, ratios more\n";
+  if (!least || *least > too_much)
+    out << "note: no model of the family learns like the log's ("
+        << (least ? "losses are off by " + in_digits("%.0f %%", 100 * std::expm1(*least)) : "all of them diverge")
+        << "): times mean little, ratios more\n";
 }
 
 void print_rules(std::ostream& out, const findings& all) {
@@ -124,7 +127,8 @@ void print_rules(std::ostream& out, const findings& all) {
               {"steps", all.history.steps.size()}}},
             {"unit", all.fit.unit},
             {"scenario", support::to_json(fitted_scenario(all.fit.best, all.asked.base, "fitted"))},
-            {"doubts", doubts_about(all.fit, all.history)},
+            {"doubts", doubts_about(all.fit, all.history, all.distance)},
+            {"distance", all.distance ? json(*all.distance) : json(nullptr)},
             {"threshold", all.asked.threshold}};
   for (const fitted_value& each : values_of(all.fit))
     made["fit"].push_back({{"name", each.name}, {"value", each.value}, {"interval", each.interval}});
@@ -132,7 +136,7 @@ void print_rules(std::ostream& out, const findings& all) {
     made["models"].push_back({{"hidden_layers", each.hidden_layers},
                               {"rate_factor", each.rate_factor},
                               {"weight", each.weight},
-                              {"off", each.off}});
+                              {"off", each.off ? json(*each.off) : json(nullptr)}});
   for (const rule_outlook& each : all.given.rules) made["rules"].push_back(to_json(each, all.fit.unit));
   made["current"] = all.given.current ? to_json(*all.given.current, all.fit.unit) : json(nullptr);
   made["best"] = all.given.best ? json(all.given.rules[*all.given.best].name) : json(nullptr);
@@ -184,14 +188,16 @@ int run_advise(const advise_arguments& given) {
     std::cerr << "rubato-lab: interrupted; nothing is kept\n";
     return interrupted_status();
   }
-  const findings all{history, fit, *guesses, *made, asked};
+  std::optional<double> distance;
+  if (asked.current) distance = distance_of_steps(fit, history, asked.current->policy);
+  const findings all{history, fit, *guesses, *made, asked, distance};
   const std::string text = to_json(all).dump(2) + "\n";
   document.write(text);
   if (json_to_screen) {
     std::cout << text;
     return 0;
   }
-  print_fit(std::cout, fit, history, asked.current);
+  print_fit(std::cout, fit, history, asked.current, distance);
   std::cout << '\n';
   print_models(std::cout, *guesses);
   std::cout << "\ntime to accuracy " << in_digits("%.1f %%", 100 * base.run.target_accuracy)

@@ -1,6 +1,7 @@
 #include "cluster_fit.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <numeric>
@@ -19,6 +20,7 @@ constexpr std::uint64_t resampling_stream = 0xF17;
 constexpr std::size_t block = 10;    // steps that are drawn together: neighbours share what happened
 constexpr double about_as_good = 3;  // of a score
 constexpr double level = 0.9;
+constexpr std::size_t enough_steps = 25;  // of a worker, see docs/advise.md
 
 using multiplicities = std::vector<std::uint32_t>;
 
@@ -48,13 +50,13 @@ using multiplicities = std::vector<std::uint32_t>;
     squares += (fit.base[w] - mean) * (fit.base[w] - mean) / (error * error);
     ++degrees;
   }
-  // A tenth more than jitter is of no matter to any rule.
+  // A few per cent are of no matter to any rule.
   return degrees < 1 || squares < degrees + 4 * std::sqrt(2 * degrees) ||
          std::ranges::all_of(fit.base, [&](double each) { return std::abs(each / mean - 1) < 0.03; });
 }
 
 // The fit's machines in the log's time, each step counted as often as said.
-[[nodiscard]] sim::cluster_options machines_of(const step_fit& fit, straggler_kind kind, bool alike, double service,
+[[nodiscard]] sim::cluster_options machines_of(const step_fit& fit, bool alike, double service,
                                                const multiplicities& often) {
   const std::size_t workers = fit.base.size();
   std::vector<double> weight(workers), sum(workers);
@@ -81,7 +83,7 @@ using multiplicities = std::vector<std::uint32_t>;
   if (!alike)
     for (std::size_t w = 0; w < workers; ++w)
       found.step_time[w] = fit.sleepers[w] == 0 && weight[w] > 0 ? sum[w] / weight[w] : fit.base[w];
-  found.stragglers = fit_stragglers(fit, kind, often);
+  found.stragglers = fit_stragglers(fit, kind_of_stragglers(fit, often), often);
   return found;
 }
 
@@ -127,18 +129,27 @@ void change_unit(sim::cluster_options& machines, double unit) {
   return text;
 }
 
+// The kind of stragglers, and how many of the resamples have it or another one.
+[[nodiscard]] fitted_value kind_line(const cluster_fit& fit) {
+  static constexpr std::array names{"none", "static", "transient", "burst", "heavy_tailed"};
+  std::array<std::size_t, names.size()> times{};
+  for (const sim::cluster_options& each : fit.draws) ++times[static_cast<std::size_t>(each.stragglers.kind)];
+  const auto share = [&](std::size_t kind) { return std::to_string(100 * times[kind] / fit.draws.size()) + " %"; };
+  const auto taken = static_cast<std::size_t>(fit.best.stragglers.kind);
+  std::string remark = "of the resamples";
+  for (std::size_t k = 0; k < names.size(); ++k)
+    if (k != taken && times[k] > 0) remark += std::string{"; "} + names[k] + " " + share(k);
+  return {"stragglers", names[taken], fit.draws.empty() ? "-" : share(taken), remark};
+}
+
 }  // namespace
 
 cluster_fit fit_cluster(const decision_history& history, const cluster_fit_options& options) {
   const std::vector<step_fit> fits = fit_steps(history, options.steps);
   const double service = service_time(history);
   const auto best = std::ranges::max_element(fits, {}, &step_fit::score);
-  std::vector<straggler_kind> kinds;
   std::vector<char> alike;
-  for (const step_fit& each : fits) {
-    kinds.push_back(kind_of_stragglers(each));
-    alike.push_back(are_alike(each) ? 1 : 0);
-  }
+  for (const step_fit& each : fits) alike.push_back(are_alike(each) ? 1 : 0);
 
   // Of those that are as good as the best, a core each, else the middle one.
   std::vector<std::size_t> good;
@@ -150,7 +161,7 @@ cluster_fit fit_cluster(const decision_history& history, const cluster_fit_optio
   found.steps = fits.front().steps.size();
   found.candidates = static_cast<std::uint32_t>(fits.size());
   found.alike = alike[taken] != 0;
-  found.best = machines_of(fits[taken], kinds[taken], found.alike, service, {});
+  found.best = machines_of(fits[taken], found.alike, service, {});
   found.unit = mean_step(found.best);
   change_unit(found.best, found.unit);
   for (std::uint32_t w = 0; w < history.workers; ++w)
@@ -159,7 +170,7 @@ cluster_fit fit_cluster(const decision_history& history, const cluster_fit_optio
   for (std::uint32_t r = 0; r < options.resamples; ++r) {
     const multiplicities often = resample(found.steps, draw);
     const std::size_t f = choose(fits, often, draw);
-    found.draws.push_back(machines_of(fits[f], kinds[f], alike[f] != 0, service, often));
+    found.draws.push_back(machines_of(fits[f], alike[f] != 0, service, often));
     change_unit(found.draws.back(), found.unit);
   }
   std::vector<double> cores;
@@ -209,14 +220,9 @@ std::vector<fitted_value> values_of(const cluster_fit& fit) {
   add(
       "cores", [](const machines& of) -> std::optional<double> { return of.cores == 0 ? of.workers : of.cores; },
       fit.best.cores == 0 ? "a core each" : "shared");
-  add(
-      "server time", [](const machines& of) -> std::optional<double> { return of.apply_time; }, "of a push");
+  lines.push_back({"server time", in_digits(fit.best.apply_time), "-", "of a push: the median"});
   const sim::straggler_options& stragglers = fit.best.stragglers;
-  std::size_t same = 0;
-  for (const auto& each : fit.draws) same += each.stragglers.kind == stragglers.kind ? 1 : 0;
-  static constexpr const char* names[] = {"none", "static", "transient", "burst", "heavy_tailed"};
-  lines.push_back({"stragglers", names[static_cast<std::size_t>(stragglers.kind)],
-                   fit.draws.empty() ? "-" : std::to_string(100 * same / fit.draws.size()) + " %", "of the resamples"});
+  lines.push_back(kind_line(fit));
   if (stragglers.kind == straggler_kind::none) return lines;
   if (stragglers.count)
     lines.push_back({"workers that straggle", std::to_string(*stragglers.count), "-", {}});
@@ -234,8 +240,22 @@ std::vector<fitted_value> values_of(const cluster_fit& fit) {
   return lines;
 }
 
-std::vector<std::string> doubts_about(const cluster_fit& fit, const decision_history& history) {
+double too_far(const decision_history& history) {
+  return std::max(0.2, 2 / std::sqrt(static_cast<double>(history.steps.size())));
+}
+
+std::vector<std::string> doubts_about(const cluster_fit& fit, const decision_history& history,
+                                      std::optional<double> distance) {
   std::vector<std::string> said;
+  if (distance && *distance > too_far(history))
+    said.push_back("steps: the fit's are not those of the log (distance " + in_digits(*distance) + ", expected below " +
+                   in_digits(too_far(history)) +
+                   "): the log's cluster is none that the simulator can be; do not rely on times or advice");
+  if (const std::size_t each = history.workers == 0 ? 0 : fit.steps / history.workers; each < enough_steps)
+    said.push_back("intervals: only " + std::to_string(each) + " steps of a worker; below " +
+                   std::to_string(enough_steps) +
+                   " they are narrower than they should be, and the kind of stragglers is "
+                   "often another one");
   if (!fit.cores_known)
     said.push_back(
         "cores: not identifiable. About as many workers ran all the time, so a core each for slow workers and "
@@ -247,12 +267,18 @@ std::vector<std::string> doubts_about(const cluster_fit& fit, const decision_his
         "the others computes");
   said.push_back(
       "link: not identifiable from releases and admissions; its time is part of steps, its contention of cores");
+  if (history.serves_at_once)
+    said.push_back("server: works on several pushes at a time (" + std::to_string(history.overlaps) +
+                   " admissions before an earlier commit), so its time is taken for a part of the steps");
   if (history.departures + history.late_joins > 0)
     said.push_back("workers came or went (" + std::to_string(history.late_joins) + " joined late, " +
                    std::to_string(history.departures) + " left): the scenario has all of them throughout");
   if (history.policies > 1) said.push_back("the policy changed on the way; where one is needed, the last is taken");
   if (history.not_whole > 0)
     said.push_back(std::to_string(history.not_whole) + " steps were cancelled or excluded and are left out");
+  if (history.too_large > 0)
+    said.push_back(std::to_string(history.too_large) + " releases ask for more than " +
+                   std::to_string(sim::largest_batch) + " samples; taken to be that many");
   if (!history.cut_off.empty()) said.push_back(history.cut_off);
   return said;
 }

@@ -2,6 +2,7 @@
 #define RUBATO_EXAMPLES_LAB_CLUSTER_FIT_HPP
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,8 @@ struct cluster_fit {
 ///
 /// `draws` are of a bootstrap over blocks of ten steps that ended one after another. Where several numbers of cores
 /// explain the resampled steps about as well (their scores differ by less than 3), one of these is drawn: if
-/// it may be a core each, that in half of the cases.
+/// it may be a core each, that in half of the cases. The kind of stragglers is found anew in each; which steps sleep,
+/// who does so at every step, and whether workers are alike is that of the whole log.
 ///
 /// Errors  user_error: see fit_steps()
 /// Tests   tests/examples/cluster_fit_test.cpp
@@ -57,8 +59,15 @@ struct fitted_value {
 
 [[nodiscard]] std::vector<fitted_value> values_of(const cluster_fit&);
 
-/// What the log could not tell, as sentences.
-[[nodiscard]] std::vector<std::string> doubts_about(const cluster_fit&, const decision_history&);
+/// What the log could not tell, as sentences. The distance is that of the steps, if it is known (see
+/// distance_of_steps()).
+/// Tests   tests/examples/cluster_fit_test.cpp: SaysWhatItCannotTell, DoubtsAFitWhoseStepsAreOthers
+[[nodiscard]] std::vector<std::string> doubts_about(const cluster_fit&, const decision_history&,
+                                                    std::optional<double> distance = {});
+
+/// The distance above which the steps of a fit are said to be others than those of the log: 0.2; in logs of less than
+/// 100 steps, whose distance chance makes larger, 2/√steps.
+[[nodiscard]] double too_far(const decision_history&);
 
 /// Largest distance between the distribution functions of two samples.
 /// Source  Kolmogorov 1933, Smirnov 1939

@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <rubato/sim/options.hpp>
 #include <string_view>
 #include <utility>
 
@@ -60,6 +61,7 @@ class historian {
     history_.last = now_;
     if (history_.steps.empty())
       throw user_error{history_.source + ": found no step, expected at least one release and the admission after it"};
+    find_overlaps();
   }
 
  private:
@@ -120,6 +122,20 @@ class historian {
     return static_cast<std::uint32_t>(&of - workers_.data());
   }
 
+  void find_overlaps() {
+    constexpr double share = 0.01;
+    double busy_until = -std::numeric_limits<double>::infinity();
+    for (const logged_step& each : history_.steps) {
+      if (each.end < busy_until) ++history_.overlaps;
+      busy_until = std::max(busy_until, each.served);
+    }
+    history_.serves_at_once =
+        static_cast<double>(history_.overlaps) > share * static_cast<double>(history_.steps.size());
+    if (!history_.serves_at_once) return;
+    for (logged_step& each : history_.steps) each.end = each.served;
+    std::ranges::stable_sort(history_.steps, {}, &logged_step::end);
+  }
+
   void join(const json& line) {
     static_cast<void>(worker(line));
     if (released_) ++history_.late_joins;
@@ -151,7 +167,9 @@ class historian {
     const std::uint64_t batch = whole(line, "batch");
     if (batch > (std::numeric_limits<std::uint32_t>::max)()) refuse("batch " + std::to_string(batch), "fewer samples");
     if (!std::exchange(released_, true)) history_.first = now_;
-    me.step = logged_step{.worker = index_of(me), .start = now_, .batch = static_cast<std::uint32_t>(batch)};
+    if (batch > sim::largest_batch) ++history_.too_large;
+    const auto taken = static_cast<std::uint32_t>(std::min<std::uint64_t>(batch, sim::largest_batch));
+    me.step = logged_step{.worker = index_of(me), .start = now_, .batch = taken};
     history_.effects.push_back({.what = logged_effect::kind::release,
                                 .worker = index_of(me),
                                 .batch = me.step->batch,

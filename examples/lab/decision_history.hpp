@@ -13,9 +13,9 @@ namespace rubato::lab {
 struct logged_step {
   std::uint32_t worker = 0;
   double start = 0;         ///< release
-  double end = 0;           ///< admission
+  double end = 0;           ///< admission; commit if `serves_at_once`
   double served = 0;        ///< commit; `end` if the log stops before
-  std::uint32_t batch = 0;  ///< samples that were asked for; 0: the host's number
+  std::uint32_t batch = 0;  ///< samples that were asked for, at most sim::largest_batch; 0: the host's number
   bool whole = true;        ///< false: cancelled or excluded on the way, so its length says nothing
   [[nodiscard]] double length() const noexcept { return end - start; }
 };
@@ -25,7 +25,7 @@ struct logged_effect {
   enum class kind : std::uint8_t { release, apply, accumulate, drop, lose, flush, discard };
   kind what = kind::release;
   std::uint32_t worker = 0;  ///< but for flush and discard
-  std::uint32_t batch = 0;   ///< release
+  std::uint32_t batch = 0;   ///< release, at most sim::largest_batch
   float factor = 1;          ///< release: lr_scale; apply, accumulate: weight; flush: scale
   std::uint64_t round = 0;   ///< accumulate, flush, discard
   float loss = 0;            ///< apply, accumulate, drop: as reported with the push; NaN if it is not finite
@@ -54,12 +54,18 @@ struct decision_history {
   std::uint64_t departures = 0;
   std::uint64_t late_joins = 0;  ///< after the first release
   std::uint64_t not_whole = 0;   ///< steps
+  std::uint64_t overlaps = 0;    ///< admissions before the commit of an earlier one
+  std::uint64_t too_large = 0;   ///< releases that ask for a batch above sim::largest_batch, which is taken instead
+  bool serves_at_once = false;   ///< more than 1 % of the steps overlap: the server is none that serves one at a time
   std::string cut_off;           ///< what is missing at the end, as a sentence; empty if nothing is
 };
 
 /// Reads a decision log (see rubato::decision_log), plain or gzip, line by line; what is kept is about 100 bytes a
 /// push. Further members of a line are ignored. A last line that is cut off, as a crash leaves it, is left out and
 /// said.
+///
+/// Where admissions come before the commits of earlier ones, the host works on several gradients at a time. A server of
+/// the simulator does not; so what such a host does until the commit is taken for a part of the worker's step.
 ///
 /// Errors  user_error that begins with FILE:LINE for a line that is no JSON object or lacks a member, for another
 ///         format or version, a kind that is not known, a time that runs back, a worker above `largest_worker`; with

@@ -12,7 +12,6 @@
 #include "log_policy.hpp"
 #include "output_file.hpp"
 #include "support/scenario_files.hpp"
-#include "support/user_error.hpp"
 
 namespace rubato::lab {
 int run_fit(const fit_arguments& given) {
@@ -21,14 +20,13 @@ int run_fit(const fit_arguments& given) {
   output_file out{given.out, "--out"};
   const decision_history history = read_decision_history(given.log);
   const std::optional<named_policy> policy = policy_of_log(history, given.policy);
-  if (policy)
-    if (const std::string wrong = policy->policy.problem(history.workers); !wrong.empty())
-      throw support::user_error{"--policy " + policy->name + ": " + wrong};
   const cluster_fit fit =
       fit_cluster(history, {.steps = {.nominal_batch = base.run.batch, .cores = given.cores}, .seed = given.seed});
   const std::string text = support::to_json(fitted_scenario(fit.best, base, "fitted")).dump(2) + "\n";
   static_cast<void>(support::read_scenario(text, "the fitted scenario"));  // what is written can be read
-  print_fit(given.out.empty() ? std::cerr : std::cout, fit, history, policy);
+  std::optional<double> distance;
+  if (policy) distance = distance_of_steps(fit, history, policy->policy);
+  print_fit(given.out.empty() ? std::cerr : std::cout, fit, history, policy, distance);
   if (given.out.empty()) {
     std::cout << text;
   } else {

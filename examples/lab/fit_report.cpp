@@ -27,21 +27,21 @@ double distance_of_steps(const cluster_fit& fit, const decision_history& history
 }
 
 void print_fit(std::ostream& out, const cluster_fit& fit, const decision_history& history,
-               const std::optional<named_policy>& policy) {
+               const std::optional<named_policy>& policy, std::optional<double> distance) {
   out << history.source << ": " << history.steps.size() << " steps of " << history.workers << " workers under "
       << history.policy << '\n';
   std::vector<std::vector<std::string>> rows{{"fitted", "value", "90 % interval", ""}};
   for (const fitted_value& each : values_of(fit)) rows.push_back({each.name, each.value, each.interval, each.remark});
   out << aligned_text(rows);
-  if (policy) {
+  if (policy && distance) {
     char text[64];
-    std::snprintf(text, sizeof text, "%.3f", distance_of_steps(fit, history, policy->policy));
+    std::snprintf(text, sizeof text, "%.3f", *distance);
     out << "Kolmogorov-Smirnov distance between the steps of the log and of the fit under " << policy->name << ": "
         << text << '\n';
   } else {
     out << "no Kolmogorov-Smirnov distance: the policy of the log is none of the lab's rules; --policy may name it\n";
   }
-  for (const std::string& each : doubts_about(fit, history)) out << "note: " << each << '\n';
+  for (const std::string& each : doubts_about(fit, history, distance)) out << "note: " << each << '\n';
 }
 
 }  // namespace rubato::lab

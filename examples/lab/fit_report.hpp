@@ -15,8 +15,10 @@ namespace rubato::lab {
 /// Tests   tests/examples/cluster_fit_test.cpp: StepsOfTheFitAreThoseOfTheLog
 [[nodiscard]] double distance_of_steps(const cluster_fit&, const decision_history&, const any_policy&);
 
-/// What was fitted, with 90 % intervals, how well, and what could not be told.
-void print_fit(std::ostream&, const cluster_fit&, const decision_history&, const std::optional<named_policy>&);
+/// What was fitted, with 90 % intervals, how well, and what could not be told. The distance is that of the steps under
+/// the policy, if that is known.
+void print_fit(std::ostream&, const cluster_fit&, const decision_history&, const std::optional<named_policy>&,
+               std::optional<double> distance);
 
 }  // namespace rubato::lab
 

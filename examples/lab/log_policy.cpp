@@ -25,9 +25,7 @@ namespace {
   return names;
 }
 
-}  // namespace
-
-std::optional<named_policy> policy_of_log(const decision_history& history, const std::string& given) {
+[[nodiscard]] std::optional<named_policy> find_policy(const decision_history& history, const std::string& given) {
   if (!given.empty()) {
     named_policy policy = parse_policy(given);
     if (!describes(history.description, policy.policy))
@@ -40,6 +38,17 @@ std::optional<named_policy> policy_of_log(const decision_history& history, const
     if (describes(history.description, policy.policy)) return policy;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<named_policy> policy_of_log(const decision_history& history, const std::string& given) {
+  std::optional<named_policy> found = find_policy(history, given);
+  if (found)
+    if (const std::string wrong = found->policy.problem(history.workers); !wrong.empty())
+      throw support::user_error{history.source + ": found " + std::to_string(history.workers) + " workers under " +
+                                found->name + ": " + wrong};
+  return found;
 }
 
 }  // namespace rubato::lab

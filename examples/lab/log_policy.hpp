@@ -13,8 +13,10 @@ namespace rubato::lab {
 /// in each order; or it is the one that is `given`.
 ///
 /// Nothing if none is given and none fits: a rule with other parameters, or a policy file.
-/// Errors  user_error about `given`: no policy, or one whose description is not that of the log
-/// Tests   tests/examples/log_policy_test.cpp: FindsThePolicyOfALog, WhatIsGivenMustBeWhatRan
+/// Errors  user_error about `given`: no policy, or one whose description is not that of the log; about the log: so many
+///         workers cannot run under its policy
+/// Tests   tests/examples/log_policy_test.cpp: FindsThePolicyOfALog, WhatIsGivenMustBeWhatRan,
+///         WhatCannotRunOnTheWorkersIsRefused
 [[nodiscard]] std::optional<named_policy> policy_of_log(const decision_history&, const std::string& given = {});
 
 }  // namespace rubato::lab

@@ -16,7 +16,8 @@ namespace rubato::lab {
 ///
 /// The losses of the batches in the order in which they were pushed, as many as the log has up to `most`; shorter if
 /// the model diverges. `run` says learning rate and nominal batch.
-/// Tests   tests/examples/replay_test.cpp: TheSameModelMeetsTheSameLosses, StopsWhereItDiverges
+/// Tests   tests/examples/replay_test.cpp: TheSameModelMeetsTheSameLosses, StopsWhereItDiverges,
+///         AsksForNoLargerBatchThanHostsDo
 [[nodiscard]] std::vector<float> replay(const decision_history&, any_objective&, const sim::run_options& run,
                                         std::size_t most);
 

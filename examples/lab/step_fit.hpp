@@ -65,7 +65,7 @@ inline constexpr std::size_t fewest_steps = 30;
 /// The candidates for so many workers, smallest first. The last one is the number of workers.
 [[nodiscard]] std::vector<std::uint32_t> cores_to_try(std::uint32_t workers);
 
-/// Time that the server was busy with a push: the median from admission to commit.
+/// Time that the server was busy with a push: the median from admission to commit; 0 if it serves several at once.
 [[nodiscard]] double service_time(const decision_history&);
 
 }  // namespace rubato::lab

@@ -14,6 +14,7 @@ using sim::straggler_kind;
 
 constexpr double least_sleeps = 3;     // that make a straggler
 constexpr double least_share = 0.005;  // of steps
+constexpr double others_share = 0.02;  // of steps, by workers that do not sleep at every step
 constexpr double heavy_ratio = 1.9;    // of the quantiles 0.9 and 0.5 of sleeps: 1.43 for normal ones with sd = mean/3
 constexpr double lightest_tail = 20, heaviest_tail = 1.15;
 
@@ -63,13 +64,15 @@ struct succession {
   return stays > 1.5 * begins && stays - begins > 3.5 * error;
 }
 
+enum class whose : std::uint8_t { all, of_sleepers, of_others };
+
 // Sleeps, each as often as its weight says.
-[[nodiscard]] std::vector<double> lengths(const step_fit& fit, bool of_sleepers,
-                                          std::span<const std::uint32_t> weights) {
+[[nodiscard]] std::vector<double> lengths(const step_fit& fit, whose which, std::span<const std::uint32_t> weights) {
   std::vector<double> all;
   for (std::size_t i = 0; i < fit.steps.size(); ++i) {
     const fitted_step& step = fit.steps[i];
-    if ((fit.sleepers[step.worker] != 0) != of_sleepers || !sleeps(step) || step.rest <= 0) continue;
+    if (which != whose::all && (fit.sleepers[step.worker] != 0) != (which == whose::of_sleepers)) continue;
+    if (!sleeps(step) || step.rest <= 0) continue;
     all.insert(all.end(), weights.empty() ? 1 : weights[i], step.rest);
   }
   return all;
@@ -86,12 +89,17 @@ void set_normal(sim::straggler_options& to, const std::vector<double>& sleeps_of
 
 }  // namespace
 
-straggler_kind kind_of_stragglers(const step_fit& fit) {
-  if (std::ranges::any_of(fit.sleepers, [](char each) { return each != 0; })) return straggler_kind::fixed;
-  const std::vector<double> all = lengths(fit, false, {});
-  const auto count = static_cast<double>(all.size());
-  if (count < std::max(least_sleeps, least_share * static_cast<double>(fit.steps.size()))) return straggler_kind::none;
-  if (comes_in_bursts(succession_of(fit, {}))) return straggler_kind::burst;
+straggler_kind kind_of_stragglers(const step_fit& fit, std::span<const std::uint32_t> weights) {
+  const auto steps = static_cast<double>(fit.steps.size());
+  if (std::ranges::any_of(fit.sleepers, [](char each) { return each != 0; })) {
+    const auto others = static_cast<double>(lengths(fit, whose::of_others, weights).size());
+    const bool none_but_they = others < std::max(least_sleeps, others_share * steps);
+    return !none_but_they && comes_in_bursts(succession_of(fit, weights)) ? straggler_kind::burst
+                                                                          : straggler_kind::fixed;
+  }
+  const std::vector<double> all = lengths(fit, whose::all, weights);
+  if (static_cast<double>(all.size()) < std::max(least_sleeps, least_share * steps)) return straggler_kind::none;
+  if (comes_in_bursts(succession_of(fit, weights))) return straggler_kind::burst;
   return support::quantile(all, 0.9) > heavy_ratio * support::quantile(all, 0.5) ? straggler_kind::heavy_tailed
                                                                                  : straggler_kind::transient;
 }
@@ -101,7 +109,7 @@ sim::straggler_options fit_stragglers(const step_fit& fit, straggler_kind kind,
   sim::straggler_options found{.kind = kind};
   if (kind == straggler_kind::none) return found;
   const bool fixed = kind == straggler_kind::fixed;
-  const std::vector<double> all = lengths(fit, fixed, weights);
+  const std::vector<double> all = lengths(fit, fixed ? whose::of_sleepers : whose::all, weights);
   double noise = 0, base = 0, counted = 0;
   for (const fitted_step& each : fit.steps) base += fit.base[each.worker], ++counted;
   noise = fit.jitter * base / counted;

@@ -46,7 +46,19 @@ TEST_F(AdviseProgram, TheSameAdviceOnAnyNumberOfThreads) {
   const json all = json::parse(one.text);
   EXPECT_EQ(all["rules"].size(), 3u);
   EXPECT_EQ(all["current"]["policy"], "ssp:3");
+  EXPECT_LT(all["distance"], 0.2) << "of the fit's steps from the log's";
   EXPECT_FALSE(all["advice"].get<std::string>().empty());
+}
+
+TEST_F(AdviseProgram, WhereEveryModelDivergesItSaysSo) {
+  const std::string command =
+      "advise run.jsonl --scenario quick.json --set objective.learning_rate=1e6 --members 4 "
+      "--policies asp --quiet ";
+  const outcome made = lab.run(command + "2>/dev/null");
+  ASSERT_EQ(made.status, 0);
+  EXPECT_NE(made.text.find("all of them diverge"), std::string::npos) << made.text;
+  EXPECT_EQ(made.text.find("inf"), std::string::npos) << made.text;
+  EXPECT_TRUE(json::parse(lab.run(command + "--json - 2>/dev/null").text)["models"][0]["off"].is_null());
 }
 
 TEST_F(AdviseProgram, AGzipLogIsTheSame) {

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <rubato/core/rng.hpp>
 #include <string>
+#include <vector>
 
 #include "../../examples/lab/fit_report.hpp"
 #include "../../examples/lab/step_lengths.hpp"
@@ -110,6 +112,27 @@ TEST(ClusterFit, FindsEachKindOfStragglers) {
   }
 }
 
+// Twelve steps a worker: whoever sleeps for a while may do so always, or now and then.
+TEST(ClusterFit, AShortLogLeavesTheKindOfStragglersOpen) {
+  const cluster_options machines{.workers = 10, .stragglers = {.kind = straggler_kind::burst, .count = 5, .mean = 2}};
+  const auto share_of_bursts = [&](std::uint64_t steps, std::uint64_t seed) {
+    const cluster_fit fit = fit_cluster(log_of(machines, "ssp:3", steps, seed));
+    const auto bursts = std::ranges::count_if(
+        fit.draws, [](const auto& each) { return each.stragglers.kind == straggler_kind::burst; });
+    return static_cast<double>(bursts) / static_cast<double>(fit.draws.size());
+  };
+  constexpr std::uint64_t logs = 12;
+  std::uint64_t open = 0, seen = 0;
+  for (std::uint64_t seed = 1; seed <= logs; ++seed) {
+    const double share = share_of_bursts(120, seed);
+    open += share > 0.05 && share < 0.95 ? 1 : 0;
+    seen += share > 0.05 ? 1 : 0;
+  }
+  EXPECT_GE(open, logs / 3) << "the percentage says that it is not certain";
+  EXPECT_GE(seen, logs / 2) << "and the draws have the right kind too";
+  EXPECT_GT(share_of_bursts(600, 1), 0.9) << "a long log tells";
+}
+
 // Ten workers that never wait: slow workers on cores of their own, and quick ones on few, look alike.
 TEST(ClusterFit, SaysWhatItCannotTell) {
   const auto history = log_of(shipped("table1"), "asp", 1'000);
@@ -125,6 +148,69 @@ TEST(ClusterFit, SaysWhatItCannotTell) {
   const cluster_fit told = fit_cluster(history, {.steps = {.cores = 4}});
   EXPECT_TRUE(told.cores_known);
   EXPECT_NEAR(told.unit, 8.56, 0.2);
+}
+
+// The log of a host under asp that works on each gradient for so long without keeping others waiting.
+decision_history log_of_concurrent_host(std::uint32_t workers, int steps, double service) {
+  rubato::random_sequence noise{1, 2};
+  std::multimap<double, std::string> lines;
+  for (std::uint32_t w = 0; w < workers; ++w) {
+    const std::string who = R"(,"incarnation":0,"worker":)" + std::to_string(w);
+    double now = 0;
+    for (int s = 0; s < steps; ++s) {
+      lines.emplace(now, R"("what":"release","batch":0,"lr_scale":1)" + who);
+      now += 1 + 0.05 * noise.normal();
+      lines.emplace(now, R"("what":"admit","verdict":"apply","weight":1,"loss":1)" + who);
+      now += service;
+      lines.emplace(now, R"("what":"commit","verdict":"apply")" + who);
+    }
+  }
+  std::string text = R"({"format":"rubato.decisions","version":1,"policy":"asp","describe":{}})";
+  for (const auto& [now, line] : lines) text += "\n{\"now\":" + nlohmann::json(now).dump() + "," + line + "}";
+  const rubato::test::temporary_directory folder;
+  folder.write("log", text + "\n");
+  return read_decision_history(folder.path() / "log");
+}
+
+bool said(const std::vector<std::string>& doubts, const std::string& beginning) {
+  return std::ranges::any_of(doubts, [&](const std::string& each) { return each.starts_with(beginning); });
+}
+
+TEST(ClusterFit, AHostThatServesSeveralAtATimeIsNoQueue) {
+  const auto history = log_of_concurrent_host(10, 60, 0.2);
+  const cluster_fit fit = fit_cluster(history);
+  EXPECT_EQ(fit.best.apply_time, 0);
+  EXPECT_NEAR(throughput(fit.best, "asp") / fit.unit, 10 / 1.2, 0.05 * 10 / 1.2);
+  EXPECT_LT(distance_of_steps(fit, history, parse_policy("asp").policy), too_far(history));
+  EXPECT_TRUE(said(doubts_about(fit, history), "server: works on several pushes at a time"));
+  const auto queue = log_of({.workers = 10, .apply_time = 0.05}, "asp", 600);
+  EXPECT_FALSE(queue.serves_at_once);
+  EXPECT_NEAR(fit_cluster(queue).best.apply_time, 0.05, 0.01);
+}
+
+TEST(ClusterFit, DoubtsAFitWhoseStepsAreOthers) {
+  const auto history = log_of({.workers = 6}, "asp", 300);
+  cluster_fit fit = fit_cluster(history);
+  const auto doubts = [&] {
+    return doubts_about(fit, history, distance_of_steps(fit, history, parse_policy("asp").policy));
+  };
+  EXPECT_FALSE(said(doubts(), "steps: the fit's are not those of the log"));
+  fit.best.apply_time = 0.3;
+  EXPECT_TRUE(said(doubts(), "steps: the fit's are not those of the log"));
+}
+
+TEST(ClusterFit, SaysThatIntervalsOfAShortLogAreTooNarrow) {
+  for (const std::uint64_t steps : {120u, 400u}) {
+    const auto history = log_of({.workers = 10}, "ssp:3", steps);
+    EXPECT_EQ(said(doubts_about(fit_cluster(history), history), "intervals: only "), steps == 120) << steps;
+  }
+}
+
+TEST(ClusterFit, WhatIsNoIntervalIsNotPrintedAsOne) {
+  const auto lines = values_of(fit_cluster(log_of({.workers = 6, .apply_time = 0.05}, "asp", 300)));
+  const auto server = std::ranges::find(lines, "server time", &fitted_value::name);
+  ASSERT_NE(server, lines.end());
+  EXPECT_EQ(server->interval, "-");
 }
 
 TEST(ClusterFit, TheSameSeedTheSameDraws) {

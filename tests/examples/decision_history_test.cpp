@@ -145,6 +145,24 @@ TEST_F(DecisionHistory, ACancelledStepSaysNothingOfItsLength) {
   EXPECT_EQ(history.not_whole, 1u);
 }
 
+TEST_F(DecisionHistory, WhatAHostDoesAtTheSameTimeIsPartOfTheStep) {
+  const auto of_worker_1 = [](std::string line, const std::string& now, const std::string& then) {
+    line.replace(line.find("\"worker\":0"), 10, "\"worker\":1");
+    return line.replace(line.find("\"now\":" + now), 6 + now.size(), "\"now\":" + then);
+  };
+  const std::string both = first_line + released + of_worker_1(released, "1.5", "1.5") + admitted;
+  const auto at_once =
+      read(both + of_worker_1(admitted, "3", "3.1") + committed + of_worker_1(committed, "3.25", "3.5"));
+  EXPECT_TRUE(at_once.serves_at_once);
+  EXPECT_EQ(at_once.overlaps, 1u);
+  EXPECT_EQ(at_once.steps[0].end, 3.25);
+  EXPECT_EQ(at_once.steps[1].end, 3.5);
+  const auto in_turn =
+      read(both + committed + of_worker_1(admitted, "3", "3.25") + of_worker_1(committed, "3.25", "3.5"));
+  EXPECT_FALSE(in_turn.serves_at_once);
+  EXPECT_EQ(in_turn.steps[1].end, 3.25);
+}
+
 // Of a whole simulated run: every push is there, and what the rounds came to.
 TEST_F(DecisionHistory, ARunOfRounds) {
   const auto history = log_of({.workers = 4, .cores = 2}, "bsp:mean", 200);

@@ -29,4 +29,12 @@ TEST(LogPolicy, WhatIsGivenMustBeWhatRan) {
   EXPECT_NE(said.find("more than 99 steps ahead"), std::string::npos) << said;
 }
 
+TEST(LogPolicy, WhatCannotRunOnTheWorkersIsRefused) {
+  auto history = log_of({.workers = 9}, "ksync:8", 90);
+  EXPECT_TRUE(policy_of_log(history, "ksync:8"));
+  history.workers = 5;  // as in a log that begins late
+  const std::string said = rubato::test::message_of<user_error>([&] { return policy_of_log(history, "ksync:8"); });
+  EXPECT_NE(said.find(": found 5 workers under ksync:8: "), std::string::npos) << said;
+}
+
 }  // namespace

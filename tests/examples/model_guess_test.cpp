@@ -68,6 +68,27 @@ TEST_F(ModelGuess, FindsHowQuicklyItLearns) {
   EXPECT_GT(expected, 1.5);
 }
 
+// Else the log's own run would be one of those that it is compared with, and the model seem nearer than it is.
+TEST_F(ModelGuess, DoesNotMeetTheRunOfTheLog) {
+  base.objective = rubato::support::objective_kind::quadratic;
+  double its_own = 0, others = 0;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const auto history = log(0, 1, "asp", seed);
+    const auto off = [&](std::uint64_t from) { return *(*guess_models(history, base, from, how))[1].off; };
+    its_own += off(seed);
+    others += off(seed + 1'000);
+  }
+  EXPECT_GT(its_own, 0.8 * others);
+}
+
+TEST_F(ModelGuess, WhatDivergesIsNotOffByANumber) {
+  base.objective = rubato::support::objective_kind::quadratic;
+  const auto history = log(0, 1, "asp");
+  base.run.learning_rate.base = 1e6;
+  const auto guesses = guess_models(history, base, 1, how);
+  for (const model_guess& each : *guesses) EXPECT_FALSE(each.off);
+}
+
 TEST_F(ModelGuess, AFewLossesAreNotEnough) {
   base.run.workload = 40 * base.run.batch;
   EXPECT_THROW(static_cast<void>(guess_models(log(0, 1, "asp"), base, 1, how)), rubato::support::user_error);

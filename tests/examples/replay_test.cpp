@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <rubato/encode/loss_average.hpp>
 #include <rubato/sim/quadratic.hpp>
 
@@ -32,7 +33,8 @@ decision_history log_of(const setting& at, const std::string& policy, std::uint6
 
 // The log has the running mean of what the workers measured, and the replay what they measured.
 TEST(Replay, TheSameModelMeetsTheSameLosses) {
-  for (const char* policy : {"asp", "ssp:1", "bsp:mean", "kbatchasync:3", "cap:2", "ssp:2+scale:1/tau", "asp+batch:32"}) {
+  for (const char* policy :
+       {"asp", "ssp:1", "bsp:mean", "kbatchasync:3", "cap:2", "ssp:2+scale:1/tau", "asp+batch:32"}) {
     const setting at = quadratic_run();
     const decision_history history = log_of(at, policy, 7);
     objective_of<rubato::sim::quadratic> goal{rubato::sim::quadratic_options{}};
@@ -43,6 +45,31 @@ TEST(Replay, TheSameModelMeetsTheSameLosses) {
     for (std::size_t i = 0; i < losses.size(); ++i)
       ASSERT_EQ(static_cast<float>(average(losses[i])), logged[i]) << policy << ", push " << i;
   }
+}
+
+struct watched : rubato::sim::quadratic {
+  std::uint32_t* largest;
+  explicit watched(std::uint32_t* into) : quadratic{rubato::sim::quadratic_options{}}, largest{into} {}
+  rubato::sim::gradient compute(std::uint32_t worker, std::uint64_t step, std::uint32_t batch) {
+    *largest = std::max(*largest, batch);
+    return quadratic::compute(worker, step, batch);
+  }
+};
+
+// The policy asks for what it likes, and the log has that; the host takes the largest batch instead.
+TEST(Replay, AsksForNoLargerBatchThanHostsDo) {
+  const setting at = quadratic_run();
+  std::string text = log_text(at, "asp", {}, 7);
+  const std::string usual = "\"batch\":0";
+  text.replace(text.find(usual), usual.size(), "\"batch\":4000000000");
+  const temporary_directory folder;
+  folder.write("log", text);
+  const decision_history history = read_decision_history(folder.path() / "log");
+  EXPECT_EQ(history.too_large, 1u);
+  std::uint32_t largest = 0;
+  objective_of<watched> goal{&largest};
+  EXPECT_EQ(replay(history, goal, run_options_of(at, 7), 250).size(), 250u);
+  EXPECT_EQ(largest, rubato::sim::largest_batch);
 }
 
 TEST(Replay, StopsWhereItDiverges) {

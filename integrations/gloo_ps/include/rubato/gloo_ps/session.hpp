@@ -48,7 +48,7 @@ struct session_context {
   registry& connected;
   refusals& refused;
   std::uint32_t life = 0;              ///< of the server
-  std::chrono::milliseconds tick{20};  ///< how often a waiting session looks at what else could have happened
+  std::chrono::milliseconds tick{20};  ///< see server_options
 };
 
 /// The server's half of the conversation with one worker: hello, then grant, pull, push, again and again.
@@ -184,14 +184,24 @@ class session {
     return true;
   }
 
+  // When a session that waits looks around: with a thousand of them, the looks must not fill the machine. Twice as late
+  // after one that found nothing, twice as soon after something came; where all wait for long, few looks are made.
+  [[nodiscard]] steady::time_point next_look() const { return steady::now() + pause_; }
+  void nothing_came() { pause_ = (std::min)(2 * pause_, 8 * shared_.tick); }
+  void something_came() { pause_ = (std::max)(pause_ / 2, shared_.tick); }
+
   // Waits for the controller's answer, and meanwhile looks whether the worker is still there.
   std::optional<grant> await_grant() {
     while (!ended_) {
-      if (const auto letter = box_->take(steady::now() + shared_.tick)) {
+      if (const auto letter = box_->take(next_look())) {
+        something_came();
         if (letter->granted) return letter->terms;
         // Without a grant there will be none: the job has ended, or this worker is no longer a member.
         end(decide_.closed() ? session_end::closed : lost_seat() ? *lost_seat() : session_end::died);
-      } else if (const auto how = lost_seat()) {
+        continue;
+      }
+      nothing_came();
+      if (const auto how = lost_seat()) {
         end(*how);
       } else if (!link_.alive()) {
         end(session_end::died);
@@ -225,10 +235,12 @@ class session {
   // Serves the worker during its step: pulls, the parts of its push, a goodbye.
   void collect_push() {
     while (!ended_) {
-      if (!link_.poll((std::min)(deadline_, steady::now() + shared_.tick))) {
+      if (!link_.poll((std::min)(deadline_, next_look()))) {
+        nothing_came();
         look_around();
         continue;
       }
+      something_came();
       std::optional<message> said = receive();
       if (!said || !is_own(*said)) continue;
       if (std::holds_alternative<pull_message>(said->body)) {
@@ -357,6 +369,7 @@ class session {
   grant terms_{};
   steady::time_point deadline_{};
   bool in_step_ = false;
+  std::chrono::milliseconds pause_ = shared_.tick;
   double patience_ = 0;  // seconds that the last word needs to arrive
   std::uint64_t step_ = 0;
   std::vector<std::uint64_t> sent_;        // the version of each shard that this worker was sent, or never

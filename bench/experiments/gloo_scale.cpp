@@ -1,6 +1,6 @@
 // How many workers one server of integrations/gloo_ps carries (docs/scaling.md).
 //
-//     gloo_scale [--workers 10,100,300,1000] [--policies asp,ssp:3,bsp] [--steps 0,1000] [--seconds 5] [--processes 1]
+//     gloo_scale [--workers 10,1000] [--policies asp,ssp:3,bsp] [--steps 0,1000] [--seconds 5] [--processes 1]
 //
 // A server in one process, workers in others, a thread each; real links over the loopback. Workers compute nothing:
 // they push as soon as they have the parameters (--steps 0), or after a sleep of so many milliseconds, give or take a

@@ -2,8 +2,8 @@
 # What takes too long for run.sh: the property tests with many more random schedules, optimised and under the sanitizers,
 # simulator and lab under the sanitizers, the lab built by clang, the benchmarks, and the robust DQN on CartPole, ten
 # seeds. Results to standard output.
-# Workers of gloo_ps are killed at 200 instants; controllers have up to 100,000 workers; simulated ratios of policies are
-# compared with real ones on threads.
+# Workers of gloo_ps are killed at 200 instants; its server has up to 1,000 of them, controllers up to 100,000;
+# simulated ratios of policies are compared with real ones on threads.
 # usage: long.sh [SCALE]      SCALE: how many times the usual number of schedules (20, which is over a million events
 #                             for each policy); a fortieth of that under the sanitizers
 set -euo pipefail
@@ -27,7 +27,7 @@ run() {
   printf '== %s %s, scale %s\n' "$1" "$2" "$3"
   RUBATO_TEST_SCALE=$3 "build/$1/bin/$2" --gtest_brief=0 | grep --line-buffered -vE '^\[ +RUN +\]|^$'
 }
-build release test_properties test_gloo_ps gloo_server gloo_worker classic_control scale rubato-lab benchmarks
+build release test_properties test_gloo_ps gloo_server gloo_worker classic_control scale gloo_scale rubato-lab benchmarks
 build asan test_properties test_sim test_examples
 build clang rubato-lab
 
@@ -56,6 +56,7 @@ RUBATO_GLOO_KILLS=200 build/release/bin/test_gloo_ps --gtest_filter='Processes.K
 printf '== scale\n'
 build/release/bin/scale controller || status=1
 build/release/bin/scale simulator || status=1
+build/release/bin/gloo_scale || status=1
 printf '== simulated and real\n'
 rm -rf build/logs/sim_to_real
 python3 bench/experiments/sim_to_real.py build/release/bin/rubato-lab --out build/logs/sim_to_real || status=1

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <rubato/gloo_ps/open_files.hpp>
 #include <rubato/gloo_ps/rendezvous.hpp>
 #include <rubato/gloo_ps/server.hpp>
 #include <rubato/gloo_ps/straggler_eviction.hpp>
@@ -198,6 +199,8 @@ int run(options o) {
     if (const std::string wrong = problem(o.stragglers); !wrong.empty()) return fail(wrong, 2);
   }
 
+  if (const auto files = ps::allow_open_files(std::uint64_t{o.server.job.workers} + 64); !files)
+    return fail(std::to_string(o.server.job.workers) + " workers: " + files.error().message);
   auto device = ps::gloo_device::open(o.common.host, o.common.interface);
   if (!device) return complain("gloo_server", device.error());
   auto store = ps::open_store(o.common.store);
@@ -228,11 +231,16 @@ int run(options o) {
   {
     session_threads talks;
     std::size_t told = 0;
+    std::string known;
     while (!here.closed()) {
+      std::string trouble;
       if (auto knock = doors->accept(ps::after(0.05)))
-        talks.start([&here, k = std::move(*knock)]() mutable {
+        trouble = talks.start([&here, k = std::move(*knock)]() mutable {
           if (auto link = std::move(k).finish()) here.serve(*link);
         });
+      else
+        trouble = doors->take_trouble();
+      if (!trouble.empty() && std::exchange(known, trouble) != trouble) std::printf("%s\n", trouble.c_str());
       talks.reap();
       look_for_commands(here, o.control);
       tell_changes(here, told);

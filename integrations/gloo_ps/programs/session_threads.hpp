@@ -4,6 +4,8 @@
 #include <atomic>
 #include <list>
 #include <memory>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -13,14 +15,20 @@ class session_threads {
   ~session_threads() {
     for (entry& e : running_) e.thread.join();
   }
+  /// Empty, or why there is no thread for it: a limit on threads or memory. Then the work is let go.
   template <class Work>
-  void start(Work&& work) {
+  [[nodiscard]] std::string start(Work&& work) {
     auto over = std::make_unique<std::atomic<bool>>(false);
     std::atomic<bool>& flag = *over;
-    running_.push_back({std::move(over), std::thread{[&flag, w = std::forward<Work>(work)]() mutable {
-                          w();
-                          flag = true;
-                        }}});
+    try {
+      running_.push_back({std::move(over), std::thread{[&flag, w = std::forward<Work>(work)]() mutable {
+                            w();
+                            flag = true;
+                          }}});
+    } catch (const std::system_error& e) {
+      return std::string{"no thread for another worker: "} + e.what();
+    }
+    return {};
   }
   void reap() {
     for (auto e = running_.begin(); e != running_.end();) {

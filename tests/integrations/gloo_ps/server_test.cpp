@@ -194,12 +194,15 @@ TEST(Server, RefusesWhatIsNoHello) {
     peer large{host.connect()};
     ASSERT_TRUE(large.link.send(ps::bytes(100'000), ps::after(1)));
     EXPECT_EQ(large.refused(), ps::refusal::oversized);
+    peer stranger{host.connect()};  // nobody may send that much before he is known
+    ASSERT_TRUE(stranger.link.send(ps::bytes(ps::small_message + 1), ps::after(1)));
+    EXPECT_EQ(stranger.refused(), ps::refusal::oversized);
     peer mute{host.connect()};
     EXPECT_EQ(mute.refused(), ps::refusal::silent);
     peer cut{host.connect({.truncated = 0})};
     cut.say(ps::hello_message{.model = {workers, 2}});
     EXPECT_EQ(cut.refused(), ps::refusal::damaged);
-    EXPECT_TRUE(eventually([&] { return host.ps.ends(ps::session_end::refused) == 9; }));
+    EXPECT_TRUE(eventually([&] { return host.ps.ends(ps::session_end::refused) == 10; }));
   });
 }
 
@@ -340,6 +343,20 @@ TEST(Server, EvictedWorkerHearsOfItAndMayComeBack) {
   anew.leave();
   go_on = false;
   other.join();
+}
+
+TEST(Server, BusyWorkerIsEvicted) {
+  ps::server_options o = options();
+  o.job.quorum = 1;
+  loopback_host host{o, asp()};
+  std::jthread busy{[&] {  // never waits longer than a step takes
+    auto w = worker_of(host, 0);
+    EXPECT_TRUE(run_steps(w, 1'000'000).ended);
+  }};
+  EXPECT_TRUE(eventually([&] { return host.ps.decide().version() > 100; }));
+  EXPECT_TRUE(host.ps.evict(0));
+  EXPECT_TRUE(eventually([&] { return host.ps.ends(ps::session_end::evicted) == 1; }));
+  host.ps.close();  // ends it also where the eviction did not
 }
 
 TEST(Server, NewProcessOfADeadWorkerFindsItsIncarnation) {

@@ -74,10 +74,13 @@ struct policy_change {
 /// parameters with it. The arithmetic is done by the threads of the shards, outside the lock; a push is committed once
 /// all of them have acknowledged their part.
 ///
+/// A watcher that has decided(double seconds) is told how long the controller took for each push: admit and commit with
+/// all its releases, under the lock, without the wait for it. Of others no time is taken.
+///
 /// Thread  any number: one for each connection, and one that calls attend()
 /// Tests   tests/integrations/gloo_ps/decision_maker_test.cpp: SumsAreExact, ShardsAgree, EveryTicketIsAnswered,
 ///         NonFiniteGradientsAreDropped, SwitchIsMeasured, PauseEndsWithTheFirstRelease, CheckpointIsOfOneInstant,
-///         RestoredJobGoesOn
+///         RestoredJobGoesOn; tests/integrations/gloo_ps/many_workers_test.cpp: TimesOfDecisionsAreTold
 template <Observer Watcher = no_observer>
 class decision_maker {
  public:
@@ -129,13 +132,14 @@ class decision_maker {
     const auto work = std::make_shared<split_gradient>(std::move(gradient));
     admitted answer;
     bool applies = false;
+    steady::duration taken{};
     {
       std::unique_lock lock{mutex_};
       resumed_.wait(lock, [this] { return savers_ == 0; });
       if (closed_) return box->close(reason::none), answer;
       event.now = seconds();
       if (!awaits_release_) last_push_ = event.now;
-      answer = sync_.admit(event);
+      timed(taken, [&] { answer = sync_.admit(event); });
       ++admitting_;
       applies = answer.what.what == verdict::apply || answer.what.what == verdict::accumulate;
       if (applies)
@@ -149,7 +153,10 @@ class decision_maker {
     --admitting_;
     if (answer.what.what <= verdict::drop)
       longest_step_ = (std::max)(longest_step_, seconds() - granted_at_[event.worker.index]);
-    static_cast<void>(sync_.commit(answer.work, seconds(), outcome::done, std::move(box), effects{*this}));
+    timed(taken, [&] {
+      static_cast<void>(sync_.commit(answer.work, seconds(), outcome::done, std::move(box), effects{*this}));
+    });
+    if constexpr (decisions_are_timed) sync_.watcher().decided(std::chrono::duration<double>(taken).count());
     if (options_.max_updates > 0 && sync_.version() >= options_.max_updates) close_now();
     changed();
     return answer;
@@ -322,6 +329,19 @@ class decision_maker {
     for (auto change = changes_.rbegin(); change != changes_.rend() && change->pause < 0; ++change)
       change->pause = now - last_push_;
   }
+
+  static constexpr bool decisions_are_timed = requires(Watcher& w, double seconds) { w.decided(seconds); };
+  template <class Call>
+  static void timed([[maybe_unused]] steady::duration& taken, Call&& call) {
+    if constexpr (decisions_are_timed) {
+      const steady::time_point start = steady::now();
+      call();
+      taken += steady::now() - start;
+    } else {
+      call();
+    }
+  }
+
   void put(const shard_effect& effect) {
     for (const auto& s : shards_) s->put(effect);
   }

@@ -1,6 +1,7 @@
 #ifndef RUBATO_GLOO_PS_RENDEZVOUS_HPP
 #define RUBATO_GLOO_PS_RENDEZVOUS_HPP
 
+#include <gloo/common/error.h>
 #include <gloo/rendezvous/store.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <rubato/core/result.hpp>
 #include <rubato/core/types.hpp>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -37,7 +39,10 @@ class board {
       store_->wait({prefix_ + key}, (std::max)(span, std::chrono::milliseconds{1}));
       std::vector<char> content = store_->get(prefix_ + key);
       if (!content.empty()) return content;
-    } catch (const std::exception&) {  // not there
+    } catch (const gloo::IoException&) {  // not there
+    } catch (const std::exception& e) {
+      trouble_ = std::string{"the rendezvous store: "} + e.what();
+      std::this_thread::sleep_until((std::min)(deadline, after(0.01)));  // who asks again would ask at once
     }
     return std::nullopt;
   }
@@ -51,10 +56,28 @@ class board {
       return false;
     }
   }
+  /// The first number from `n` on whose key is not taken, where keys are taken in the order of their numbers: by
+  /// doubling steps, then by halves.
+  template <class Key>
+  std::uint64_t first_free(std::uint64_t n, Key&& key_of) {
+    if (!has(key_of(n))) return n;
+    std::uint64_t step = 1;
+    for (; has(key_of(n + step)); step *= 2) n += step;
+    while (step > 1) {
+      const std::uint64_t half = step / 2;
+      if (has(key_of(n + half)))
+        n += half, step -= half;
+      else
+        step = half;
+    }
+    return n + 1;
+  }
+  /// What was wrong, since this was last asked; empty if nothing was.
+  [[nodiscard]] std::string take_trouble() { return std::exchange(trouble_, {}); }
 
  private:
   std::shared_ptr<gloo::rendezvous::Store> store_;
-  std::string prefix_;
+  std::string prefix_, trouble_;
 };
 
 /// The number of this life of the server, or how to find the newest: lives are numbered from 1.
@@ -98,7 +121,8 @@ struct pending_link {
 /// pair; the server answers with that of its own, and both connect. Keys are written once and left behind: a store
 /// belongs to one job, and is removed with it.
 /// Thread  not thread-safe
-/// Tests   tests/integrations/gloo_ps/gloo_link_test.cpp: WorkersMeetTheServer, NewLifeIsFound, TwoKnockAtOnce
+/// Tests   tests/integrations/gloo_ps/gloo_link_test.cpp: WorkersMeetTheServer, NewLifeIsFound, TwoKnockAtOnce;
+///         tests/integrations/gloo_ps/many_workers_test.cpp: FirstFreeKeyIsFound, TooManyOpenFilesAreTold
 class gloo_doors {
  public:
   /// Errors  io: the store cannot be written
@@ -125,11 +149,19 @@ class gloo_doors {
     const std::uint64_t n = next_++;
     if (knock->size() <= 8) return std::nullopt;  // not written by a worker
     auto link = gloo_link::make(device_, 0, connect_limit_);
-    if (!link) return std::nullopt;
+    if (!link) return trouble_ = link.error().message, std::nullopt;
     std::uint64_t nonce = 0;
     std::memcpy(&nonce, knock->data(), 8);
-    if (!board_.write(detail::answer_key(life_, n), detail::note_of(link->address(), nonce))) return std::nullopt;
+    if (!board_.write(detail::answer_key(life_, n), detail::note_of(link->address(), nonce)))
+      return trouble_ = "the answer to a worker cannot be written to the rendezvous store", std::nullopt;
     return pending_link{std::move(*link), {knock->begin() + 8, knock->end()}};
+  }
+
+  /// Why a worker could not be answered, or none could be heard, since this was last asked: too many open files, a
+  /// store that is out of reach. Empty if nothing was wrong. Workers that were not answered knock again.
+  [[nodiscard]] std::string take_trouble() {
+    std::string of_board = board_.take_trouble(), own = std::exchange(trouble_, {});
+    return own.empty() ? of_board : own;
   }
 
  private:
@@ -141,6 +173,7 @@ class gloo_doors {
   double connect_limit_;
   std::uint32_t life_ = 1;
   std::uint64_t next_ = 0;
+  std::string trouble_;
 };
 
 /// The worker's side: a connector for `worker`.
@@ -155,19 +188,20 @@ class gloo_connector {
   std::optional<gloo_link> operator()(worker_id, steady::time_point deadline) {
     if (!board_.read(detail::life_key(life_), deadline)) return std::nullopt;
     while (board_.has(detail::life_key(life_ + 1))) ++life_, next_ = 0;
-    // Where another worker wrote the same key, it is not known whose note the server has read. So an address is announced
-    // once: a pair that met a second server's pair would have talked to the first already.
+    // Where another worker wrote the same key, it may not be known whose note the server has read. So an address is
+    // announced once: a pair that met a second server's pair would have talked to the first already.
     std::optional<gloo_link> link;
     std::uint64_t nonce = 0;
-    for (;; ++next_) {
-      while (board_.has(detail::knock_key(life_, next_))) ++next_;
+    while (!link) {
+      next_ = board_.first_free(next_, [this](std::uint64_t n) { return detail::knock_key(life_, n); });
       if (steady::now() >= deadline) return std::nullopt;
       auto made = gloo_link::make(device_, 1, connect_limit_);
       if (!made) return std::nullopt;
       nonce = detail::draw_nonce();
-      if (!board_.write(detail::knock_key(life_, next_), detail::note_of(made->address(), nonce))) continue;
-      link.emplace(std::move(*made));
-      break;
+      if (board_.write(detail::knock_key(life_, next_), detail::note_of(made->address(), nonce)))
+        link.emplace(std::move(*made));
+      else  // those who lost the race for a key do not all run for the next one at once
+        std::this_thread::sleep_for(std::chrono::milliseconds{1 + nonce % 8});
     }
     const std::string key = detail::answer_key(life_, next_++);
     const steady::time_point until = (std::min)(deadline, after(connect_limit_));

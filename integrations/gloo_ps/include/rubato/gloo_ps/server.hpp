@@ -23,7 +23,10 @@ struct server_options {
   std::uint32_t life = 0;                ///< tells the servers of a job apart, each higher than the one before (gloo_doors::life())
   std::string checkpoint{};              ///< the file; empty: none
   std::uint64_t checkpoint_every = 100;  ///< updates
-  std::chrono::milliseconds tick{20};    ///< how often a waiting session looks around
+  /// After how long a session that waits for its worker, or for the controller, looks at what else could have happened:
+  /// a goodbye, a broken connection, a cancelled step, an eviction. Up to eight times as long where nothing comes for
+  /// long.
+  std::chrono::milliseconds tick{20};
 };
 
 /// What is wrong with these options, as a sentence; empty if nothing is.

@@ -48,7 +48,7 @@ struct session_context {
   registry& connected;
   refusals& refused;
   std::uint32_t life = 0;              ///< of the server
-  std::chrono::milliseconds tick{20};  ///< how often a waiting session looks at what else could have happened
+  std::chrono::milliseconds tick{20};  ///< see server_options
 };
 
 /// The server's half of the conversation with one worker: hello, then grant, pull, push, again and again.
@@ -130,9 +130,9 @@ class session {
   }
 
   // A message that has begun to arrive; nothing if it is none, and then the session has ended.
-  std::optional<message> receive() {
+  std::optional<message> receive(std::size_t limit) {
     bytes raw;
-    const transfer got = link_.recv(raw, largest_message(job_.model), soonest());
+    const transfer got = link_.recv(raw, limit, soonest());
     if (!got) {
       if (got.how == status::closed)
         lost();
@@ -149,7 +149,7 @@ class session {
   }
 
   bool greet() {
-    std::optional<message> first = receive();
+    std::optional<message> first = receive(small_message);
     if (!first) return false;
     const auto* hello = std::get_if<hello_message>(&first->body);
     const worker_id who = first->head.worker;
@@ -184,16 +184,26 @@ class session {
     return true;
   }
 
+  // When a session that waits looks around: with a thousand of them, the looks must not fill the machine. Twice as late
+  // after one that found nothing, twice as soon after something came; where all wait for long, few looks are made.
+  [[nodiscard]] steady::time_point next_look() const { return steady::now() + pause_; }
+  void nothing_came() { pause_ = (std::min)(2 * pause_, 8 * shared_.tick); }
+  void something_came() { pause_ = (std::max)(pause_ / 2, shared_.tick); }
+
   // Waits for the controller's answer, and meanwhile looks whether the worker is still there.
   std::optional<grant> await_grant() {
     while (!ended_) {
-      if (const auto letter = box_->take(steady::now() + shared_.tick)) {
+      if (const auto letter = box_->take(next_look())) {
+        something_came();
         if (letter->granted) return letter->terms;
         // Without a grant there will be none: the job has ended, or this worker is no longer a member. Who waits is told
         // before the job counts as closed, but under the same lock.
         const bool over = decide_.inspect([this](const auto&) { return decide_.closed(); });
         end(over ? session_end::closed : lost_seat() ? *lost_seat() : session_end::died);
-      } else if (const auto how = lost_seat()) {
+        continue;
+      }
+      nothing_came();
+      if (const auto how = lost_seat()) {
         end(*how);
       } else if (!link_.alive()) {
         end(session_end::died);
@@ -206,7 +216,7 @@ class session {
 
   // Who waits may say goodbye, and nothing else.
   void between_steps() {
-    const std::optional<message> said = receive();
+    const std::optional<message> said = receive(small_message);
     if (!said) return;
     if (const auto* bye = std::get_if<bye_message>(&said->body))
       end(bye->done ? session_end::done : session_end::left);
@@ -226,12 +236,14 @@ class session {
 
   // Serves the worker during its step: pulls, the parts of its push, a goodbye.
   void collect_push() {
-    while (!ended_) {
-      if (!link_.poll((std::min)(deadline_, steady::now() + shared_.tick))) {
-        look_around();
+    while (goes_on()) {
+      if (!link_.poll((std::min)(deadline_, next_look()))) {
+        nothing_came();
+        if (!link_.alive()) end(session_end::died);
         continue;
       }
-      std::optional<message> said = receive();
+      something_came();
+      std::optional<message> said = receive(largest_message(job_.model));
       if (!said || !is_own(*said)) continue;
       if (std::holds_alternative<pull_message>(said->body)) {
         send_parameters();
@@ -257,17 +269,18 @@ class session {
     }
   }
 
-  void look_around() {
+  // Whether this step has a reason to go on: asked before each message, since a busy worker leaves no gap to wait in.
+  bool goes_on() {
+    if (ended_) return false;
     if (const auto how = lost_seat())
       end(*how);
     else if (decide_.closed())
       end(session_end::closed);
-    else if (!link_.alive())
-      end(session_end::died);
     else if (steady::now() >= deadline_)
       refuse(refusal::silent, "no push within the limit of its step");
     else if (box_->take_cancel())
       send(cancel_message{});
+    return !ended_;
   }
 
   // Whether the message is of the worker whose connection this is.
@@ -359,6 +372,7 @@ class session {
   grant terms_{};
   steady::time_point deadline_{};
   bool in_step_ = false;
+  std::chrono::milliseconds pause_ = shared_.tick;
   double patience_ = 0;  // seconds that the last word needs to arrive
   std::uint64_t step_ = 0;
   std::vector<std::uint64_t> sent_;        // the version of each shard that this worker was sent, or never

@@ -111,11 +111,6 @@ namespace rubato::inline RUBATO_ABI::nn::kernels::avx512 {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512dq");
 }
-/// Whether it does these instructions in two halves, Zen 4: its first-level cache then gives less than with those of
-/// half the width, 13.8 us for a DQN update instead of 12.7 (bench_learner).
-[[nodiscard]] inline bool halved() noexcept {
-  return __builtin_cpu_is("amdfam19h");
-}
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::avx512
 
@@ -125,7 +120,6 @@ namespace rubato::inline RUBATO_ABI::nn::kernels::avx512 {
 
 /// No such instructions on this architecture.
 [[nodiscard]] inline bool supported() noexcept { return false; }
-[[nodiscard]] inline bool halved() noexcept { return false; }
 template <std::same_as<float> T>
 inline constexpr kernel_set<T> set{};
 

@@ -25,10 +25,7 @@ template <std::floating_point T>
   if constexpr (std::same_as<T, float>) {
     static constexpr std::array<const kernel_set<T>*, 4> sets{&portable::set<T>, &avx2::set<T>, &fma::set<T>,
                                                               &avx512::set<T>};
-    static constexpr std::array<const kernel_set<T>*, 4> halved{&portable::set<T>, &avx2::set<T>, &avx512::set<T>,
-                                                                &fma::set<T>};
     const bool fused = avx2::supported() && fma::supported();
-    if (fused && avx512::supported() && avx512::halved()) return halved;
     return std::span{sets}.first(fused && avx512::supported() ? 4 : fused ? 3 : avx2::supported() ? 2 : 1);
   } else {
     static constexpr std::array<const kernel_set<T>*, 2> sets{&portable::set<T>, &avx2::set<T>};

@@ -6,8 +6,8 @@ and real, and the rank correlation (Spearman) of the two over the policies. Then
 the first policy left out: their rank correlation, and the median of how far the simulated one is from the real one. Exit
 status 1 if that correlation is below 0.9 or the median above 25 %.
 
-    sim_to_real.py LAB [--scenarios shared4,paper] [--policies A,B,...] [--seeds N] [--time-scale S] [--out DIR]
-                       [--set KEY=VALUE]... [--simulated-set KEY=VALUE]...
+    sim_to_real.py LAB [--host threads|gloo] [--scenarios shared4,paper] [--policies A,B,...] [--seeds N]
+                       [--time-scale S] [--out DIR] [--set KEY=VALUE]... [--simulated-set KEY=VALUE]...
 
 --simulated-set changes the simulated scenario alone: a parameter that was measured on the host. The lab's JSON goes to DIR;
 what is there is not run again.
@@ -25,6 +25,7 @@ POLICIES = "bsp:sum,asp,ssp:1,ssp:3,knee,cap:4:fastest"
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("lab", type=pathlib.Path)
+    parser.add_argument("--host", choices=("threads", "gloo"), default="threads")
     parser.add_argument("--scenarios", default="shared4,paper")
     parser.add_argument("--policies", default=POLICIES)
     parser.add_argument("--seeds", type=int, default=10)
@@ -37,13 +38,13 @@ def arguments():
 
 def times_of(asked, scenario, real):
     """Time by policy."""
-    file = asked.out / f"{scenario}-{'real' if real else 'simulated'}.json"
+    file = asked.out / f"{scenario}-{asked.host if real else 'simulated'}.json"
     if not file.exists():
         settings = asked.set + ([] if real else asked.simulated_set)
         command = [asked.lab, "compare", "--scenario", scenario, "--policies", asked.policies, "--seeds", str(asked.seeds),
                    "--json", file, "--no-cache", "--quiet", *(part for s in settings for part in ("--set", s))]
         if real:
-            command += ["--host", "threads", "--time-scale", asked.time_scale]
+            command += ["--host", asked.host, "--time-scale", asked.time_scale]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return {row["policy"]: row["time_iqm"] for row in json.loads(file.read_text(encoding="utf-8"))["rows"]}
 
@@ -69,7 +70,7 @@ def main():
         times = [times_of(asked, scenario, False), times_of(asked, scenario, True)]
         policies = list(times[1])
         ratios = [{p: of[p] / of[policies[0]] for p in policies} for of in times]
-        print(f"{scenario}, {asked.seeds} seeds, {asked.time_scale} s a unit\n")
+        print(f"{scenario}, {asked.seeds} seeds, {asked.host}, {asked.time_scale} s a unit\n")
         print(f"| policy | simulated | real | simulated / {policies[0]} | real / {policies[0]} | simulated over real |")
         print("| --- | ---: | ---: | ---: | ---: | ---: |")
         for p in policies:

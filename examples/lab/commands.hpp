@@ -14,8 +14,8 @@ struct search_agent;
 struct compare_arguments {
   std::string scenario = "shared4";
   std::vector<std::string> settings;
-  std::string host = "simulator";  ///< or threads
-  double time_scale = 0.02;        ///< seconds of a unit of time, on threads
+  std::string host = "simulator";  ///< or threads, gloo
+  double time_scale = 0.02;        ///< seconds of a unit of time, in real time
   std::string policies = "bsp:mean,bsp:sum,asp,ssp:1,ssp:2,ssp:3,ssp:5,ssp:8";
   std::uint64_t seed = 1;
   std::uint32_t seeds = 10;

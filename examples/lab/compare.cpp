@@ -33,7 +33,7 @@ void find_targets(comparison& made, const runner& run) {
   for (const auto h : layers)
     for (const any_policy& rule : rules)
       for (std::uint32_t i = 0; i < asked.tuning_seeds; ++i) {
-        setting at{asked.scenario, h, asked.unit_seconds};
+        setting at{asked.scenario, h, asked.host, asked.unit_seconds};
         at.scenario.run.stop = sim::stop_rule::converged;
         jobs.push_back({std::move(at), &rule, tuning_seed(asked, i)});
       }
@@ -72,7 +72,8 @@ bool finds_target(const compare_options& asked) {
 }
 
 setting setting_of(const comparison& made, std::uint64_t seed, double learning_rate) {
-  setting at{made.asked.scenario, hidden_layers_of(made.asked.scenario, seed), made.asked.unit_seconds};
+  setting at{made.asked.scenario, hidden_layers_of(made.asked.scenario, seed), made.asked.host,
+             made.asked.unit_seconds};
   at.scenario.run.learning_rate.base = learning_rate;
   at.scenario.run.target_accuracy = made.targets.at(at.hidden_layers);
   return at;

@@ -23,7 +23,8 @@ struct compare_options {
   std::uint32_t seeds = 10;         ///< runs of each policy
   bool tune = false;                ///< parameter and learning rate of each policy, on other seeds
   std::uint32_t tuning_seeds = 12;  ///< of the candidates that are left in the end
-  double unit_seconds = 0;          ///< of each run, see setting
+  host_kind host = host_kind::simulator;
+  double unit_seconds = 0;          ///< in real time, see setting
   bool clairvoyant = false;         ///< a last row for what could be reached by who knows the runs, see clairvoyant.hpp
 };
 

@@ -8,6 +8,7 @@
 #include "commands.hpp"
 #include "compare.hpp"
 #include "given.hpp"
+#include "gloo_host.hpp"
 #include "interrupt.hpp"
 #include "output_file.hpp"
 #include "record_run.hpp"
@@ -47,9 +48,12 @@ void report_interruption(const std::vector<std::string>& files, bool json_to_scr
                         .clairvoyant = given.clairvoyant};
   support::apply_settings(asked.scenario, given.settings);
   fit_policies(asked.policies, asked.scenario.cluster.workers);
-  if (given.host != "simulator") {
-    if (const std::string missing = not_on_threads(asked.scenario); !missing.empty())
-      throw user_error{"--host " + given.host + ": " + missing};
+  for (const host_kind each : {host_kind::threads, host_kind::gloo})
+    if (given.host == name(each)) asked.host = each;
+  if (asked.host != host_kind::simulator) {
+    const std::string missing =
+        asked.host == host_kind::threads ? not_on_threads(asked.scenario) : not_on_gloo(asked.scenario);
+    if (!missing.empty()) throw user_error{"--host " + given.host + ": " + missing};
     if (asked.clairvoyant) throw user_error{"--host " + given.host + ": --clairvoyant is for the simulator"};
     asked.unit_seconds = given.time_scale;
   }
@@ -72,7 +76,7 @@ int run_compare(const compare_arguments& given) {
 
   const runner run{.data = data,
                    .cache = *cache,
-                   .threads = asked.unit_seconds > 0 ? 1 : given_threads(given.threads),
+                   .threads = asked.host != host_kind::simulator ? 1 : given_threads(given.threads),
                    .stop = catch_interrupt(),
                    .progress = std::cerr,
                    .display = {.quiet = given.quiet}};

@@ -9,6 +9,7 @@
 
 #include "commands.hpp"
 #include "compare.hpp"
+#include "gloo_host.hpp"
 #include "library_version.hpp"
 #include "search.hpp"
 #include "support/user_error.hpp"
@@ -46,10 +47,11 @@ void add_compare_options(CLI::App& command, compare_arguments& given) {
   command
       .add_option("--host", given.host,
                   "Where runs take place:\nsimulator: in virtual time\nthreads: in real time, one after another, on a "
-                  "parameter server with a thread for each worker")
-      ->check(CLI::IsMember({"simulator", "threads"}))
+                  "parameter server with a thread for each worker\ngloo: likewise, with a process for each worker, over "
+                  "Gloo")
+      ->check(CLI::IsMember({"simulator", "threads", "gloo"}))
       ->capture_default_str();
-  command.add_option("--time-scale", given.time_scale, "On threads: seconds that a unit of the scenario's time takes")
+  command.add_option("--time-scale", given.time_scale, "In real time: seconds that a unit of the scenario's time takes")
       ->check(CLI::Range(0.0001, 3600.0))
       ->capture_default_str();
   command.add_option("--policies", given.policies, "Comma-separated policies, or all; see `rubato-lab policies`")
@@ -186,6 +188,7 @@ void add_advise_options(CLI::App& command, advise_arguments& given) {
 }
 
 int run(int argc, char** argv) {
+  if (argc > 1 && std::string{argv[1]} == gloo_worker_word) return run_gloo_worker({argv + 2, argv + argc});
   CLI::App app{"Compares synchronisation policies on a simulated cluster that trains real models"};
   app.require_subcommand(1);
   app.set_version_flag("--version", "rubato-lab " + library_version());

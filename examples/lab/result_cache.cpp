@@ -42,7 +42,7 @@ std::string result_key(const setting& at, std::uint64_t data_fingerprint, const 
                      {"data", hexadecimal(data_fingerprint)},
                      {"policy", policy.describe().json},
                      {"seed", seed}};
-  if (at.unit_seconds > 0) key["threads"] = at.unit_seconds;
+  if (at.host != host_kind::simulator) key[name(at.host)] = at.unit_seconds;
   return key.dump();
 }
 

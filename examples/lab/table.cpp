@@ -81,7 +81,9 @@ using line = std::vector<std::string>;
   const auto& cluster = asked.scenario.cluster;
   std::string text = asked.scenario.name + ": " + std::to_string(cluster.workers) + " workers";
   if (cluster.cores > 0) text += " on " + std::to_string(cluster.cores) + (cluster.cores == 1 ? " core" : " cores");
-  if (asked.unit_seconds > 0) text += "; in real time on threads, " + sensible(asked.unit_seconds) + " s a unit";
+  if (asked.host != host_kind::simulator)
+    text += std::string{"; in real time "} + (asked.host == host_kind::threads ? "on threads" : "over Gloo") + ", " +
+            sensible(asked.unit_seconds) + " s a unit";
   text += "; " + end_text(from) + "; ";
   if (asked.scenario.objective == support::objective_kind::sgd) {
     text += "hidden layers";
@@ -133,7 +135,7 @@ using line = std::vector<std::string>;
 [[nodiscard]] std::string footline(const comparison& from, const comparison_summary& sum) {
   std::string text = "time: interquartile mean over seeds, in units of the step time; a run that misses counts as " +
                      sensible(from.asked.scenario.run.max_time) + ". CI: bootstrap over seeds.\n";
-  if (from.asked.unit_seconds > 0) {
+  if (from.asked.host != host_kind::simulator) {
     double overhead = 0, overrun = 0;
     for (const row_summary& row : sum.rows) overhead += row.overhead, overrun += row.overrun;
     const auto rows = static_cast<double>(sum.rows.size());

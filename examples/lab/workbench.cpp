@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "gloo_host.hpp"
 #include "support/user_error.hpp"
 #include "threads_host.hpp"
 
@@ -18,6 +19,13 @@ using support::objective_kind;
 
 constexpr std::uint64_t hidden_layers_stream = std::uint64_t{1} << 62;  // the simulator uses none near it
 
+[[nodiscard]] std::optional<measurement> run_in_real_time(const setting& at, const training_data& data,
+                                                          const any_policy& policy, std::uint64_t seed,
+                                                          const std::atomic<bool>& stop, any_observer* watcher) {
+  if (at.host == host_kind::threads) return run_on_threads(at, data, policy, seed, stop, watcher);
+  return run_on_gloo(at, data, policy, seed, stop, watcher);
+}
+
 }  // namespace
 
 std::string text_of(const training_data& data) {
@@ -27,6 +35,7 @@ std::string text_of(const training_data& data) {
 training_data load_data(const support::scenario& scenario, const std::filesystem::path& directory) {
   training_data data;
   if (scenario.objective == objective_kind::quadratic) return data;
+  data.directory = directory;
   data.images = support::read_image_set(directory);
   const support::image_set& images = data.images;
   if (images.samples() < 2)
@@ -77,7 +86,7 @@ any_objective& workbench::objective(const setting& at) {
 
 std::optional<measurement> workbench::run(const setting& at, const any_policy& policy, std::uint64_t seed,
                                           const std::atomic<bool>& stop) {
-  if (at.unit_seconds > 0) return run_on_threads(at, *data_, policy, seed, stop);
+  if (at.host != host_kind::simulator) return run_in_real_time(at, *data_, policy, seed, stop, nullptr);
   no_observer nobody;
   sim::cluster<any_policy, any_objective> cluster{at.scenario.cluster, run_options_of(at, seed), policy, objective(at),
                                                   nobody, &jitter_};
@@ -87,7 +96,8 @@ std::optional<measurement> workbench::run(const setting& at, const any_policy& p
 }
 
 measurement workbench::watch(const setting& at, const any_policy& policy, std::uint64_t seed, any_observer& watcher) {
-  if (at.unit_seconds > 0) return *run_on_threads(at, *data_, policy, seed, std::atomic<bool>{false}, &watcher);
+  if (at.host != host_kind::simulator)
+    return *run_in_real_time(at, *data_, policy, seed, std::atomic<bool>{false}, &watcher);
   return summary(simulate(at.scenario.cluster, run_options_of(at, seed), policy, objective(at), watcher));
 }
 

@@ -26,6 +26,7 @@ namespace rubato::lab {
 struct training_data {
   std::string description = "no data (a noisy quadratic)";
   std::uint64_t fingerprint = 0;
+  std::filesystem::path directory;  ///< where the images were read
   support::image_set images;
   std::unique_ptr<const sim::image_data> prepared;
 };
@@ -36,11 +37,24 @@ struct training_data {
 /// Reads what the scenario needs. Errors: user_error.
 [[nodiscard]] training_data load_data(const support::scenario&, const std::filesystem::path& directory);
 
+/// Where runs take place.
+enum class host_kind : std::uint8_t {
+  simulator,  ///< in virtual time
+  threads,    ///< in real time, see threads_host.hpp
+  gloo        ///< likewise, see gloo_host.hpp
+};
+
+/// As it is given and reported.
+[[nodiscard]] constexpr const char* name(host_kind host) noexcept {
+  return host == host_kind::simulator ? "simulator" : host == host_kind::threads ? "threads" : "gloo";
+}
+
 /// Everything but policy and seed that decides a run. Hidden layers are one number here.
 struct setting {
   support::scenario scenario;
   std::uint32_t hidden_layers = 0;
-  double unit_seconds = 0;  ///< in real time on threads, so many seconds for each unit; 0: simulated
+  host_kind host = host_kind::simulator;
+  double unit_seconds = 0;  ///< of each unit of time, in real time
 };
 
 /// Which of the scenario's n hidden layers a seed draws: the same for every policy. Each run of n seeds that begins at

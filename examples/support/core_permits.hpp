@@ -1,14 +1,15 @@
 #ifndef RUBATO_EXAMPLES_SUPPORT_CORE_PERMITS_HPP
 #define RUBATO_EXAMPLES_SUPPORT_CORE_PERMITS_HPP
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <mutex>
-#include <thread>
+#include <utility>
+
+#include "turns.hpp"
 
 namespace rubato::support {
 
@@ -30,34 +31,16 @@ class core_permits {
   /// `cores` 0: one for each thread.
   core_permits(std::uint32_t cores, seconds quantum) : limited_{cores > 0}, free_{cores}, quantum_{quantum} {}
 
-  /// Computes for `length`, time without a core not counted: first `work()`, whose own time counts, and then a busy
-  /// loop. Ends early once `ends()`, asked all the time. Returns how long it was without a core.
+  /// As compute_in_turns(). Returns how long it was without a core.
   template <class Work, class Ends>
   seconds compute(seconds length, Work&& work, Ends&& ends) {
-    seconds without = acquire();
-    clock::time_point begin = clock::now();
-    work();
-    for (seconds left = length;;) {
-      const auto until = begin + std::chrono::duration_cast<clock::duration>((std::min)(left, quantum_));
-      while (clock::now() < until && !ends()) std::this_thread::yield();
-      left -= clock::now() - begin;
-      if (left <= seconds::zero() || ends()) break;
-      if (waiting_.load(std::memory_order_relaxed) > 0) release(), without += acquire();
-      begin = clock::now();
-    }
-    release();
-    return without;
+    return compute_in_turns(*this, quantum_, length, std::forward<Work>(work), std::forward<Ends>(ends));
   }
 
   /// How many compute now, of whom the limit speaks.
   [[nodiscard]] std::uint32_t busy() const noexcept { return busy_.load(std::memory_order_relaxed); }
 
- private:
-  struct waiter {
-    std::condition_variable called;
-    bool has_core = false;
-  };
-
+  /// Waits for a core; returns how long.
   seconds acquire() {
     const clock::time_point asked = clock::now();
     if (limited_) {
@@ -74,6 +57,7 @@ class core_permits {
     busy_.fetch_add(1, std::memory_order_relaxed);
     return clock::now() - asked;
   }
+  /// Gives it to whoever waits for the longest time.
   void release() {
     busy_.fetch_sub(1, std::memory_order_relaxed);
     if (!limited_) return;
@@ -87,6 +71,13 @@ class core_permits {
     queue_.front()->called.notify_one();  // under the mutex: the waiter is gone once it has seen its core
     queue_.pop_front();
   }
+  [[nodiscard]] bool others_wait() const noexcept { return waiting_.load(std::memory_order_relaxed) > 0; }
+
+ private:
+  struct waiter {
+    std::condition_variable called;
+    bool has_core = false;
+  };
 
   const bool limited_;
   std::mutex mutex_;

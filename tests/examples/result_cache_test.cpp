@@ -6,6 +6,8 @@
 #include <iterator>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/ssp.hpp>
+#include <set>
+#include <string>
 
 #include "../../examples/lab/report.hpp"
 #include "../../examples/support/user_error.hpp"
@@ -38,6 +40,18 @@ TEST(ResultCache, ASecondComparisonRunsNothingAndSaysTheSame) {
   result_cache cache{folder.path(), "v"};
   EXPECT_EQ(to_json(bench.compare(asked, cache)).dump(), first);
   EXPECT_EQ(content(folder.path() / "v.jsonl"), stored);
+}
+
+TEST(ResultCache, TheHostIsPartOfTheKey) {
+  setting at;
+  const auto key = [&](host_kind host, double unit) {
+    at.host = host, at.unit_seconds = unit;
+    return result_key(at, 1, rubato::asp{}, 1);
+  };
+  const std::set<std::string> all{key(host_kind::simulator, 0), key(host_kind::threads, 0.02),
+                                  key(host_kind::gloo, 0.02), key(host_kind::threads, 0.01),
+                                  key(host_kind::gloo, 0.01)};
+  EXPECT_EQ(all.size(), 5u);
 }
 
 TEST(ResultCache, ATornLineCostsOneRun) {

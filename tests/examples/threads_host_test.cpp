@@ -9,28 +9,16 @@
 #include <thread>
 #include <vector>
 
-#include "../../examples/lab/shipped.hpp"
+#include "real_setting.hpp"
 
 namespace {
 
 using namespace rubato;
 using namespace rubato::lab;
 
-const training_data& images() {
-  static const training_data data = load_data(support::scenario{}, shipped("examples/data"));
-  return data;
-}
-// No hidden layer: a gradient takes a few microseconds, so that a unit of 2 ms is time enough.
-setting small(const std::vector<std::string>& settings = {}) {
-  setting at;
-  at.scenario.name = "small";
-  std::vector<std::string> all{"workers=4", "objective.hidden_layers=0", "stragglers.kind=static"};
-  all.insert(all.end(), settings.begin(), settings.end());
-  support::apply_settings(at.scenario, all);
-  at.unit_seconds = 0.002;
-  return at;
-}
-constexpr std::atomic<bool> go_on{false};
+using rubato::test::go_on;
+using rubato::test::images;
+using rubato::test::small;
 
 TEST(ThreadsHost, ReachesWhatTheSimulatorReaches) {
   for (const any_policy& policy : {any_policy{bsp{}}, any_policy{ssp{.staleness = 2}}, any_policy{knee{}}}) {

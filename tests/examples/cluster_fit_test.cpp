@@ -172,7 +172,7 @@ decision_history log_of_concurrent_host(std::uint32_t workers, int steps, double
   return read_decision_history(folder.path() / "log");
 }
 
-bool said(const std::vector<std::string>& doubts, const std::string& beginning) {
+bool doubted_for(const std::vector<std::string>& doubts, const std::string& beginning) {
   return std::ranges::any_of(doubts, [&](const std::string& each) { return each.starts_with(beginning); });
 }
 
@@ -182,7 +182,7 @@ TEST(ClusterFit, AHostThatServesSeveralAtATimeIsNoQueue) {
   EXPECT_EQ(fit.best.apply_time, 0);
   EXPECT_NEAR(throughput(fit.best, "asp") / fit.unit, 10 / 1.2, 0.05 * 10 / 1.2);
   EXPECT_LT(distance_of_steps(fit, history, parse_policy("asp").policy), too_far(history));
-  EXPECT_TRUE(said(doubts_about(fit, history), "server: works on several pushes at a time"));
+  EXPECT_TRUE(doubted_for(doubts_about(fit, history), "server: works on several pushes at a time"));
   const auto queue = log_of({.workers = 10, .apply_time = 0.05}, "asp", 600);
   EXPECT_FALSE(queue.serves_at_once);
   EXPECT_NEAR(fit_cluster(queue).best.apply_time, 0.05, 0.01);
@@ -194,15 +194,15 @@ TEST(ClusterFit, DoubtsAFitWhoseStepsAreOthers) {
   const auto doubts = [&] {
     return doubts_about(fit, history, distance_of_steps(fit, history, parse_policy("asp").policy));
   };
-  EXPECT_FALSE(said(doubts(), "steps: the fit's are not those of the log"));
+  EXPECT_FALSE(doubted_for(doubts(), "steps: the fit's are not those of the log"));
   fit.best.apply_time = 0.3;
-  EXPECT_TRUE(said(doubts(), "steps: the fit's are not those of the log"));
+  EXPECT_TRUE(doubted_for(doubts(), "steps: the fit's are not those of the log"));
 }
 
 TEST(ClusterFit, SaysThatIntervalsOfAShortLogAreTooNarrow) {
   for (const std::uint64_t steps : {120u, 400u}) {
     const auto history = log_of({.workers = 10}, "ssp:3", steps);
-    EXPECT_EQ(said(doubts_about(fit_cluster(history), history), "intervals: only "), steps == 120) << steps;
+    EXPECT_EQ(doubted_for(doubts_about(fit_cluster(history), history), "intervals: only "), steps == 120) << steps;
   }
 }
 

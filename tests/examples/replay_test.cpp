@@ -47,9 +47,9 @@ TEST(Replay, TheSameModelMeetsTheSameLosses) {
   }
 }
 
-struct watched : rubato::sim::quadratic {
+struct watched_quadratic : rubato::sim::quadratic {
   std::uint32_t* largest;
-  explicit watched(std::uint32_t* into) : quadratic{rubato::sim::quadratic_options{}}, largest{into} {}
+  explicit watched_quadratic(std::uint32_t* into) : quadratic{rubato::sim::quadratic_options{}}, largest{into} {}
   rubato::sim::gradient compute(std::uint32_t worker, std::uint64_t step, std::uint32_t batch) {
     *largest = std::max(*largest, batch);
     return quadratic::compute(worker, step, batch);
@@ -67,7 +67,7 @@ TEST(Replay, AsksForNoLargerBatchThanHostsDo) {
   const decision_history history = read_decision_history(folder.path() / "log");
   EXPECT_EQ(history.too_large, 1u);
   std::uint32_t largest = 0;
-  objective_of<watched> goal{&largest};
+  objective_of<watched_quadratic> goal{&largest};
   EXPECT_EQ(replay(history, goal, run_options_of(at, 7), 250).size(), 250u);
   EXPECT_EQ(largest, rubato::sim::largest_batch);
 }

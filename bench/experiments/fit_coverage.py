@@ -18,6 +18,7 @@ import tempfile
 SLEEPS = {"sleep, mean": 2, "sleep, deviation": 0.6}
 # settings, true values; times in units of the step
 CLUSTERS = {
+    "none": ({"cluster.cores": 0}, {}),
     "static": ({"cluster.cores": 4, "stragglers.count": 3, "stragglers.mean": 2, "stragglers.sd": 0.6}, SLEEPS),
     "transient": ({"cluster.cores": 0, "stragglers.probability": 0.2, "stragglers.mean": 2, "stragglers.sd": 0.6},
                   SLEEPS | {"steps that straggle": 0.2}),

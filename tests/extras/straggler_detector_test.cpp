@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-namespace rubato {
+namespace rubato::straggler_detector_test {
 namespace {
 
 using kind = record::kind;
@@ -302,4 +302,4 @@ TEST(StragglerDetector, RefusesBadOptions) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::straggler_detector_test

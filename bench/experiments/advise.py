@@ -68,10 +68,20 @@ def measure(program, number, folder):
     limit = 4 * logged["time_iqm"]
     lab(program, "compare", "--scenario", true, "--policies", ",".join(RULES), "--seeds", str(SEEDS), "--set",
         f"objective.max_time={limit}", "--csv", "runs.csv", *quick, folder=folder)
+    return rows_of(advice, scenario, number, policy, times_in(folder / "runs.csv"), limit)
+
+
+def times_in(file, unit=1):
+    """Of each policy, in units of the caller's, with whether the run reached the target."""
     times = {}
-    with open(folder / "runs.csv", encoding="utf-8", newline="") as file:
-        for run in csv.DictReader(file):
-            times.setdefault(run["policy"], []).append((float(run["time"]), run["reached"] == "1"))
+    with open(file, encoding="utf-8", newline="") as lines:
+        for run in csv.DictReader(lines):
+            times.setdefault(run["policy"], []).append((float(run["time"]) * unit, run["reached"] == "1"))
+    return times
+
+
+def rows_of(advice, scenario, number, policy, times, limit):
+    """A row for each rule of the advice after a log under `policy`; runs were given up at the limit."""
     fitted = advice["scenario"]
     rows = []
     for rule in advice["rules"]:
@@ -80,7 +90,7 @@ def measure(program, number, folder):
         gain = rule["gain"] or {"value": "", "low": "", "high": ""}
         rows.append({
             "number": number, "workers": scenario["workers"], "cores": scenario["cluster"]["cores"],
-            "stragglers": scenario["stragglers"]["kind"], "hidden_layers": objective["hidden_layers"],
+            "stragglers": scenario["stragglers"]["kind"], "hidden_layers": scenario["objective"]["hidden_layers"],
             "log_policy": policy, "steps": advice["log"]["steps"], "fitted_cores": fitted["cluster"]["cores"],
             "fitted_stragglers": fitted["stragglers"]["kind"], "best": advice["best"], "keep": int(advice["keep"]),
             "rule": rule["policy"], "predicted": rule["time"]["value"] if rule["reliable"] else "", "low": low,
@@ -161,6 +171,42 @@ def shares(parts):
     return percent(part, whole) + over_clusters(parts) if whole else "-"
 
 
+class Judgements:
+    """How far the rules that the advice on some logs names are behind the best measured ones."""
+
+    def __init__(self):
+        self.logs = self.close = self.decided_close = self.log_close = 0
+        self.ratio = 0.0
+        self.failures = []  # rows of a table: decisions that are more than 5 % behind
+
+    def add(self, number, policy, rules):
+        """The rows of a log under `policy`, by rule."""
+        measured = {rule: float(row["measured"]) for rule, row in rules.items()}
+        best = min(measured, key=measured.get)
+        row = next(iter(rules.values()))
+        take = row["best"] or policy
+        decision = policy if row["keep"] == "1" else take
+        self.logs += 1
+        self.close += measured[take] <= 1.05 * measured[best]
+        self.decided_close += measured[decision] <= 1.05 * measured[best]
+        self.log_close += measured[policy] <= 1.05 * measured[best]
+        self.ratio += math.log(measured[policy] / measured[decision])
+        if measured[decision] > 1.05 * measured[best]:
+            self.failures.append(f"| {number} | {row['workers']} | {row['cores']} ({row['fitted_cores']}) | {row['stragglers']} "
+                                 f"({row['fitted_stragglers']}) | {policy} | {decision}{' (kept)' if row['keep'] == '1' else ''} | "
+                                 f"{best} | {100 * (measured[decision] / measured[best] - 1):.0f} % |")
+
+    def cells(self):
+        return (f"{percent(self.close, self.logs)} | {percent(self.decided_close, self.logs)} | {percent(self.log_close, self.logs)} | "
+                f"{math.exp(self.ratio / self.logs):.2f} times as quick")
+
+
+def print_failures(failures):
+    print("\n| random: | workers | cores (fitted) | stragglers (fitted) | log | decision | best measured | slower by |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("\n".join(failures))
+
+
 def table(results):
     with open(results, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -172,37 +218,21 @@ def table(results):
         half = [row for row in rows if int(row["number"]) % 2 == odd and row["rule"]]
         numbers = sorted({int(row["number"]) for row in half})
         reliable, every, gains = [], [], []
-        close = decided_close = log_close = 0
-        ratio = 0.0
+        judged = Judgements()
         for number in numbers:
             mine = {row["rule"]: row for row in half if int(row["number"]) == number}
+            logged = next(iter(mine.values()))["log_policy"]
             reliable.append(held_runs(mine, True))
             every.append(held_runs(mine, False))
-            gains.append(held_gains(mine, next(iter(mine.values()))["log_policy"]))
-            measured = {rule: float(row["measured"]) for rule, row in mine.items()}
-            best = min(measured, key=measured.get)
-            any_row = next(iter(mine.values()))
-            logged = any_row["log_policy"]
-            take = any_row["best"] or logged
-            decision = logged if any_row["keep"] == "1" else take
-            close += measured[take] <= 1.05 * measured[best]
-            decided_close += measured[decision] <= 1.05 * measured[best]
-            log_close += measured[logged] <= 1.05 * measured[best]
-            ratio += math.log(measured[logged] / measured[decision]) / len(numbers)
-            if measured[decision] > 1.05 * measured[best]:
-                row = any_row
-                failures.append(f"| {number} | {row['workers']} | {row['cores']} ({row['fitted_cores']}) | {row['stragglers']} "
-                                f"({row['fitted_stragglers']}) | {logged} | {decision}{' (kept)' if row['keep'] == '1' else ''} | {best} | "
-                                f"{100 * (measured[decision] / measured[best] - 1):.0f} % |")
+            gains.append(held_gains(mine, logged))
+            judged.add(number, logged, mine)
+        failures += judged.failures
         if numbers:
-            print(f"| {name}: {len(numbers)} | {shares(reliable)} | {shares(every)} | {shares(gains)} | {percent(close, len(numbers))} | "
-                  f"{percent(decided_close, len(numbers))} | {percent(log_close, len(numbers))} | {math.exp(ratio):.2f} times as quick |")
+            print(f"| {name}: {len(numbers)} | {shares(reliable)} | {shares(every)} | {shares(gains)} | {judged.cells()} |")
     lost = sum(row["best"] == "log did not arrive" for row in rows)
     if lost:
         print(f"\n{lost} clusters whose logged run did not arrive are left out.")
-    print("\n| random: | workers | cores (fitted) | stragglers (fitted) | log | decision | best measured | slower by |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    print("\n".join(failures))
+    print_failures(failures)
 
 
 if __name__ == "__main__":

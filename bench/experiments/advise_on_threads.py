@@ -16,8 +16,8 @@ import math
 import pathlib
 import sys
 
-from advise import (COLUMNS, LOGGED, LOG_SEED, RULES, cluster, held_gains, held_runs, lab, percent, rows_to_go_on_with, shares,
-                    shown)
+from advise import (COLUMNS, LOGGED, LOG_SEED, RULES, Judgements, cluster, held_gains, held_runs, lab, print_failures, rows_of,
+                    rows_to_go_on_with, shares, shown, times_in)
 
 SEEDS = 5
 UNIT = 0.01  # seconds
@@ -86,37 +86,19 @@ def advise(program, results, table_file):
                 if logged["times"][policy] is None:
                     write.writerow(dict.fromkeys(COLUMNS, "") | {"number": folder.name, "log_policy": policy, "best": LOST})
                     continue
-                write.writerows(shown(row) for row in rows_of(program, folder, policy, logged["limit"] * UNIT))
+                write.writerows(shown(row) for row in rows_after(program, folder, policy, logged["limit"] * UNIT))
                 file.flush()
                 print(f"random:{folder.name} after {policy} done", file=sys.stderr, flush=True)
 
 
-def rows_of(program, folder, policy, limit):
-    """Rows of advise.py, times in seconds."""
+def rows_after(program, folder, policy, limit):
+    """Rows of advise.py after the log of this policy, times in seconds."""
     scenario = json.loads((folder / "true.json").read_text())
     objective = scenario["objective"]
     known = [f"--set=objective.{key}={objective[key]}" for key in ("learning_rate", "batch", "input")]
     advice = json.loads(lab(program, "advise", log_of(policy), *known, "--policies", ",".join(RULES), "--members", "12", "--json", "-",
                             "--quiet", folder=folder))
-    times = {}
-    with open(folder / "runs.csv", encoding="utf-8", newline="") as file:
-        for one in csv.DictReader(file):
-            times.setdefault(one["policy"], []).append((float(one["time"]) * UNIT, one["reached"] == "1"))
-    fitted = advice["scenario"]
-    for rule in advice["rules"]:
-        runs = times[rule["policy"]]
-        low, high = rule["time"]["low"], rule["time"]["high"]
-        gain = rule["gain"] or {"value": "", "low": "", "high": ""}
-        yield {
-            "number": folder.name, "workers": scenario["workers"], "cores": scenario["cluster"]["cores"],
-            "stragglers": scenario["stragglers"]["kind"], "hidden_layers": objective["hidden_layers"], "log_policy": policy,
-            "steps": advice["log"]["steps"], "fitted_cores": fitted["cluster"]["cores"],
-            "fitted_stragglers": fitted["stragglers"]["kind"], "best": advice["best"], "keep": int(advice["keep"]),
-            "rule": rule["policy"], "predicted": rule["time"]["value"] if rule["reliable"] else "", "low": low, "high": high,
-            "gain": gain["value"], "gain_low": gain["low"], "gain_high": gain["high"],
-            "measured": math.exp(sum(math.log(time) for time, _ in runs) / len(runs)),
-            "covered": sum(low <= time <= high if there else high >= limit for time, there in runs), "runs": len(runs),
-            "reached": sum(there for _, there in runs)}
+    return rows_of(advice, scenario, folder.name, policy, times_in(folder / "runs.csv", UNIT), limit)
 
 
 def table(table_file):
@@ -130,40 +112,23 @@ def table(table_file):
     print("| log under | clusters | logs | 90 % intervals cover [over clusters] | and of rules that arrive too rarely | gain in its interval "
           "| recommended within 5 % of the best | decision within 5 % | log's policy within 5 % | decision against the log's policy |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
-    failures = []
     for name in [*LOGGED, "all"]:
         mine = {key: rules for key, rules in logs.items() if name in (key[1], "all")}
         reliable, every, gains = {}, {}, {}  # of each cluster: its logs share the measured runs
-        close = decided_close = log_close = 0
-        ratio = 0.0
+        judged = Judgements()
         for (number, policy), rules in mine.items():
             for into, (part, whole) in ((reliable, held_runs(rules, True)), (every, held_runs(rules, False)),
                                         (gains, held_gains(rules, policy))):
                 before = into.get(number, (0, 0))
                 into[number] = (before[0] + part, before[1] + whole)
-            measured = {rule: float(row["measured"]) for rule, row in rules.items()}
-            best = min(measured, key=measured.get)
-            row = next(iter(rules.values()))
-            take = row["best"] or policy
-            decision = policy if row["keep"] == "1" else take
-            close += measured[take] <= 1.05 * measured[best]
-            decided_close += measured[decision] <= 1.05 * measured[best]
-            log_close += measured[policy] <= 1.05 * measured[best]
-            ratio += math.log(measured[policy] / measured[decision]) / len(mine)
-            if name == "all" and measured[decision] > 1.05 * measured[best]:
-                failures.append(f"| {number} | {row['workers']} | {row['cores']} ({row['fitted_cores']}) | {row['stragglers']} "
-                                f"({row['fitted_stragglers']}) | {policy} | {decision}{' (kept)' if row['keep'] == '1' else ''} | {best} | "
-                                f"{100 * (measured[decision] / measured[best] - 1):.0f} % |")
+            judged.add(number, policy, rules)
         if mine:
             print(f"| {name} | {len(reliable)} | {len(mine)} | {shares(list(reliable.values()))} | {shares(list(every.values()))} | "
-                  f"{shares(list(gains.values()))} | {percent(close, len(mine))} | {percent(decided_close, len(mine))} | "
-                  f"{percent(log_close, len(mine))} | {math.exp(ratio):.2f} times as quick |")
+                  f"{shares(list(gains.values()))} | {judged.cells()} |")
     print("\nThe logs of a cluster share its measured runs: `all` has each run as often as the cluster has logs.")
     nothing = {number for number, _ in lost} - {number for number, _ in logs}
     print(f"Left out: {len(lost)} logs whose run did not arrive, and with them {len(nothing)} clusters that have no other.")
-    print("\n| random: | workers | cores (fitted) | stragglers (fitted) | log | decision | best measured | slower by |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    print("\n".join(failures))
+    print_failures(judged.failures)  # of all
 
 
 if __name__ == "__main__":

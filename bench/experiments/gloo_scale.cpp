@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -44,11 +43,15 @@
 
 #include "../../integrations/gloo_ps/programs/session_threads.hpp"
 #include "latencies.hpp"
+#include "numbers.hpp"
 
 namespace {
 
 namespace ps = rubato::gloo_ps;
 using rubato::bench::latencies;
+using rubato::bench::number;
+using rubato::bench::parts_of;
+using rubato::bench::with_commas;
 
 constexpr std::uint64_t parameters = 64, job = 1;
 constexpr double join_limit = 120;  // seconds; likewise to leave
@@ -240,12 +243,6 @@ struct watcher {
   }
 };
 
-std::string with_commas(double number) {
-  std::string text = std::to_string(static_cast<std::uint64_t>(number + 0.5));
-  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
-  return text;
-}
-
 // The process of the server, which has those of the workers.
 int server_process(const row& r) {
   void* const memory = ::mmap(nullptr, sizeof(board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -360,23 +357,6 @@ bool measure(row r) {
   std::error_code ignored;
   std::filesystem::remove_all(pattern, ignored);
   return done;
-}
-
-std::vector<std::string> parts_of(std::string_view list) {
-  std::vector<std::string> parts;
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    parts.emplace_back(list.substr(0, comma));
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-  return parts;
-}
-template <class Number>
-std::optional<Number> number(std::string_view text, Number least, Number most) {
-  Number n{};
-  const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (bad != std::errc{} || end != text.data() + text.size() || !(n >= least && n <= most)) return std::nullopt;
-  return n;
 }
 
 // What is wrong with the arguments, or nothing.

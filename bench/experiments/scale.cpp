@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +34,7 @@
 #include <utility>
 #include <vector>
 
+#include "numbers.hpp"
 #if defined(__x86_64__)
 #include "../micro/tsc.hpp"
 #endif
@@ -72,6 +72,9 @@ namespace {
 using rubato::any_policy;
 using rubato::grant;
 using rubato::worker_id;
+using rubato::bench::number;
+using rubato::bench::parts_of;
+using rubato::bench::with_commas;
 using clock_type = std::chrono::steady_clock;
 
 double seconds_since(clock_type::time_point start) {
@@ -209,12 +212,6 @@ double pushes_per_second(const any_policy& policy, std::uint32_t workers, std::u
   return best;
 }
 
-std::string with_commas(double number) {
-  std::string text = std::to_string(static_cast<std::uint64_t>(number + 0.5));
-  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
-  return text;
-}
-
 void controller_row(const std::string& name, const any_policy& policy, std::uint32_t workers, double duration,
                     int repeats) {
   const std::uint64_t resident_before = resident(), count_before = allocations, bytes_before = allocated;
@@ -307,24 +304,6 @@ bool in_a_process_of_its_own(Row&& row) {
   }
   int status = 1;
   return child > 0 && waitpid(child, &status, 0) == child && status == 0;
-}
-
-std::vector<std::string> parts_of(std::string_view list) {
-  std::vector<std::string> parts;
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    parts.emplace_back(list.substr(0, comma));
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-  return parts;
-}
-
-template <class Number>
-std::optional<Number> number(std::string_view text, Number least, Number most) {
-  Number n{};
-  const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (bad != std::errc{} || end != text.data() + text.size() || !(n >= least && n <= most)) return std::nullopt;
-  return n;
 }
 
 int complain(const std::string& what) {

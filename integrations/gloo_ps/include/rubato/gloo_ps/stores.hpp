@@ -82,8 +82,8 @@ class exclusive_file_store : public gloo::rendezvous::FileStore {
 };
 
 /// One of Gloo's stores, that looks for keys after 10 ms, 20, 40 and so on, up to 100 ms, so that a thousand workers
-/// which wait for their answers leave the machine to those who write them; Gloo's own FileStore looks once a second. A
-/// wait of a millisecond looks once.
+/// which wait for their answers leave the machine to those who write them. A wait ends at its limit, of which Gloo's own
+/// FileStore sees whole seconds; one of a millisecond looks once.
 template <class Store>
 class attentive_store final : public Store {
  public:

@@ -147,7 +147,8 @@ void add_kernels(results& all, const nn::kernels::kernel_set<T>& set) {
       std::vector<T> parameters = weight;
       parameters.insert(parameters.end(), bias.begin(), bias.end());
       const nn::layer_shape shape{inputs, outputs, 0};
-      set.evaluate({.shapes = &shape, .layers = 1, .parameters = parameters.data(), .output = layer.f}, in.data(),
+      const nn::kernels::ending last{layer.f};
+      set.evaluate({.shapes = &shape, .layers = 1, .parameters = parameters.data(), .output = &last}, in.data(),
                    nullptr, one.data());
       evaluate[k].add(one);
       auto delta = draw(out.size());

@@ -95,7 +95,8 @@ std::vector<T> evaluated(const kernel_set<T>& set, const dense_layer<T>& layer, 
   std::vector<T> parameters(layer.weight, layer.weight + layer.inputs * layer.outputs), out(layer.outputs);
   parameters.insert(parameters.end(), layer.bias, layer.bias + layer.outputs);
   const layer_shape shape{layer.inputs, layer.outputs, 0};
-  set.evaluate({.shapes = &shape, .layers = 1, .parameters = parameters.data(), .output = layer.f}, in, nullptr,
+  const kernels::ending last{layer.f};
+  set.evaluate({.shapes = &shape, .layers = 1, .parameters = parameters.data(), .output = &last}, in, nullptr,
                out.data());
   return out;
 }

@@ -83,7 +83,7 @@ class basic_lstm {
     const std::size_t in = inputs(), n = units();
     work.steps_ = sequence.size() / in;
     work.direction_ = direction;
-    const kernels::network<T> net{&shape_, 1, 0, parameters_.data(), {}, {}};
+    const kernels::network<T> net{&shape_, 1, 0, parameters_.data()};
     const kernels::training_kernels<T>& with = training_for(*kernel_);
     for (std::size_t step = 0; step < work.steps_; ++step) {
       const std::size_t at = work.place(step);
@@ -114,7 +114,7 @@ class basic_lstm {
     work.turn(parameters_.data());
     const layer_shape turned{shape_.outputs, shape_.inputs, 0};
     const kernels::training_kernels<T>& with = training_for(*kernel_);
-    const kernels::network<T> back{&turned, 1, 0, work.turned_.data(), {}, {}};
+    const kernels::network<T> back{&turned, 1, 0, work.turned_.data()};
     std::fill(work.slope_.begin(), work.slope_.end(), T{0});  // by what was joined in the step after
     std::fill(work.cell_slope_.begin(), work.cell_slope_.end(), T{0});
     for (std::size_t step = work.steps_; step-- > 0;) {

@@ -143,7 +143,7 @@ class mlp_interface {
     const auto& kernel = training_for(*kernel_);
     const std::size_t rows = work.rows(), count = net.layers;
     std::copy(output_gradient.begin(), output_gradient.end(), work.delta(count - 1));
-    kernel.activation_gradient(net.output, output_gradient.size(), work.output(count - 1), work.delta(count - 1));
+    kernel.activation_gradient(options_.output, output_gradient.size(), work.output(count - 1), work.delta(count - 1));
     for (std::size_t layer = count; layer-- > 0;) {
       const kernels::dense_layer<T> shape = net.layer(layer);
       const T* const delta = work.delta(layer);
@@ -151,7 +151,7 @@ class mlp_interface {
                                 gradients.data() + self().layers()[layer].first,
                                 gradients.data() + self().layers()[layer].bias());
       if (layer > 0)
-        kernel.input_gradient(shape, rows, delta, net.hidden, work.input(layer), work.delta(layer - 1));
+        kernel.input_gradient(shape, rows, delta, options_.hidden, work.input(layer), work.delta(layer - 1));
       else if (!input_gradient.empty())
         kernel.input_gradient(shape, rows, delta, {}, nullptr, input_gradient.data());
     }
@@ -177,11 +177,12 @@ class mlp_interface {
 
   [[nodiscard]] kernels::network<T> view() const noexcept {
     const std::span<const layer_shape> shapes = self().layers();
-    return {shapes.data(), shapes.size(), self().widest_hidden(), self().parameters().data(), options_.hidden,
-            options_.output};
+    return {shapes.data(), shapes.size(), self().widest_hidden(), self().parameters().data(), &hidden_, &output_};
   }
 
   mlp_options options_;
+  kernels::ending hidden_{options_.hidden};
+  kernels::ending output_{options_.output};
   const kernels::kernel_set<T>* kernel_;
   kernels::shape_functions<T> functions_;
 };

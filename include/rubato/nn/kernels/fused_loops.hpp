@@ -22,7 +22,6 @@
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
 
 inline constexpr std::size_t width = RUBATO_DETAIL_WIDTH;
-inline constexpr std::size_t tile_rows = width == 8 ? 6 : 8;  // twelve sums of sixteen registers, or sixteen of 32
 
 template <std::size_t N>
 RUBATO_DETAIL_HELPER inline pack<N> load(const float* from) noexcept {
@@ -37,6 +36,11 @@ RUBATO_DETAIL_HELPER inline void store(float* to, const pack<N>& from) noexcept 
 template <std::size_t N>
 RUBATO_DETAIL_HELPER inline pack<N> all(float x) noexcept {
   return x - pack<N>{};
+}
+
+template <std::size_t Half>
+RUBATO_DETAIL_HELPER inline pack<4> half(const pack<8>& x) noexcept {
+  return __builtin_shufflevector(x, x, 4 * Half, 4 * Half + 1, 4 * Half + 2, 4 * Half + 3);
 }
 
 // The first `count` columns of a pack, or the whole of it.
@@ -82,32 +86,21 @@ RUBATO_DETAIL_HELPER inline const float* walk(const float* row, std::ptrdiff_t s
   return row;
 }
 
-// f(x) = the larger of x and slope * x, or of x and 0: identity, ReLU and leaky ReLU without a branch, for slopes in
-// (0, 1]. NaN stays NaN. What is none of these is left to a second pass.
-struct bend {
-  float slope = 1;
-  int keep = -1;  // all bits, or none: the ReLU of -infinity is 0, too
-  bool complete = true;
-};
-RUBATO_DETAIL_HELPER inline bend bend_of(const activation& f) noexcept {
-  if (f.kind == activation_kind::relu) return {.keep = 0};
-  if (f.kind == activation_kind::leaky_relu && f.slope > 0 && f.slope <= 1)
-    return {.slope = static_cast<float>(f.slope)};
-  return {.complete = f.kind == activation_kind::identity};
-}
 template <std::size_t N>
 RUBATO_DETAIL_HELPER inline pack<N> bent(const bend& f, const pack<N>& x) noexcept {
-  using bits = typename pack_of<N>::bits;
-  const pack<N> below = all<N>(f.slope) * x;
-  return larger<N>(__builtin_bit_cast(pack<N>, __builtin_bit_cast(bits, below) & f.keep), x);
+  const pack<N> y = larger<N>(all<N>(f.slope) * x, x);
+  return f.keep == 0 ? larger<N>(pack<N>{}, y) : y;
 }
 
 // An output is the sum of `Sums` sums, of every Sums-th input each, the last input first. The first of them begins with
 // the bias; in the end they are added up in pairs. With as many packs of columns as go together there are eight sums at
-// a time, since each addition waits four cycles for the one before and two begin in each cycle.
-template <std::size_t N, std::size_t Packs, std::size_t Sums>
+// a time, since each addition waits four cycles for the one before and two begin in each cycle. Of these are Count
+// here, from First on.
+template <std::size_t N, std::size_t Packs, std::size_t Sums, std::size_t First = 0, std::size_t Count = Sums>
 struct row_sums {
-  pack<N> of[Sums][Packs];
+  pack<N> of[Count][Packs];
+  static constexpr bool has(std::size_t input) noexcept { return input % Sums - First < Count; }
+  static constexpr std::size_t place(std::size_t input) noexcept { return (input % Sums - First) % Count; }
 };
 // How many inputs go together: one for each sum, and four at least, which one load brings.
 template <std::size_t Sums>
@@ -152,40 +145,43 @@ RUBATO_DETAIL_HELPER inline void spread_inputs(const float* in, pack<N> (&x)[Inp
 }
 
 // Adds a group of inputs, the last first; `row` is that of the first.
-template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums>
-RUBATO_DETAIL_HELPER inline void add_inputs(row_sums<N, Packs, Sums>& sum, std::size_t columns, const float* in,
-                                            const float* row, std::size_t stride) noexcept {
+template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums, std::size_t First, std::size_t Count>
+RUBATO_DETAIL_HELPER inline void add_inputs(row_sums<N, Packs, Sums, First, Count>& sum, std::size_t columns,
+                                            const float* in, const float* row, std::size_t stride) noexcept {
   constexpr std::size_t last = group_of<Sums> - 1;
   pack<N> x[group_of<Sums>];
   spread_inputs<0, N>(in, x);
 #pragma GCC unroll 8
   for (std::size_t k = 0; k <= last; ++k) {
+    if (!sum.has(last - k)) continue;
 #pragma GCC unroll 8
     for (std::size_t p = 0; p < Packs; ++p) {
-      pack<N>& to = sum.of[(last - k) % Sums][p];
+      pack<N>& to = sum.of[sum.place(last - k)][p];
       to = multiply_add<N>(x[last - k], load_columns<Whole, N>(row + (last - k) * stride + p * N, columns), to);
     }
   }
 }
 // Of these, those from `begin` on and before `end`.
-template <bool Whole, std::size_t Last, std::size_t N, std::size_t Packs, std::size_t Sums>
-RUBATO_DETAIL_HELPER inline void add_some_inputs(row_sums<N, Packs, Sums>& sum, std::size_t begin, std::size_t end,
-                                                 std::size_t columns, const float* in, const float* row,
-                                                 std::size_t stride) noexcept {
-  if (Last >= begin && Last < end) {
+template <bool Whole, std::size_t Last, std::size_t N, std::size_t Packs, std::size_t Sums, std::size_t First,
+          std::size_t Count>
+RUBATO_DETAIL_HELPER inline void add_some_inputs(row_sums<N, Packs, Sums, First, Count>& sum, std::size_t begin,
+                                                 std::size_t end, std::size_t columns, const float* in,
+                                                 const float* row, std::size_t stride) noexcept {
+  if (sum.has(Last) && Last >= begin && Last < end) {
     const pack<N> x = all<N>(in[Last]);
 #pragma GCC unroll 8
-    for (std::size_t p = 0; p < Packs; ++p)
-      sum.of[Last % Sums][p] =
-          multiply_add<N>(x, load_columns<Whole, N>(row + Last * stride + p * N, columns), sum.of[Last % Sums][p]);
+    for (std::size_t p = 0; p < Packs; ++p) {
+      pack<N>& to = sum.of[sum.place(Last)][p];
+      to = multiply_add<N>(x, load_columns<Whole, N>(row + Last * stride + p * N, columns), to);
+    }
   }
   if constexpr (Last > 0) add_some_inputs<Whole, Last - 1>(sum, begin, end, columns, in, row, stride);
 }
 
 // The inputs from `end` - 1 down to `begin`. Where columns are not Whole, a pack of weights reaches into the next row,
 // which is read in vain; in the last groups of all inputs, where no row may follow, it is read in part.
-template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums>
-RUBATO_DETAIL_HELPER inline void add_range(row_sums<N, Packs, Sums>& sum, const dense_layer<float>& layer,
+template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums, std::size_t First, std::size_t Count>
+RUBATO_DETAIL_HELPER inline void add_range(row_sums<N, Packs, Sums, First, Count>& sum, const dense_layer<float>& layer,
                                            std::size_t column, std::size_t begin, std::size_t end,
                                            const float* in) noexcept {
   constexpr std::size_t some = group_of<Sums>;
@@ -209,33 +205,34 @@ RUBATO_DETAIL_HELPER inline void add_range(row_sums<N, Packs, Sums>& sum, const 
                                      stride);
   }
 }
-template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums>
-RUBATO_DETAIL_HELPER inline row_sums<N, Packs, Sums> biases(const dense_layer<float>& layer,
-                                                            std::size_t column) noexcept {
-  row_sums<N, Packs, Sums> sum;
+// Every sum begins with nothing, the first with the bias.
+template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums, std::size_t First, std::size_t Count>
+RUBATO_DETAIL_HELPER inline void begin_sums(row_sums<N, Packs, Sums, First, Count>& sum,
+                                            const dense_layer<float>& layer, std::size_t column) noexcept {
+  constexpr std::size_t biases = First == 0 ? Packs : 0;
 #pragma GCC unroll 8
-  for (std::size_t p = 0; p < Packs; ++p)
+  for (std::size_t p = 0; p < biases; ++p)
     sum.of[0][p] = load_columns<Whole, N>(layer.bias + column + p * N, layer.outputs - column);
 #pragma GCC unroll 8
-  for (std::size_t p = Packs; p < Sums * Packs; ++p) sum.of[p / Packs][p % Packs] = pack<N>{};
-  return sum;
+  for (std::size_t k = biases; k < Count * Packs; ++k) sum.of[k / Packs][k % Packs] = pack<N>{};
 }
-template <std::size_t Step, std::size_t N, std::size_t Packs, std::size_t Sums>
-RUBATO_DETAIL_HELPER inline void add_up(row_sums<N, Packs, Sums>& sum) noexcept {
+// Into the first of them.
+template <std::size_t Step, std::size_t N, std::size_t Packs, std::size_t Sums, std::size_t First, std::size_t Count>
+RUBATO_DETAIL_HELPER inline void add_up(row_sums<N, Packs, Sums, First, Count>& sum) noexcept {
   RUBATO_DETAIL_EXACT
-  if constexpr (Step < Sums) {
+  if constexpr (Step < Count) {
 #pragma GCC unroll 4
-    for (std::size_t s = 0; s < Sums; s += 2 * Step) {
+    for (std::size_t s = 0; s < Count; s += 2 * Step) {
 #pragma GCC unroll 4
       for (std::size_t p = 0; p < Packs; ++p) sum.of[s][p] += sum.of[s + Step][p];
     }
     add_up<2 * Step>(sum);
   }
 }
-template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums>
-RUBATO_DETAIL_HELPER inline void put_outputs(row_sums<N, Packs, Sums>& sum, const dense_layer<float>& layer,
-                                             std::size_t column, const bend& f, float* out) noexcept {
-  add_up<1>(sum);
+template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums, std::size_t Count>
+RUBATO_DETAIL_HELPER inline void put_outputs(const row_sums<N, Packs, Sums, 0, Count>& sum,
+                                             const dense_layer<float>& layer, std::size_t column, const bend& f,
+                                             float* out) noexcept {
 #pragma GCC unroll 8
   for (std::size_t p = 0; p < Packs; ++p)
     store_columns<Whole, N>(out + column + p * N, bent<N>(f, sum.of[0][p]), layer.outputs - column);
@@ -243,12 +240,18 @@ RUBATO_DETAIL_HELPER inline void put_outputs(row_sums<N, Packs, Sums>& sum, cons
 
 // How columns are shared out: calls op.columns<Whole, N, Packs, Sums>(column). How many sums a column has depends on
 // the layer alone, and not on how wide a pack is. What takes two calls has the right columns first: the next layer
-// begins with the last inputs, while the left ones are still being summed.
+// begins with the last inputs, while the left ones are still being summed. An operation that has halves() takes four
+// sums of all columns by two calls instead.
 template <std::size_t Columns, std::size_t Sums, class Op>
 RUBATO_DETAIL_HELPER inline void block(std::size_t column, Op& op) noexcept {
   constexpr std::size_t packs = 8 / Sums;
-  if constexpr (packs * width < Columns) op.template columns<true, width, packs, Sums>(column + packs * width);
-  op.template columns<true, width, packs, Sums>(column);
+  constexpr bool parted = packs * width < Columns;
+  if constexpr (parted && Sums == 4 && requires { op.template halves<width, 2 * packs, Sums>(column); }) {
+    op.template halves<width, 2 * packs, Sums>(column);
+  } else {
+    if constexpr (parted) op.template columns<true, width, packs, Sums>(column + packs * width);
+    op.template columns<true, width, packs, Sums>(column);
+  }
 }
 template <class Op>
 RUBATO_DETAIL_HELPER inline void each_panel(std::size_t columns, Op op) noexcept {
@@ -302,9 +305,27 @@ struct evaluating {
 
   template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums>
   RUBATO_DETAIL_HELPER inline void columns(std::size_t column) noexcept {
-    row_sums<N, Packs, Sums> sum = biases<Whole, N, Packs, Sums>(layer, column);
+    row_sums<N, Packs, Sums> sum;
+    begin_sums<Whole>(sum, layer, column);
     add_range<Whole>(sum, layer, column, 0, layer.inputs, in);
+    add_up<1>(sum);
     put_outputs<Whole>(sum, layer, column, f, out);
+  }
+  // Half of the sums at a time of twice as many columns: each input is spread half as often.
+  template <std::size_t N, std::size_t Packs, std::size_t Sums>
+  RUBATO_DETAIL_HELPER inline void halves(std::size_t column) noexcept {
+    RUBATO_DETAIL_EXACT
+    row_sums<N, Packs, Sums, Sums / 2, Sums / 2> later;
+    begin_sums<true>(later, layer, column);
+    add_range<true>(later, layer, column, 0, layer.inputs, in);
+    add_up<1>(later);
+    row_sums<N, Packs, Sums, 0, Sums / 2> sum;
+    begin_sums<true>(sum, layer, column);
+    add_range<true>(sum, layer, column, 0, layer.inputs, in);
+    add_up<1>(sum);
+#pragma GCC unroll 8
+    for (std::size_t p = 0; p < Packs; ++p) sum.of[0][p] += later.of[0][p];
+    put_outputs<true>(sum, layer, column, f, out);
   }
 };
 // The same in two parts, the sums being kept in between.
@@ -316,7 +337,8 @@ struct beginning {
 
   template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums>
   RUBATO_DETAIL_HELPER inline void columns(std::size_t column) noexcept {
-    row_sums<N, Packs, Sums> sum = biases<Whole, N, Packs, Sums>(layer, column);
+    row_sums<N, Packs, Sums> sum;
+    begin_sums<Whole>(sum, layer, column);
     add_range<Whole>(sum, layer, column, newest, layer.inputs, in);
 #pragma GCC unroll 8
     for (std::size_t k = 0; k < Sums * Packs; ++k) store<N>(sums + k * N, sum.of[k / Packs][k % Packs]);
@@ -338,19 +360,15 @@ struct finishing {
     for (std::size_t k = 0; k < Sums * Packs; ++k) sum.of[k / Packs][k % Packs] = load<N>(sums + k * N);
     sums += Sums * Packs * N;
     add_range<Whole>(sum, layer, column, 0, newest, in);
+    add_up<1>(sum);
     put_outputs<Whole>(sum, layer, column, f, out);
   }
 };
 
 // Three outputs, of inputs in eights: a row would fill three quarters of a pack of four, and each input go to all lanes
 // of a pack. So packs go on from one row to the next: the 24 products of eight inputs are three packs, and the lanes
-// are the eight sums of three outputs each. The same sums, in the same order.
-template <std::size_t First>
-RUBATO_DETAIL_HELPER inline pack<8> each_thrice(const pack<8>& x) noexcept {
-  constexpr int f = First;
-  return __builtin_shufflevector(x, x, f / 3, (f + 1) / 3, (f + 2) / 3, (f + 3) / 3, (f + 4) / 3, (f + 5) / 3,
-                                 (f + 6) / 3, (f + 7) / 3);
-}
+// are the eight sums of three outputs each. The same sums, in the same order. No shuffle crosses the halves of a pack:
+// some processors take eight cycles for those.
 template <std::same_as<float> T>
 RUBATO_DETAIL_HELPER inline void evaluate_three(const dense_layer<T>& layer, const bend& f, const T* in,
                                                 T* out) noexcept {
@@ -359,34 +377,36 @@ RUBATO_DETAIL_HELPER inline void evaluate_three(const dense_layer<T>& layer, con
   const float* row = layer.weight + 3 * layer.inputs;
 #pragma GCC unroll 4
   for (std::size_t i = layer.inputs; i > 0; i -= 8) {
-    const pack<8> x = load<8>(in + i - 8);
+    const pack<8> low = four_inputs<8>(in + i - 8), both = load<8>(in + i - 8), high = four_inputs<8>(in + i - 4);
     row -= 24;
-    a = multiply_add<8>(each_thrice<0>(x), load<8>(row), a);
-    b = multiply_add<8>(each_thrice<8>(x), load<8>(row + 8), b);
-    c = multiply_add<8>(each_thrice<16>(x), load<8>(row + 16), c);
+    a = multiply_add<8>(__builtin_shufflevector(low, low, 0, 0, 0, 1, 5, 5, 6, 6), load<8>(row), a);
+    b = multiply_add<8>(__builtin_shufflevector(both, both, 2, 3, 3, 3, 4, 4, 4, 5), load<8>(row + 8), b);
+    c = multiply_add<8>(__builtin_shufflevector(high, high, 1, 1, 2, 2, 6, 7, 7, 7), load<8>(row + 16), c);
   }
-  const pack<4> low = (__builtin_shufflevector(a, a, 0, 1, 2, 3) + __builtin_shufflevector(a, a, 3, 4, 5, 6)) +
-                      (__builtin_shufflevector(a, b, 6, 7, 8, 9) + __builtin_shufflevector(b, b, 1, 2, 3, 4));
-  const pack<4> high = (__builtin_shufflevector(b, b, 4, 5, 6, 7) + __builtin_shufflevector(b, c, 7, 8, 9, 10)) +
-                       (__builtin_shufflevector(c, c, 2, 3, 4, 5) + __builtin_shufflevector(c, c, 5, 6, 7, 7));
+  const pack<4> a0 = half<0>(a), a1 = half<1>(a), b0 = half<0>(b), b1 = half<1>(b), c0 = half<0>(c), c1 = half<1>(c);
+  const pack<4> low = (a0 + __builtin_shufflevector(a0, a1, 3, 4, 5, 6)) +
+                      (__builtin_shufflevector(a1, b0, 2, 3, 4, 5) + __builtin_shufflevector(b0, b0, 1, 2, 3, 3));
+  const pack<4> high = (b1 + __builtin_shufflevector(b1, c0, 3, 4, 5, 6)) +
+                       (__builtin_shufflevector(c0, c1, 2, 3, 4, 5) + __builtin_shufflevector(c1, c1, 1, 2, 3, 3));
   store_columns<false, 4>(out, bent<4>(f, low + high), 3);
 }
 
 template <std::size_t Outputs = 0>
-RUBATO_DETAIL_HELPER inline void evaluate_layer(const dense_layer<float>& layer, const float* in, float* out) noexcept {
-  const bend f = bend_of(layer.f);
+RUBATO_DETAIL_HELPER inline void evaluate_layer(const dense_layer<float>& layer, const ending& end, const float* in,
+                                                float* out) noexcept {
+  const bend f = end.as;
   if ((Outputs == 0 || Outputs == 3) && layer.outputs == 3 && layer.inputs % 8 == 0)
     evaluate_three(layer, f, in, out);
   else
     each_output<Outputs>(evaluating{layer, f, in, out});
-  if (!f.complete) activate_outputs(layer.f, layer.outputs, out);
+  if (!f.complete) activate_outputs(end.f, layer.outputs, out);
 }
 template <std::size_t Outputs = 0>
-RUBATO_DETAIL_HELPER inline void finish_layer(const dense_layer<float>& layer, std::size_t newest, const float* in,
-                                              const float* sums, float* out) noexcept {
-  const bend f = bend_of(layer.f);
+RUBATO_DETAIL_HELPER inline void finish_layer(const dense_layer<float>& layer, const ending& end, std::size_t newest,
+                                              const float* in, const float* sums, float* out) noexcept {
+  const bend f = end.as;
   each_output<Outputs>(finishing{layer, f, newest, in, sums, out});
-  if (!f.complete) activate_outputs(layer.f, layer.outputs, out);
+  if (!f.complete) activate_outputs(end.f, layer.outputs, out);
 }
 
 // All layers but the first, of which `in` are the outputs.
@@ -394,43 +414,42 @@ template <std::same_as<float> T>
 RUBATO_DETAIL_HELPER inline void evaluate_rest(const network<T>& net, const T* in, T* scratch, T* out) noexcept {
   for (std::size_t l = 1; l < net.layers; ++l) {
     T* const to = l + 1 == net.layers ? out : scratch + l % 2 * net.width;
-    evaluate_layer(net.layer(l), in, to);
+    evaluate_layer(net.layer(l), net.ending_of(l), in, to);
     in = to;
   }
 }
 template <std::same_as<float> T>
 RUBATO_DETAIL_KERNEL inline void evaluate(const network<T>& net, const T* in, T* scratch, T* out) noexcept {
   T* const to = net.layers == 1 ? out : scratch;
-  evaluate_layer(net.layer(0), in, to);
+  evaluate_layer(net.layer(0), net.ending_of(0), in, to);
   evaluate_rest(net, to, scratch, out);
 }
 template <std::same_as<float> T>
-RUBATO_DETAIL_KERNEL inline void begin(const dense_layer<T>& first, std::size_t newest, const T* in,
-                                       T* sums) noexcept {
+RUBATO_DETAIL_KERNEL inline void begin(const dense_layer<T>& first, std::size_t newest, const T* in, T* sums) noexcept {
   each_output<0>(beginning{first, newest, in, sums});
 }
 template <std::same_as<float> T>
 RUBATO_DETAIL_KERNEL inline void finish(const network<T>& net, std::size_t newest, const T* in, const T* sums,
                                         T* scratch, T* out) noexcept {
   T* const to = net.layers == 1 ? out : scratch;
-  finish_layer(net.layer(0), newest, in, sums, to);
+  finish_layer(net.layer(0), net.ending_of(0), newest, in, sums, to);
   evaluate_rest(net, to, scratch, out);
 }
 
 // The same for a shape that is known to the compiler: the same operations, with fewer instructions around them.
-template <std::size_t Inputs, std::size_t Outputs, std::size_t... Rest>
-RUBATO_DETAIL_HELPER inline dense_layer<float> layer_of(const network<float>& net, const float* parameters) noexcept {
-  return {Inputs, Outputs, parameters, parameters + Inputs * Outputs, sizeof...(Rest) == 0 ? net.output : net.hidden};
+template <std::size_t Inputs, std::size_t Outputs>
+RUBATO_DETAIL_HELPER inline dense_layer<float> layer_of(const float* parameters) noexcept {
+  return {Inputs, Outputs, parameters, parameters + Inputs * Outputs, {}};
 }
 template <std::size_t Inputs, std::size_t Outputs, std::size_t... Rest>
 RUBATO_DETAIL_HELPER inline void evaluate_layers(const network<float>& net, const float* parameters, const float* in,
                                                  float* out) noexcept {
-  const dense_layer<float> layer = layer_of<Inputs, Outputs, Rest...>(net, parameters);
+  const dense_layer<float> layer = layer_of<Inputs, Outputs>(parameters);
   if constexpr (sizeof...(Rest) == 0) {
-    evaluate_layer<Outputs>(layer, in, out);
+    evaluate_layer<Outputs>(layer, *net.output, in, out);
   } else {
     alignas(64) float hidden[Outputs];
-    evaluate_layer<Outputs>(layer, in, hidden);
+    evaluate_layer<Outputs>(layer, *net.hidden, in, hidden);
     evaluate_layers<Outputs, Rest...>(net, layer.bias + Outputs, hidden, out);
   }
 }
@@ -442,12 +461,12 @@ RUBATO_DETAIL_KERNEL inline void evaluate_shape(const network<float>& net, const
 template <std::size_t Inputs, std::size_t Outputs, std::size_t... Rest>
 RUBATO_DETAIL_KERNEL inline void finish_shape(const network<float>& net, std::size_t newest, const float* in,
                                               const float* sums, float*, float* out) noexcept {
-  const dense_layer<float> layer = layer_of<Inputs, Outputs, Rest...>(net, net.parameters);
+  const dense_layer<float> layer = layer_of<Inputs, Outputs>(net.parameters);
   if constexpr (sizeof...(Rest) == 0) {
-    finish_layer<Outputs>(layer, newest, in, sums, out);
+    finish_layer<Outputs>(layer, *net.output, newest, in, sums, out);
   } else {
     alignas(64) float hidden[Outputs];
-    finish_layer<Outputs>(layer, newest, in, sums, hidden);
+    finish_layer<Outputs>(layer, *net.hidden, newest, in, sums, hidden);
     evaluate_layers<Outputs, Rest...>(net, layer.bias + Outputs, hidden, out);
   }
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "../../pinned.hpp"
 #include "../activation.hpp"
 #include "../layer.hpp"
 
@@ -20,6 +21,27 @@ struct dense_layer {
   activation f{};
 };
 
+/// Identity, ReLU and leaky ReLU as the larger of slope * x and x, for slopes in (0, 1], and of 0 where nothing is kept
+/// below it. NaN stays NaN. What is none of these is left to a second pass.
+struct bend {
+  float slope = 1;
+  int keep = -1;  ///< all bits, or none: of what is below 0, and of its gradient
+  bool complete = true;
+};
+[[nodiscard]] RUBATO_DETAIL_PINNED_INLINE constexpr bend bend_of(const activation& f) noexcept {
+  if (f.kind == activation_kind::relu) return {.keep = 0};
+  if (f.kind == activation_kind::leaky_relu && f.slope > 0 && f.slope <= 1)
+    return {.slope = static_cast<float>(f.slope)};
+  return {.complete = f.kind == activation_kind::identity};
+}
+
+/// What layers end with, and what fused kernels make of it: worked out once for a network, not in each decision.
+struct ending {
+  activation f{};
+  bend as = bend_of(f);
+};
+inline constexpr ending no_activation{};
+
 /// A network as its kernels see it: dense layers, one after another, whose parameters lie in one piece.
 template <std::floating_point T>
 struct network {
@@ -27,13 +49,15 @@ struct network {
   std::size_t layers = 0;
   std::size_t width = 0;  ///< of the widest hidden layer
   const T* parameters = nullptr;
-  activation hidden{};
-  activation output{};
+  const ending* hidden = &no_activation;
+  const ending* output = &no_activation;
 
+  [[nodiscard]] constexpr const ending& ending_of(std::size_t l) const noexcept {
+    return l + 1 == layers ? *output : *hidden;
+  }
   [[nodiscard]] constexpr dense_layer<T> layer(std::size_t l) const noexcept {
     const layer_shape& shape = shapes[l];
-    return {shape.inputs, shape.outputs, parameters + shape.first, parameters + shape.bias(),
-            l + 1 == layers ? output : hidden};
+    return {shape.inputs, shape.outputs, parameters + shape.first, parameters + shape.bias(), ending_of(l).f};
   }
 };
 

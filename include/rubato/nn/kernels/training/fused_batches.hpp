@@ -36,8 +36,11 @@ RUBATO_DETAIL_HELPER inline void rows_of_three(const float* x, const float* y, c
                                               12, 5, 6, 15));
 }
 
-// Tiles of Rows x Packs sums in registers: twelve of sixteen, or 24 of 32.
-inline constexpr std::size_t tile_sums = width == 8 ? 12 : 24;
+// Tiles of Rows x Packs sums in registers, eight of sixteen, or sixteen of 32: each waits four cycles for itself and
+// two begin in each. With twelve, the whole of a forward pass takes 8 % longer on Zen 3.
+inline constexpr std::size_t tile_sums = width;
+template <std::size_t Packs>
+inline constexpr std::size_t tile_rows = tile_sums / Packs < 8 ? tile_sums / Packs : 8;
 template <std::size_t N, std::size_t Rows, std::size_t Packs>
 struct tile {
   pack<N> at[Rows][Packs];
@@ -104,62 +107,67 @@ RUBATO_DETAIL_HELPER inline void add_products(tile<N, Rows, Packs>& sum, std::si
   }
 }
 
-// The sums of evaluating::columns() for several rows, as many as there are registers for: two of each output at a time,
-// which are added up, and then those pairs.
+// The sums of evaluating::columns() for several rows, one of each output after another; they are added up in pairs.
 template <std::size_t N, std::size_t Packs, std::size_t Sums>
 struct forward_tiles {
   RUBATO_DETAIL_HELPER inline forward_tiles(const dense_layer<float>& layer, std::size_t column, const bend& how,
                                             const float* from, float* to) noexcept
-      : inputs{layer.inputs}, outputs{layer.outputs}, top{inputs / Sums * Sums}, in{from + top},
-        weight{layer.weight + top * outputs + column}, bias{layer.bias + column}, out{to + column}, f{how} {}
+      : inputs{layer.inputs},
+        outputs{layer.outputs},
+        top{inputs / Sums * Sums},
+        in{from + top},
+        weight{layer.weight + top * outputs + column},
+        bias{layer.bias + column},
+        out{to + column},
+        f{how} {}
 
   template <std::size_t Rows>
   RUBATO_DETAIL_KERNEL inline void rows(std::size_t row, std::size_t tiles) const noexcept {
-    const float* from = in + row * inputs;
-    float* to = out + row * outputs;
-    for (; tiles > 0; --tiles, from += Rows * inputs, to += Rows * outputs) one<Rows>(from, to);
+    const forward_tiles here = *this;  // no output is one of its members, as far as the compiler knows
+    const float* from = here.in + row * here.inputs;
+    float* to = here.out + row * here.outputs;
+    for (; tiles > 0; --tiles, from += Rows * here.inputs, to += Rows * here.outputs) here.template one<Rows>(from, to);
   }
 
  private:
   template <std::size_t Rows>
   RUBATO_DETAIL_HELPER inline void one(const float* from, float* to) const noexcept {
     RUBATO_DETAIL_EXACT
-    tile<N, Rows, Packs> pair[Sums / 2];
-    for (std::size_t s = 0; s < Sums; s += 2) {
-      tile<N, Rows, Packs> even, odd;
+    tile<N, Rows, Packs> rest[Sums];  // but the first, which stays in registers
+    for (std::size_t s = Sums - 1; s > 0; --s) rest[s] = sum_of<Rows>(s, from, {});
+    pack<N> biases[Packs];
 #pragma GCC unroll 8
-      for (std::size_t p = 0; p < Packs; ++p) {
-        const pack<N> first = s > 0 ? pack<N>{} : load<N>(bias + p * N);
+    for (std::size_t p = 0; p < Packs; ++p) biases[p] = load<N>(bias + p * N);
+    tile<N, Rows, Packs> first;
 #pragma GCC unroll 8
-        for (std::size_t r = 0; r < Rows; ++r) even.at[r][p] = first, odd.at[r][p] = pack<N>{};
-      }
-      factor_rows<Rows, -static_cast<std::ptrdiff_t>(Sums)> x{from + s, inputs};
-      const float* y = weight + s * outputs;
-      if (top + s + 1 < inputs) add_product<true, 1>(odd, x, y + outputs, 0);
-      if (top + s < inputs) add_product<true, 0>(even, x, y, 0);
-      for (std::size_t left = top; left > 0; left -= Sums) {
-        x.go();
-        y = walk(y, -static_cast<std::ptrdiff_t>(Sums * outputs));
-        add_product<true, 1>(odd, x, y + outputs, 0);
-        add_product<true, 0>(even, x, y, 0);
-      }
+    for (std::size_t r = 0; r < Rows; ++r) {
 #pragma GCC unroll 8
-      for (std::size_t r = 0; r < Rows; ++r) {
-#pragma GCC unroll 8
-        for (std::size_t p = 0; p < Packs; ++p) pair[s / 2].at[r][p] = even.at[r][p] + odd.at[r][p];
-      }
+      for (std::size_t p = 0; p < Packs; ++p) first.at[r][p] = biases[p];
     }
-    const bend how = f;
+    first = sum_of<Rows>(0, from, first);
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < Rows; ++r, to += outputs) {
 #pragma GCC unroll 8
       for (std::size_t p = 0; p < Packs; ++p) {
-        pack<N> sum = pair[0].at[r][p];
-        if constexpr (Sums >= 4) sum += pair[1].at[r][p];
-        if constexpr (Sums == 8) sum += pair[2].at[r][p] + pair[3].at[r][p];
-        store<N>(to + p * N, bent<N>(how, sum));
+        pack<N> sum = first.at[r][p] + rest[1].at[r][p];
+        if constexpr (Sums >= 4) sum += rest[2].at[r][p] + rest[3].at[r][p];
+        if constexpr (Sums == 8) sum += (rest[4].at[r][p] + rest[5].at[r][p]) + (rest[6].at[r][p] + rest[7].at[r][p]);
+        store<N>(to + p * N, bent<N>(f, sum));
       }
     }
+  }
+  template <std::size_t Rows>
+  RUBATO_DETAIL_HELPER inline tile<N, Rows, Packs> sum_of(std::size_t s, const float* from,
+                                                          tile<N, Rows, Packs> sum) const noexcept {
+    factor_rows<Rows, -static_cast<std::ptrdiff_t>(Sums)> x{from + s, inputs};
+    const float* y = weight + s * outputs;
+    if (top + s < inputs) add_product<true, 0>(sum, x, y, 0);
+    for (std::size_t left = top; left > 0; left -= Sums) {
+      x.go();
+      y = walk(y, -static_cast<std::ptrdiff_t>(Sums * outputs));
+      add_product<true, 0>(sum, x, y, 0);
+    }
+    return sum;
   }
 
   std::size_t inputs;
@@ -251,8 +259,7 @@ RUBATO_DETAIL_HELPER inline void forward_rest(const dense_layer<float>& layer, s
       for (; r + 4 <= rows; r += 4)
         forward_turned<4>(layer, column, f, weight, in + r * layer.inputs, out + r * Columns);
   }
-  for (; r < rows; ++r)
-    forward_turned<1>(layer, column, f, weight, in + r * layer.inputs, out + r * layer.outputs);
+  for (; r < rows; ++r) forward_turned<1>(layer, column, f, weight, in + r * layer.inputs, out + r * layer.outputs);
 }
 template <std::size_t Most>
 RUBATO_DETAIL_HELPER inline void forward_rest_of(const dense_layer<float>& layer, std::size_t column, const bend& f,
@@ -284,10 +291,9 @@ struct forwarding {
   template <bool Whole, std::size_t N, std::size_t Packs, std::size_t Sums>
   RUBATO_DETAIL_HELPER inline void columns(std::size_t column) const noexcept {
     constexpr std::size_t together = tile_packs<Packs>;
-    constexpr std::size_t fit = tile_sums / (together * 2), most = fit < tile_rows ? fit : tile_rows;
     if constexpr (Whole)
       for (std::size_t p = 0; p < Packs; p += together)
-        each_tile<most>(0, rows, forward_tiles<N, together, Sums>{layer, column + p * N, f, in, out});
+        each_tile<tile_rows<together>>(0, rows, forward_tiles<N, together, Sums>{layer, column + p * N, f, in, out});
     else if (rows >= 4 && layer.inputs <= longest_turned)
       forward_rest_of<N - 1>(layer, column, f, rows, in, out);
     else
@@ -297,8 +303,7 @@ struct forwarding {
 };
 
 template <std::same_as<float> T>
-RUBATO_DETAIL_KERNEL inline void forward(const dense_layer<T>& layer, std::size_t rows, const T* in,
-                                         T* out) noexcept {
+RUBATO_DETAIL_KERNEL inline void forward(const dense_layer<T>& layer, std::size_t rows, const T* in, T* out) noexcept {
   const bend f = bend_of(layer.f);
   each_panel(layer.outputs, forwarding{layer, f, rows, in, out});
   if (!f.complete) activate_outputs(layer.f, rows * layer.outputs, out);

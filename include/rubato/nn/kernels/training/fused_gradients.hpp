@@ -36,11 +36,12 @@ RUBATO_DETAIL_KERNEL inline void activation_gradient(const activation& of, std::
   if (of.kind != activation_kind::identity) each_pack(count, chaining{f, y, delta});
 }
 
-// to[i, o] += the sum over rows of in[., i] * delta[., o], or = it, rows from 0 on, in tiles of inputs. After the last
-// input come the biases, as the weights of one that is always 1.
+// to[i, o] += the sum over rows of in[., i] * delta[., o], or = it, rows from 0 on, in tiles of inputs. The last tile
+// has the biases, too, as the weights of an input that is always 1.
 template <std::size_t N, std::size_t Packs>
 struct gradient_tiles {
-  const dense_layer<float>& layer;
+  std::size_t inputs;
+  std::size_t outputs;
   std::size_t batch;
   const float* in;
   const float* delta;
@@ -50,19 +51,19 @@ struct gradient_tiles {
 
   template <std::size_t Inputs>
   RUBATO_DETAIL_KERNEL inline void rows(std::size_t input, std::size_t tiles) const noexcept {
-    const bool last = input + tiles * Inputs > layer.inputs;
-    const float* x = in + input;
-    float* at = to + input * layer.outputs;
+    const gradient_tiles here = *this;  // no gradient is one of its members, as far as the compiler knows
+    const bool last = input + tiles * Inputs == here.inputs;
+    const float* x = here.in + input;
+    float* at = here.to + input * here.outputs;
     if (last) --tiles;
-    for (; tiles > 0; --tiles, x += Inputs, at += Inputs * layer.outputs) one<Inputs, false>(x, at);
-    if (last) one<Inputs - 1, true>(x, at);
+    for (; tiles > 0; --tiles, x += Inputs, at += Inputs * here.outputs) here.template one<Inputs, false>(x, at);
+    if (last) here.template one<Inputs, true>(x, at);
   }
 
  private:
   template <std::size_t Inputs, bool Bias>
   RUBATO_DETAIL_HELPER inline void one(const float* x, float* at) const noexcept {
     RUBATO_DETAIL_EXACT
-    const std::size_t outputs = layer.outputs;
     tile<N, Inputs + 1, Packs> sum;
 #pragma GCC unroll 8
     for (std::size_t p = 0; p < Packs; ++p) {
@@ -84,7 +85,7 @@ struct gradient_tiles {
 #pragma GCC unroll 8
         for (std::size_t p = 0; p < Packs; ++p) sum.at[i][p] = multiply_add<N>(factor, shared[p], sum.at[i][p]);
       }
-      x = walk(x, static_cast<std::ptrdiff_t>(layer.inputs));
+      x = walk(x, static_cast<std::ptrdiff_t>(inputs));
       y = walk(y, static_cast<std::ptrdiff_t>(outputs));
     }
 #pragma GCC unroll 8
@@ -165,8 +166,9 @@ struct parameter_gradients {
     constexpr std::size_t together = tile_packs<Packs>;
     if constexpr (Whole) {
       for (std::size_t c = column; c < column + Packs * N; c += together * N)
-        each_tile<tile_rows>(0, layer.inputs + 1,
-                             gradient_tiles<N, together>{layer, batch, in, delta + c, adds, weight + c, bias + c});
+        each_tile<tile_rows<together>>(
+            0, layer.inputs,
+            gradient_tiles<N, together>{layer.inputs, layer.outputs, batch, in, delta + c, adds, weight + c, bias + c});
     } else {
       rest_of_weights(column);
       rest_of_biases<N>(column);
@@ -239,8 +241,9 @@ inline constexpr std::size_t turned = 64;
 
 template <bool Whole, std::size_t N, std::size_t Packs>
 struct input_gradient_tiles {
-  const dense_layer<float>& layer;
-  const bend& f;
+  std::size_t inputs;
+  std::size_t outputs;
+  bend f;
   std::size_t count;
   std::size_t left;
   const float* delta;
@@ -251,23 +254,17 @@ struct input_gradient_tiles {
 
   template <std::size_t Rows>
   RUBATO_DETAIL_KERNEL inline void rows(std::size_t row, std::size_t tiles) const noexcept {
-    const float* y = delta + row * layer.outputs;
-    float* at = to + row * layer.inputs;
-    if (in == nullptr) {
-      for (; tiles > 0; --tiles, y += Rows * layer.outputs, at += Rows * layer.inputs) put(products<Rows>(y, at), at);
-      return;
-    }
-    const bend how = f;
-    const float* x = in + row * layer.inputs;
-    for (; tiles > 0; --tiles, y += Rows * layer.outputs, at += Rows * layer.inputs, x += Rows * layer.inputs) {
-      tile<N, Rows, Packs> sum = products<Rows>(y, at);
-#pragma GCC unroll 8
-      for (std::size_t r = 0; r < Rows; ++r) {
-#pragma GCC unroll 8
-        for (std::size_t p = 0; p < Packs; ++p)
-          sum.at[r][p] = chained<N>(how, load_columns<Whole, N>(x + r * layer.inputs + p * N, left), sum.at[r][p]);
+    const input_gradient_tiles here = *this;  // no gradient is one of its members, as far as the compiler knows
+    const float* y = here.delta + row * here.outputs;
+    const float* x = here.in == nullptr ? nullptr : here.in + row * here.inputs;
+    float* at = here.to + row * here.inputs;
+    for (; tiles > 0; --tiles, y += Rows * here.outputs, at += Rows * here.inputs) {
+      tile<N, Rows, Packs> sum = here.template products<Rows>(y, at);
+      if (x != nullptr) {
+        here.chain(sum, x);
+        x += Rows * here.inputs;
       }
-      put(sum, at);
+      here.put(sum, at);
     }
   }
 
@@ -279,19 +276,26 @@ struct input_gradient_tiles {
     for (std::size_t r = 0; r < Rows; ++r) {
 #pragma GCC unroll 8
       for (std::size_t p = 0; p < Packs; ++p)
-        sum.at[r][p] = first ? pack<N>{} : load_columns<Whole, N>(at + r * layer.inputs + p * N, left);
+        sum.at[r][p] = first ? pack<N>{} : load_columns<Whole, N>(at + r * inputs + p * N, left);
     }
-    add_products<true>(sum, count, factor_rows<Rows>{y, layer.outputs},
-                       {weight, static_cast<std::ptrdiff_t>(N * Packs)}, 0);
+    add_products<true>(sum, count, factor_rows<Rows>{y, outputs}, {weight, static_cast<std::ptrdiff_t>(N * Packs)}, 0);
     return sum;
+  }
+  template <std::size_t Rows>
+  RUBATO_DETAIL_HELPER inline void chain(tile<N, Rows, Packs>& sum, const float* x) const noexcept {
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < Rows; ++r) {
+#pragma GCC unroll 8
+      for (std::size_t p = 0; p < Packs; ++p)
+        sum.at[r][p] = chained<N>(f, load_columns<Whole, N>(x + r * inputs + p * N, left), sum.at[r][p]);
+    }
   }
   template <std::size_t Rows>
   RUBATO_DETAIL_HELPER inline void put(const tile<N, Rows, Packs>& sum, float* at) const noexcept {
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < Rows; ++r) {
 #pragma GCC unroll 8
-      for (std::size_t p = 0; p < Packs; ++p)
-        store_columns<Whole, N>(at + r * layer.inputs + p * N, sum.at[r][p], left);
+      for (std::size_t p = 0; p < Packs; ++p) store_columns<Whole, N>(at + r * inputs + p * N, sum.at[r][p], left);
     }
   }
 };
@@ -322,9 +326,10 @@ struct input_gradients {
         for (; o < count; ++o)
           for (std::size_t k = 0; k < inputs; ++k) weight[o * many + k] = from[k * layer.outputs + o];
         const float* const y = in != nullptr && begin + count == layer.outputs ? in + i : nullptr;
-        each_tile<tile_rows>(0, rows,
-                             input_gradient_tiles<Whole, N, together>{layer, f, count, left, delta + begin, weight, y,
-                                                                      to + i, begin == 0});
+        each_tile<tile_rows<together>>(
+            0, rows,
+            input_gradient_tiles<Whole, N, together>{layer.inputs, layer.outputs, f, count, left, delta + begin, weight,
+                                                     y, to + i, begin == 0});
       }
     }
   }

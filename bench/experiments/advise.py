@@ -80,6 +80,10 @@ def times_in(file, unit=1):
     return times
 
 
+def mean_time(runs):
+    return math.exp(sum(math.log(time) for time, _ in runs) / len(runs))
+
+
 def rows_of(advice, scenario, number, policy, times, limit):
     """A row for each rule of the advice after a log under `policy`; runs were given up at the limit."""
     fitted = advice["scenario"]
@@ -95,7 +99,7 @@ def rows_of(advice, scenario, number, policy, times, limit):
             "fitted_stragglers": fitted["stragglers"]["kind"], "best": advice["best"], "keep": int(advice["keep"]),
             "rule": rule["policy"], "predicted": rule["time"]["value"] if rule["reliable"] else "", "low": low,
             "high": high, "gain": gain["value"], "gain_low": gain["low"], "gain_high": gain["high"],
-            "measured": math.exp(sum(math.log(time) for time, _ in runs) / len(runs)),
+            "measured": mean_time(runs),
             # a run that was given up took longer than the limit
             "covered": sum(low <= time <= high if there else high >= limit for time, there in runs),
             "runs": len(runs), "reached": sum(there for _, there in runs)})
@@ -139,9 +143,10 @@ def percent(part, whole):
 
 
 def held_runs(rules, reliable_only):
-    """Runs in the interval of their rule, and runs, of one log."""
+    """The shares of runs in the interval of their rule, added up, and how many rules: each weighs the same, also where it
+    was measured more often."""
     counted = [row for row in rules.values() if row["predicted"] or not reliable_only]
-    return sum(int(row["covered"]) for row in counted), sum(int(row["runs"]) for row in counted)
+    return sum(int(row["covered"]) / int(row["runs"]) for row in counted), len(counted)
 
 
 def held_gains(rules, policy):
@@ -168,7 +173,7 @@ def over_clusters(parts):
 def shares(parts):
     """For a table: the share of all, with its interval."""
     part, whole = (sum(each[i] for each in parts) for i in (0, 1))
-    return percent(part, whole) + over_clusters(parts) if whole else "-"
+    return f"{100 * part / whole:.0f} %{over_clusters(parts)}" if whole else "-"
 
 
 class Judgements:

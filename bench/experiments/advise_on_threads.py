@@ -2,9 +2,11 @@
 """How good is the advice of `rubato-lab advise` on logs of real runs? As advise.py, on the threads host.
 
 Takes the clusters random:NUMBER of the lab, in their order, that have no link, 4 to 16 workers, and a simulated run under asp
-of at most 250 units of time. On each a real run under each of three policies leaves a decision log, and each rule is measured
-in real time on other seeds. The advice knows what advise.py lets it know, and its times are in seconds. Nothing was chosen by
-looking at these.
+of at most 250 units of time. A unit lasts 5, 10, 20 or 40 ms: the shortest in which steps of the smallest and of the largest
+batches take no more than 3 % longer than asked for; a cluster for which the longest is too short is left out, since this
+machine cannot be it. On each cluster a real run under each of three policies leaves a decision log, and each rule is measured
+in real time on other seeds, those that are near the quickest on more of them. The advice knows what advise.py lets it know,
+and its times are in seconds. Nothing was chosen by looking at these.
 
 usage: advise_on_threads.py run LAB FOLDER CLUSTERS         real runs, on an idle machine; goes on where it was
        advise_on_threads.py advise LAB FOLDER RESULTS.csv   the advice on each log: a row for each log and rule
@@ -16,14 +18,20 @@ import math
 import pathlib
 import sys
 
-from advise import (COLUMNS, LOGGED, LOG_SEED, RULES, Judgements, cluster, held_gains, held_runs, lab, print_failures, rows_of,
-                    rows_to_go_on_with, shares, shown, times_in)
+from advise import (COLUMNS, LOGGED, LOG_SEED, RULES, Judgements, cluster, held_gains, held_runs, lab, mean_time, print_failures,
+                    rows_of, rows_to_go_on_with, shares, shown, times_in)
 
 SEEDS = 5
-UNIT = 0.01  # seconds
+MORE_SEEDS = 20  # of rules within NEAR of the quickest: the logarithm of one run's time has a deviation of about 0.2
+NEAR = 1.25
+UNITS = [0.005, 0.01, 0.02, 0.04]  # seconds
+LONGER = 0.03
 LONGEST = 250
 LOST = "log did not arrive"
-HOST = ["--host", "threads", "--time-scale", str(UNIT), "--no-cache", "--quiet"]
+
+
+def host(unit):
+    return ["--host", "threads", "--time-scale", str(unit), "--no-cache", "--quiet"]
 
 
 def simulated_time(program, scenario, folder):
@@ -32,25 +40,46 @@ def simulated_time(program, scenario, folder):
     return row["time_iqm"] if row["reached"] else math.inf
 
 
+def unit_for(program, folder):
+    """Seconds, or None if the longest is too short."""
+    for unit in UNITS:
+        rows = json.loads(lab(program, "compare", "--scenario", "true.json", "--policies", "asp,distilled", "--seed", str(LOG_SEED + 1),
+                              "--seeds", "1", "--json", "-", *host(unit), folder=folder))["rows"]
+        if all(max(row["overhead"], row["overrun"]) <= LONGER for row in rows):
+            return unit
+    return None
+
+
 def measure(program, number, folder):
-    """Leaves true.json, LOG.jsonl for each logged policy, logged.json and runs.csv; false if the cluster is none of ours."""
+    """Leaves true.json, LOG.jsonl for each logged policy, logged.json and two files of runs; a sentence if the cluster is none
+    of ours."""
     scenario = cluster(program, number, folder)
     if scenario is None or not 4 <= scenario["workers"] <= 16:
-        return False
+        return "a link, or another number of workers"
     (folder / "true.json").write_text(json.dumps(scenario))
     if simulated_time(program, "true.json", folder) > LONGEST:
-        return False
+        return "too long"
+    unit = unit_for(program, folder)
+    if unit is None:
+        return "too quick for this machine"
     logged = {}
     for policy in LOGGED:
         row = json.loads(lab(program, "compare", "--scenario", "true.json", "--policies", policy, "--seed", str(LOG_SEED), "--seeds",
-                             "1", "--log", log_of(policy), "--json", "-", *HOST, folder=folder))["rows"][0]
+                             "1", "--log", log_of(policy), "--json", "-", *host(unit), folder=folder))["rows"][0]
         logged[policy] = row["time_iqm"] if row["reached"] else None
     longest = max((time for time in logged.values() if time), default=0)
-    if longest:
-        lab(program, "compare", "--scenario", "true.json", "--policies", ",".join(RULES), "--seeds", str(SEEDS), "--set",
-            f"objective.max_time={4 * longest}", "--csv", "runs.csv", *HOST, folder=folder)
-    (folder / "logged.json").write_text(json.dumps({"times": logged, "limit": 4 * longest}))
-    return longest > 0
+    if not longest:
+        return "no log arrives"
+
+    def runs(rules, first, seeds, file):
+        lab(program, "compare", "--scenario", "true.json", "--policies", ",".join(rules), "--seed", str(first), "--seeds", str(seeds),
+            "--set", f"objective.max_time={4 * longest}", "--csv", file, *host(unit), folder=folder)
+
+    runs(RULES, 1, SEEDS, "runs.csv")
+    times = {rule: mean_time(each) for rule, each in times_in(folder / "runs.csv").items()}
+    runs([rule for rule in RULES if times[rule] <= NEAR * min(times.values())], 1 + SEEDS, MORE_SEEDS, "more_runs.csv")
+    (folder / "logged.json").write_text(json.dumps({"times": logged, "limit": 4 * longest, "unit": unit}))
+    return None
 
 
 def log_of(policy):
@@ -65,10 +94,11 @@ def run(program, results, wanted):
         folder = results.resolve() / str(number)
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "logged.json").exists() and not (folder / "none").exists():
-            if not measure(program, number, folder):
-                (folder / "none").touch()
-            print(f"random:{number} done", file=sys.stderr, flush=True)
-        done += (folder / "runs.csv").exists()
+            none = measure(program, number, folder)
+            if none:
+                (folder / "none").write_text(none)
+            print(f"random:{number} {none or 'done'}", file=sys.stderr, flush=True)
+        done += (folder / "logged.json").exists()
 
 
 def advise(program, results, table_file):
@@ -86,19 +116,23 @@ def advise(program, results, table_file):
                 if logged["times"][policy] is None:
                     write.writerow(dict.fromkeys(COLUMNS, "") | {"number": folder.name, "log_policy": policy, "best": LOST})
                     continue
-                write.writerows(shown(row) for row in rows_after(program, folder, policy, logged["limit"] * UNIT))
+                write.writerows(shown(row) for row in rows_after(program, folder, policy, logged))
                 file.flush()
                 print(f"random:{folder.name} after {policy} done", file=sys.stderr, flush=True)
 
 
-def rows_after(program, folder, policy, limit):
+def rows_after(program, folder, policy, logged):
     """Rows of advise.py after the log of this policy, times in seconds."""
     scenario = json.loads((folder / "true.json").read_text())
     objective = scenario["objective"]
     known = [f"--set=objective.{key}={objective[key]}" for key in ("learning_rate", "batch", "input")]
     advice = json.loads(lab(program, "advise", log_of(policy), *known, "--policies", ",".join(RULES), "--members", "12", "--json", "-",
                             "--quiet", folder=folder))
-    return rows_of(advice, scenario, folder.name, policy, times_in(folder / "runs.csv", UNIT), limit)
+    unit = logged["unit"]
+    times = times_in(folder / "runs.csv", unit)
+    for rule, more in times_in(folder / "more_runs.csv", unit).items():
+        times[rule] += more
+    return rows_of(advice, scenario, folder.name, policy, times, logged["limit"] * unit)
 
 
 def table(table_file):

@@ -1,8 +1,15 @@
 #include "../../examples/lab/threads_host.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
 #include <map>
 #include <rubato/rubato.hpp>
 #include <string>
@@ -94,6 +101,40 @@ TEST(ThreadsHost, StopsWhenAsked) {
     if (r.what == record::kind::commit) stop = true;
   }};
   EXPECT_FALSE(run_on_threads(at, images(), bsp{}, 1, stop, &watcher));
+}
+
+#if defined(__has_feature)
+constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+
+// At most so many bytes more of address space for this process.
+void allow_only(std::uint64_t more) {
+  std::uint64_t pages = 0;
+  std::ifstream{"/proc/self/statm"} >> pages;
+  const rlimit limit{pages * static_cast<std::uint64_t>(getpagesize()) + more, RLIM_INFINITY};
+  if (pages == 0 || setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(4);
+}
+
+// Of a worker that cannot be made, or runs out of memory in its own thread.
+TEST(ThreadsHostDeathTest, ShortMemoryEndsTheRunWithAnError) {
+  if (sanitized) GTEST_SKIP() << "sanitizers end the process where memory is short";
+  static_cast<void>(images());
+  EXPECT_EXIT(
+      {
+        allow_only(std::uint64_t{256} << 20);
+        try {
+          static_cast<void>(run_on_threads(small({"workers=400"}), images(), asp{}, 1, go_on));
+          std::_Exit(0);
+        } catch (const std::exception& e) {
+          std::fputs(e.what(), stderr);
+          std::_Exit(3);
+        }
+      },
+      testing::ExitedWithCode(3), "no thread for worker [0-9]+|bad_alloc");
 }
 
 TEST(ThreadsHost, SaysWhatItDoesNotHave) {

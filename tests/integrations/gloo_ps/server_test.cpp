@@ -503,5 +503,21 @@ TEST(Server, ServesAnyJobThatItsOptionsAllow) {
   EXPECT_NE(with([](auto& o) { o.checkpoint_every = 0; }), "");
 }
 
+TEST(Server, MakeRefusesWhatItCannotServe) {
+  const ps::named_policy rule{"asp", rubato::asp{}};
+  const std::vector<float> initial(options().job.model.parameters);
+  EXPECT_TRUE(ps::server<>::make(options(), rule, initial));
+  ps::server_options idle = options();
+  idle.checkpoint_every = 0;
+  const auto wrong = ps::server<>::make(idle, rule, initial);
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().code, rubato::errc::invalid_option);
+  EXPECT_EQ(wrong.error().message, problem(idle, rule.rule));
+  const auto other_model = ps::server<>::make(options(), rule, std::vector<float>(initial.size() + 1));
+  ASSERT_FALSE(other_model);
+  EXPECT_EQ(other_model.error().message,
+            std::to_string(initial.size() + 1) + " initial values, expected " + std::to_string(initial.size()));
+}
+
 }  // namespace
 }  // namespace gloo_ps_server_test

@@ -196,6 +196,30 @@ TEST(Worker, ServerThatSpeaksNonsenseIsLeft) {
   w.leave();
 }
 
+// The server waits for that, lest its last word be taken back.
+TEST(Worker, HangsUpAfterTheLastWordOfAServer) {
+  const std::vector<ps::bytes> last_words{
+      ps::encode({.job = 1, .life = 1}, ps::bye_message{.done = true, .why = "the job has ended"}),
+      ps::encode({.job = 1, .life = 1}, ps::reject_message{.why = ps::refusal::malformed, .sentence = "no samples"})};
+  for (const ps::bytes& last : last_words)
+    for (const bool welcomed : {true, false}) {
+      ps::transfer heard;
+      script server{{[&](auto& link) {
+        if (welcomed) script::say(link, ps::welcome_message{.nominal_samples = 1, .wait = 5});
+        static_cast<void>(link.send(last, ps::after(1)));
+        ps::bytes raw;
+        heard = link.recv(raw, 10'000, ps::after(5));
+      }}};
+      auto w = worker_of(server);
+      std::vector<float> parameters(4);
+      const auto step = w.begin(parameters);
+      EXPECT_FALSE(step && *step) << "there is no step";
+      server.threads.front().join();
+      server.threads.clear();
+      EXPECT_EQ(heard.how, ps::transfer::status::closed) << heard.why;
+    }
+}
+
 TEST(Worker, CancelledStepIsNoticedAndDropped) {
   rubato::test::loopback_host host{
       {.job = {.job = 1, .model = {4, 2}, .workers = 2, .nominal_samples = 1, .rule = {.learning_rate = 1}},

@@ -271,5 +271,15 @@ TEST(RequestHandler, OptionsThatMakeNoSenseHaveASentence) {
   EXPECT_NE(ps_lite::problem({.capacity = 2, .patience = -1}, asp{}).find("patience"), std::string::npos);
 }
 
+TEST(RequestHandler, MakeRefusesWithThatSentence) {
+  using handler = server_bench::handler_type;
+  sums store;
+  const auto refused = handler::make({.capacity = 2, .quorum = 3}, asp{}, store);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::invalid_option);
+  EXPECT_EQ(refused.error().message, ps_lite::problem({.capacity = 2, .quorum = 3}, asp{}));
+  EXPECT_TRUE(handler::make({.capacity = 2}, asp{}, store));
+}
+
 }  // namespace
 }  // namespace rubato::test

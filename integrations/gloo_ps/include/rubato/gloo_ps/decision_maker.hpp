@@ -92,6 +92,8 @@ class decision_maker {
         parts_{options.workers, options.model.shards},
         seats_(options.workers),
         granted_at_(options.workers, 0.0) {
+    RUBATO_ASSERT(problem(options).empty() && initial.size() == options.model.parameters,
+                  "options out of range: problem() says which; or another number of initial values");
     shards_.reserve(options.model.shards);
     for (std::uint32_t s = 0; s < options.model.shards; ++s) {
       const auto mine = initial.subspan(static_cast<std::size_t>(options.model.begin_of(s)),

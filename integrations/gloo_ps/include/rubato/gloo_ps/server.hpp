@@ -39,20 +39,31 @@ struct server_options {
 
 /// A parameter server: decisions, shards, and a conversation for each worker that comes.
 ///
-///     gloo_ps::server ps{options, {"ssp:3", rubato::ssp{.staleness = 3}}, initial, log};
-///     while (auto link = doors.accept(...)) threads.start([&ps, link] { ps.serve(*link); });
+///     auto ps = gloo_ps::server<>::make(options, {"ssp:3", rubato::ssp{.staleness = 3}}, initial, log);
+///     while (auto link = doors.accept(...)) threads.start([&ps, link] { (*ps)->serve(*link); });
 ///
 /// The server knows no engine: whoever accepts connections hands each of them, in a thread, to serve(). Workers come,
 /// go, die, hang and come back at any time. A policy is changed by decide().switch_to() in the running job. With a
 /// checkpoint file, the state is written every so many updates; restore() at the start goes on from it.
 ///
-/// Pre     problem(options, policy) is empty; `initial` has model.parameters values; serve() has returned everywhere
-///         before the destructor runs
+/// Pre     serve() has returned everywhere before the destructor runs
 /// Thread  serve() from any number; the rest too
 /// Tests   tests/integrations/gloo_ps/server_test.cpp
 template <Observer Watcher = no_observer>
 class server {
  public:
+  /// Errors  invalid_option, with what problem(options, policy) says, or `initial` has another size than the model
+  [[nodiscard]] static result<std::unique_ptr<server>> make(server_options options, named_policy policy,
+                                                            std::span<const float> initial,
+                                                            refusals::log_function log = {}, Watcher watcher = {}) {
+    if (std::string wrong = problem(options, policy.rule); !wrong.empty())
+      return error{errc::invalid_option, std::move(wrong)};
+    if (initial.size() != options.job.model.parameters)
+      return error{errc::invalid_option, std::to_string(initial.size()) + " initial values, expected " +
+                                             std::to_string(options.job.model.parameters)};
+    return std::make_unique<server>(std::move(options), std::move(policy), initial, std::move(log), std::move(watcher));
+  }
+  /// Precondition: problem(options, policy) is empty; `initial` has model.parameters values.
   server(server_options options, named_policy policy, std::span<const float> initial, refusals::log_function log = {},
          Watcher watcher = {})
       : options_{std::move(options)},

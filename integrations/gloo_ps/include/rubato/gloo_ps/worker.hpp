@@ -109,9 +109,9 @@ class worker {
 
   /// Says goodbye: `done`, or that it leaves and may come back.
   void leave(bool done = true) {
-    if (link_ && !finished_)
-      static_cast<void>(link_->send(encode(head(), bye_message{.done = done}), after(options_.reply_limit)));
-    if (link_) linger();
+    if (!link_) return;
+    static_cast<void>(link_->send(encode(head(), bye_message{.done = done}), after(options_.reply_limit)));
+    linger();
     link_.reset();
   }
 
@@ -169,8 +169,8 @@ class worker {
         continue;
       }
       if (const auto* no = std::get_if<reject_message>(&answer->body)) {
-        if (!comes_again(*no)) return *final_;
         link_.reset();
+        if (!comes_again(*no)) return *final_;
         continue;
       }
       if (const auto* bye = std::get_if<bye_message>(&answer->body)) return finish(*bye), error{};
@@ -188,7 +188,9 @@ class worker {
     }
   }
 
+  // The server's last word, after which it waits for this side to hang up.
   void finish(const bye_message& bye) {
+    link_.reset();
     finished_ = true;
     farewell_ = bye.why;
   }
@@ -231,18 +233,17 @@ class worker {
   bool ends(const message& news) {
     if (const auto* bye = std::get_if<bye_message>(&news.body)) return finish(*bye), true;
     if (std::holds_alternative<cancel_message>(news.body)) return cancelled_ = true, false;
-    if (const auto* no = std::get_if<reject_message>(&news.body)) {
-      if (comes_again(*no)) drop();
-      return true;
-    }
-    return drop(), true;  // a server that speaks out of turn
+    if (const auto* no = std::get_if<reject_message>(&news.body); no != nullptr && !comes_again(*no))
+      link_.reset();
+    else
+      drop();  // also a server that speaks out of turn
+    return true;
   }
 
   bool fetch(std::span<float> to) {
-    ++step_;  // the pull names the step that it is for
-    const bool asked = static_cast<bool>(link_->send(encode(head(), pull_message{}), after(options_.reply_limit)));
-    --step_;
-    if (!asked) return drop(), false;
+    envelope pull = head();
+    ++pull.step;  // the one that it is for
+    if (!link_->send(encode(pull, pull_message{}), after(options_.reply_limit))) return drop(), false;
     versions_.assign(options_.model.shards, 0);
     std::vector<char> has(options_.model.shards, 0);
     for (std::uint32_t missing = options_.model.shards; missing > 0;) {

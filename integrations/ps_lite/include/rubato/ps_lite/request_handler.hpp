@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -91,7 +92,15 @@ class request_handler {
   static_assert(RoundStore<Parameters, pairs_type> || !may_accumulate<Policy>,
                 "this policy may accumulate gradients: the store needs add, flush and discard");
 
-  /// Precondition: problem(options, policy) is empty. Without a clock of yours: std::chrono::steady_clock.
+  /// Without a clock of yours: std::chrono::steady_clock.
+  /// Errors  invalid_option, with what problem(options, policy) says
+  [[nodiscard]] static result<std::unique_ptr<request_handler>> make(const handler_options& o, Policy policy,
+                                                                     Parameters& store, clock_function clock = {},
+                                                                     Watcher watcher = {}) {
+    if (std::string wrong = problem(o, policy); !wrong.empty()) return error{errc::invalid_option, std::move(wrong)};
+    return std::make_unique<request_handler>(o, std::move(policy), store, std::move(clock), std::move(watcher));
+  }
+  /// Precondition: problem(options, policy) is empty.
   request_handler(const handler_options& o, Policy policy, Parameters& store, clock_function clock = {},
                   Watcher watcher = {})
       : options_{o},

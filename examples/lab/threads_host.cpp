@@ -41,7 +41,7 @@ class threads_host final : public real_host {
         ps_{threads_ps::server_options{
                 .sync = {.capacity = workers_, .quorum = run.quorum(), .guard = at.scenario.run.guard, .seed = seed},
                 .shards = shards,
-                .batch = at.scenario.run.batch},
+                .nominal_samples = at.scenario.run.batch},
             run.parameters(), policy,
             threads_ps::sgd{{.learning_rate = static_cast<float>(at.scenario.run.learning_rate.base),
                              .momentum = static_cast<float>(at.scenario.sgd.momentum)}},

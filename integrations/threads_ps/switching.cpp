@@ -103,8 +103,9 @@ std::optional<rubato::straggler> evict_straggler(server& from) {
 int main() {
   job all;
   const watchers seen{{}, rubato::straggler_detector{workers, {.window = 0.1, .slow = 0.5}}};
-  auto made = server::make({.sync = {.capacity = workers}, .shards = 4, .batch = batch}, std::vector<float>(dimension),
-                           rubato::bsp{}, rubato::threads_ps::sgd{{.learning_rate = 0.05F}}, seen);
+  auto made = server::make({.sync = {.capacity = workers}, .shards = 4, .nominal_samples = batch},
+                           std::vector<float>(dimension), rubato::bsp{},
+                           rubato::threads_ps::sgd{{.learning_rate = 0.05F}}, seen);
   if (!made) return std::fprintf(stderr, "%s\n", made.error().message.c_str()), 1;
   all.ps = std::move(*made);
   std::vector<std::thread> threads;

@@ -391,7 +391,7 @@ TEST(ThreadsPs, RefusesBadOptions) {
   EXPECT_EQ(refused({.sync = {.capacity = 2}}, 0), "there are no parameters, expected at least 1");
   EXPECT_EQ(refused({.sync = {.capacity = 2}, .shards = 5}, 4),
             "shards is 5, expected 1 to the number of parameters, 4");
-  EXPECT_EQ(refused({.sync = {.capacity = 2}, .batch = 0}, 4), "batch is 0, expected at least 1 sample");
+  EXPECT_EQ(refused({.sync = {.capacity = 2}, .nominal_samples = 0}, 4), "nominal_samples is 0, expected at least 1");
   EXPECT_NE(refused({.sync = {.capacity = 0}}, 4), "");
 }
 
@@ -422,8 +422,7 @@ TEST(ThreadsPs, KillsAndSwitchesAtRandom) {
       }  // all but the last life end without a word
       --running;
     });
-  const any_policy policies[] = {asp{},          bsp{},  ssp{.staleness = 1},
-                                 k_sync{.k = 3}, backup_workers{.backups = 2}};
+  const any_policy policies[] = {asp{}, bsp{}, ssp{.staleness = 1}, k_sync{.k = 3}, backup_workers{.backups = 2}};
   random_sequence random{2};
   while (running > 0) {
     ASSERT_EQ(ps->switch_to(policies[random.below(std::size(policies))], pending_gradients::flush), errc::ok);

@@ -74,7 +74,7 @@ class worker {
       }
       if (!await_grant() || !fetch(parameters)) continue;
       return std::optional{step_terms{.number = ++step_,
-                                      .samples = granted_.terms.batch == 0 ? nominal_ : granted_.terms.batch,
+                                      .samples = granted_.terms.batch == 0 ? nominal_samples_ : granted_.terms.batch,
                                       .terms = granted_.terms,
                                       .limit = granted_.step_limit}};
     }
@@ -180,7 +180,7 @@ class worker {
         continue;
       }
       welcomed_ = true;
-      nominal_ = welcome->nominal_samples;
+      nominal_samples_ = welcome->nominal_samples;
       granted_.wait = welcome->wait;
       if (answer->head.life != life_) seen_ = 0;  // versions of another life are not comparable
       life_ = answer->head.life;
@@ -281,7 +281,7 @@ class worker {
   std::optional<link> link_;
   worker_id id_;
   std::uint64_t step_ = 0, seen_ = 0;
-  std::uint32_t life_ = 0, connections_ = 0, nominal_ = 0;
+  std::uint32_t life_ = 0, connections_ = 0, nominal_samples_ = 0;
   double pause_ = 0;  // before the next attempt to connect; grows until a step has been granted
   grant_message granted_{};
   std::vector<std::uint64_t> versions_;  // of the parameters that the running step has

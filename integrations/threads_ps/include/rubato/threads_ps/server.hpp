@@ -22,9 +22,9 @@
 namespace rubato::inline RUBATO_ABI::threads_ps {
 
 struct server_options {
-  controller_options sync{};  ///< capacity, quorum, guard
-  std::uint32_t shards = 1;   ///< slices of the parameters with a mutex each; at least 1
-  std::uint32_t batch = 16;   ///< nominal samples of a step, see applied_weight(); at least 1
+  controller_options sync{};           ///< capacity, quorum, guard
+  std::uint32_t shards = 1;            ///< slices of the parameters with a mutex each; at least 1
+  std::uint32_t nominal_samples = 16;  ///< behind a gradient of weight 1: of a step whose grant has no batch
 };
 
 /// What is wrong with the options for so many parameters, as a sentence; empty if nothing is.
@@ -34,13 +34,13 @@ template <SyncPolicy Policy>
   if (o.shards == 0 || o.shards > parameters)
     return "shards is " + std::to_string(o.shards) + ", expected 1 to the number of parameters, " +
            std::to_string(parameters);
-  if (o.batch == 0) return "batch is 0, expected at least 1 sample";
+  if (o.nominal_samples == 0) return "nominal_samples is 0, expected at least 1";
   return rubato::problem(o.sync, policy);
 }
 
 /// What a worker knows of the gradient that it pushes.
 struct step_report {
-  std::uint32_t samples = 0;  ///< examples behind it; 0: the nominal batch
+  std::uint32_t samples = 0;  ///< examples behind it; 0: nominal_samples
   float loss = 0.0F;          ///< as in push_event
   float grad_norm = 0.0F;     ///< as in push_event
 };
@@ -48,13 +48,12 @@ struct step_report {
 /// A parameter server in one process: the workers are threads, each of which pulls parameters, computes a gradient, and
 /// pushes it, and then waits until the policy lets it go on.
 ///
-///     auto ps = threads_ps::server<any_policy>::make({.sync = {.capacity = 8}, .shards = 4}, initial, ssp{.staleness =
-///     3});
+///     auto ps = threads_ps::server<any_policy>::make({.sync = {.capacity = 8}, .shards = 4}, initial, ssp{3});
 ///     // each thread, with its own `w`:
 ///     auto me = (*ps)->join({w});
 ///     while (me && (*me)->here()) {
 ///       (*me)->pull(parameters);
-///       ... gradient of a batch of (*me)->terms().batch samples, or of the nominal batch where that is 0
+///       ... gradient of a batch of (*me)->terms().batch samples, or of nominal_samples where that is 0
 ///       static_cast<void>((*me)->push(gradient, {.samples = n, .loss = loss}));
 ///     }
 ///
@@ -111,11 +110,11 @@ class server {
   server(const server_options& o, std::span<const float> initial, Policy policy, Rule rule = Rule{},
          Watcher watcher = {})
       : size_{initial.size()},
-        batch_{o.batch},
+        nominal_samples_{o.nominal_samples},
         next_lives_(o.sync.capacity),
         cancelled_{std::make_unique<std::atomic<std::uint64_t>[]>(o.sync.capacity)},
         gate_{o.sync, std::move(policy), host{this}, std::move(watcher)} {
-    RUBATO_ASSERT(o.shards > 0 && o.shards <= size_ && o.batch > 0, "server options out of range");
+    RUBATO_ASSERT(o.shards > 0 && o.shards <= size_ && o.nominal_samples > 0, "server options out of range");
     for (std::uint32_t s = 0; s < o.shards; ++s) {
       begins_.push_back(size_ * s / o.shards);
       shards_.emplace_back(initial.subspan(begins_[s], size_ * (s + 1) / o.shards - begins_[s]), rule);
@@ -208,7 +207,7 @@ class server {
   }
 
   const std::size_t size_;
-  const std::uint32_t batch_;
+  const std::uint32_t nominal_samples_;
   std::vector<std::size_t> begins_;  // of each shard
   std::deque<slice> shards_;
   std::vector<std::uint64_t> next_lives_;  // of each worker: the lowest incarnation to come. Under the gate's mutex
@@ -248,7 +247,7 @@ class server<Policy, Rule, Watcher>::session {
     if (gradient.size() != ps_.size_)
       return error{errc::invalid_option, "the gradient has " + std::to_string(gradient.size()) + " numbers, expected " +
                                              std::to_string(ps_.size_) + ", as many as there are parameters"};
-    const std::uint32_t samples = what.samples == 0 ? ps_.batch_ : what.samples;
+    const std::uint32_t samples = what.samples == 0 ? ps_.nominal_samples_ : what.samples;
     const admitted answer = ps_.gate_.admit({.worker = who_,
                                              .step = ++step_,
                                              .samples = samples,
@@ -257,7 +256,7 @@ class server<Policy, Rule, Watcher>::session {
                                              .read = pulled_});
     if (answer.what.what != verdict::refused)  // it can be cancelled again once released
       ps_.cancelled_[who_.index].store(0, std::memory_order_relaxed);
-    carry_out(answer, gradient, applied_weight(terms_, answer.what.weight, samples, ps_.batch_));
+    carry_out(answer, gradient, applied_weight(terms_, answer.what.weight, samples, ps_.nominal_samples_));
     const result<grant> next = ps_.gate_.commit_and_wait(answer.work);
     if (next)
       terms_ = *next;

@@ -18,9 +18,8 @@ constexpr std::uint64_t ensemble_stream = 0xAD71CE;
 constexpr double patience = 3;          // times the time of the log's policy
 constexpr double least_pushes = 3'000;  // that a run of the log's policy may take before it is given up;
 constexpr double most_pushes = 20'000;
-constexpr double logs = 8;           // else as many as so many logs have
-constexpr double calibrated = 0.85;  // the plain interval of a time held 96 % of runs, see docs/advise.md
-constexpr double as_good = 0.01;     // of the logarithm of a time: no rule is preferred to a simpler one for that
+constexpr double logs = 8;        // else as many as so many logs have
+constexpr double as_good = 0.01;  // of the logarithm of a time: no rule is preferred to a simpler one for that
 
 // A quantile of Student's t: 1.645 of the normal distribution, and its first correction.
 [[nodiscard]] double deviations(double degrees) { return 1.645 + 1.524 / std::max(degrees, 1.0); }
@@ -75,7 +74,7 @@ using outcomes = std::vector<std::vector<outcome>>;
   const double mean = sum / n;
   for (const outcome& each : runs) squares += (std::log(each.time) - mean) * (std::log(each.time) - mean);
   const double deviation = n > 1 ? std::sqrt(squares / (n - 1)) : 0;
-  const double wide = calibrated * deviations(n - 1) * deviation * std::sqrt(1 + 1 / n);
+  const double wide = deviations(n - 1) * deviation * std::sqrt(1 + 1 / n);
   return {std::exp(mean), std::exp(mean - wide), std::exp(mean + wide)};
 }
 

@@ -253,7 +253,8 @@ int server_process(const row& r) {
   std::vector<pid_t> children;
   for (std::uint32_t p = 0; p < r.processes; ++p) {
     const std::uint32_t first = k * p / r.processes, last = k * (p + 1) / r.processes;
-    children.push_back(start_process(limit, [&] { return workers_process(r, all, first, last - first); }));
+    const pid_t child = start_process(limit, [&] { return workers_process(r, all, first, last - first); });
+    if (child > 0) children.push_back(child);
   }
   // One that Gloo ended will not do what is waited for.
   const auto all_run = [&] {
@@ -267,6 +268,7 @@ int server_process(const row& r) {
     return complain(r.policy + ", " + std::to_string(k) + " workers: " + what);
   };
 
+  if (children.size() < r.processes) return fail("no further process can be made");
   const auto files = ps::allow_open_files(k + files_beside);
   if (!files) return fail(files.error().message);
   auto device = ps::gloo_device::open("127.0.0.1");

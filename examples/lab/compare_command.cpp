@@ -98,7 +98,10 @@ int run_compare(const compare_arguments& given) {
   std::cout << (json_to_screen ? document : table(made, given.by_hidden_layers)) << std::flush;
 
   if (records) {
-    record_first_run(made, data, log.get(), trace.get());
+    if (!record_first_run(made, data, log.get(), trace.get(), run.stop)) {
+      std::cerr << "rubato-lab: interrupted; the log and the trace are not written\n";
+      return interrupted_status();
+    }
     log.commit();
     trace.commit();
     (json_to_screen ? std::cerr : std::cout)

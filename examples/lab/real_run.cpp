@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace rubato::lab {
 namespace {
@@ -17,10 +18,8 @@ constexpr std::chrono::seconds time_to_come{60};  // for all workers
 void push_counter::note(const record& r) noexcept {
   const std::lock_guard lock{mutex_};
   const std::uint32_t w = r.worker.index;
-  if (r.what == record::kind::release) {
-    if (!now_.begin) now_.begin = r.now;
-    since_[w] = r.now;
-  }
+  if (!now_.begin) note_before_begin(r);
+  if (r.what == record::kind::release) since_[w] = r.now;
   if (r.what == record::kind::admit && counts(r.decided)) staleness_.add(r.staleness);
   if (r.what != record::kind::commit) return;
   in_steps_ += r.now - since_[w];
@@ -29,6 +28,17 @@ void push_counter::note(const record& r) noexcept {
   if (counts(r.decided)) now_.samples += samples_[w];
   now_.last = r.now;
   changed_.notify_one();
+}
+
+void push_counter::note_before_begin(const record& r) noexcept {
+  double& here_since = since_[r.worker.index];
+  if (r.what == record::kind::join) here_since = r.now;
+  if (r.what == record::kind::depart && here_since >= 0)
+    waited_before_begin_ += r.now - std::exchange(here_since, absent);
+  if (r.what != record::kind::release) return;
+  now_.begin = r.now;
+  for (const double since : since_)
+    if (since >= 0) waited_before_begin_ += r.now - since;
 }
 
 push_counter::state push_counter::after(std::uint64_t pushes, clock::time_point limit) {
@@ -122,7 +132,8 @@ measurement real_run::summary(real_host& host) const {
   m.overrides = all.overrides;
   m.dropped = all.dropped;
   const double lasted = seen_.begin ? seen_.last - *seen_.begin : 0;
-  m.idle_share = lasted > 0 ? all.waited / (lasted * machines_.workers) : 0;
+  const double waited = std::max(all.waited - pushes_.waited_before_begin(), 0.0);
+  m.idle_share = lasted > 0 ? waited / (lasted * machines_.workers) : 0;
   return m;
 }
 

@@ -27,7 +27,7 @@ namespace rubato::lab {
 /// Counts pushes, for whoever evaluates and for the statistics of a run. Its own mutex is the innermost of all.
 class push_counter {
  public:
-  explicit push_counter(std::uint32_t workers) : since_(workers), step_(workers), samples_(workers) {}
+  explicit push_counter(std::uint32_t workers) : since_(workers, absent), step_(workers), samples_(workers) {}
 
   struct state {
     std::uint64_t pushes = 0;
@@ -49,17 +49,22 @@ class push_counter {
   // Once all pushes have ended.
   [[nodiscard]] const step_times& spent() const noexcept { return spent_; }
   [[nodiscard]] double in_steps() const noexcept { return in_steps_; }  ///< from releases to commits; seconds
+  /// Of all workers together, from their coming to the first step: for those that had not come yet. Seconds.
+  [[nodiscard]] double waited_before_begin() const noexcept { return waited_before_begin_; }
   [[nodiscard]] const sim::staleness_histogram& staleness() const noexcept { return staleness_; }
 
  private:
+  static constexpr double absent = -1;
+  void note_before_begin(const record&) noexcept;
+
   std::mutex mutex_;
   std::condition_variable changed_;
   state now_;
-  std::vector<double> since_;     // when each worker was released
+  std::vector<double> since_;     // when each worker was released; before the first step, when it came
   std::vector<step_times> step_;  // of the step that each of them pushes
   std::vector<std::uint32_t> samples_;
   step_times spent_;
-  double in_steps_ = 0;
+  double in_steps_ = 0, waited_before_begin_ = 0;
   sim::staleness_histogram staleness_;
 };
 

@@ -15,7 +15,8 @@ struct file_reference {
 
 }  // namespace
 
-void record_first_run(const comparison& made, const training_data& data, atomic_file* log, atomic_file* trace) {
+bool record_first_run(const comparison& made, const training_data& data, atomic_file* log, atomic_file* trace,
+                      const std::atomic<bool>& stop) {
   const comparison_row& row = made.rows.front();
   const any_policy& policy = row.used.policy;
   std::optional<decision_log<file_reference>> lines;
@@ -29,8 +30,10 @@ void record_first_run(const comparison& made, const training_data& data, atomic_
     if (lines) (*lines)(r);
     if (spans) (*spans)(r);
   }};
-  workbench{data}.watch(setting_of(made, made.asked.seed, row.learning_rate), policy, made.asked.seed, watcher);
+  const setting at = setting_of(made, made.asked.seed, row.learning_rate);
+  if (!workbench{data}.watch(at, policy, made.asked.seed, watcher, stop)) return false;
   if (spans) spans->write(*trace);
+  return true;
 }
 
 }  // namespace rubato::lab

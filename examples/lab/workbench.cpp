@@ -88,17 +88,27 @@ std::optional<measurement> workbench::run(const setting& at, const any_policy& p
                                           const std::atomic<bool>& stop) {
   if (at.host != host_kind::simulator) return run_in_real_time(at, *data_, policy, seed, stop, nullptr);
   no_observer nobody;
-  sim::cluster<any_policy, any_objective> cluster{at.scenario.cluster, run_options_of(at, seed), policy, objective(at),
-                                                  nobody, &jitter_};
-  while (cluster.advance())
-    if (stop.load(std::memory_order_relaxed)) return std::nullopt;
-  return summary(cluster.result());
+  return simulated(at, policy, seed, nobody, stop);
+}
+
+std::optional<measurement> workbench::watch(const setting& at, const any_policy& policy, std::uint64_t seed,
+                                            any_observer& watcher, const std::atomic<bool>& stop) {
+  if (at.host != host_kind::simulator) return run_in_real_time(at, *data_, policy, seed, stop, &watcher);
+  return simulated(at, policy, seed, watcher, stop);
 }
 
 measurement workbench::watch(const setting& at, const any_policy& policy, std::uint64_t seed, any_observer& watcher) {
-  if (at.host != host_kind::simulator)
-    return *run_in_real_time(at, *data_, policy, seed, std::atomic<bool>{false}, &watcher);
-  return summary(simulate(at.scenario.cluster, run_options_of(at, seed), policy, objective(at), watcher));
+  return *watch(at, policy, seed, watcher, std::atomic<bool>{false});
+}
+
+template <Observer Watcher>
+std::optional<measurement> workbench::simulated(const setting& at, const any_policy& policy, std::uint64_t seed,
+                                                Watcher& watcher, const std::atomic<bool>& stop) {
+  sim::cluster<any_policy, any_objective, Watcher> cluster{
+      at.scenario.cluster, run_options_of(at, seed), policy, objective(at), watcher, &jitter_};
+  while (cluster.advance())
+    if (stop.load(std::memory_order_relaxed)) return std::nullopt;
+  return summary(cluster.result());
 }
 
 }  // namespace rubato::lab

@@ -83,13 +83,20 @@ class workbench {
   [[nodiscard]] std::optional<measurement> run(const setting&, const any_policy&, std::uint64_t seed,
                                                const std::atomic<bool>& stop);
 
-  /// The same run, watched to its end.
+  /// The same, watched.
+  std::optional<measurement> watch(const setting&, const any_policy&, std::uint64_t seed, any_observer& watcher,
+                                   const std::atomic<bool>& stop);
+  /// The same, watched to its end.
   measurement watch(const setting&, const any_policy&, std::uint64_t seed, any_observer& watcher);
 
   /// What the setting trains. The reference stays valid as long as the workbench.
   [[nodiscard]] any_objective& objective(const setting&);
 
  private:
+  template <Observer Watcher>
+  [[nodiscard]] std::optional<measurement> simulated(const setting&, const any_policy&, std::uint64_t seed, Watcher&,
+                                                     const std::atomic<bool>& stop);
+
   static constexpr std::uint32_t steps_kept = 1 << 14;  // of each worker, where they are few
 
   struct prepared {

@@ -27,8 +27,14 @@ namespace {
 
 shared_file shared_file::make(const std::filesystem::path& path, std::size_t size) {
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  const bool well = descriptor >= 0 && ftruncate(descriptor, static_cast<off_t>(size)) == 0;
-  return shared_file{map(descriptor, well, size, path.string())};
+  // Blocks, not only a length: on a full disk the first write would be a bus error.
+  if (descriptor >= 0) errno = posix_fallocate(descriptor, 0, static_cast<off_t>(size));
+  try {
+    return shared_file{map(descriptor, descriptor >= 0 && errno == 0, size, path.string())};
+  } catch (const std::system_error&) {
+    if (descriptor >= 0) unlink(path.c_str());
+    throw;
+  }
 }
 
 shared_file shared_file::open(const std::filesystem::path& path) {

@@ -19,6 +19,10 @@ std::chrono::duration<double> compute_in_turns(Cores& cores, std::chrono::durati
   using clock = std::chrono::steady_clock;
   using seconds = std::chrono::duration<double>;
   seconds without = cores.acquire();
+  const struct held {
+    Cores& core;
+    ~held() { core.release(); }  // also where work() throws: others wait
+  } until_the_end{cores};
   clock::time_point begin = clock::now();
   work();
   for (seconds left = length;;) {
@@ -29,7 +33,6 @@ std::chrono::duration<double> compute_in_turns(Cores& cores, std::chrono::durati
     if (cores.others_wait()) cores.release(), without += cores.acquire();
     begin = clock::now();
   }
-  cores.release();
   return without;
 }
 

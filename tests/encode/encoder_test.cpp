@@ -5,8 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <rubato/core/rng.hpp>
 #include <rubato/encode/cluster_state.hpp>
 #include <rubato/encode/progress_state.hpp>
@@ -15,18 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "../support/counted_allocations.hpp"
 #include "shown.hpp"
-
-// The whole program counts its allocations. Inlining one of a pair would look like a mismatch to g++.
-namespace {
-std::uint64_t allocations = 0;
-}
-__attribute__((noinline)) void* operator new(std::size_t size) {
-  ++allocations;
-  return std::malloc(size);
-}
-__attribute__((noinline)) void operator delete(void* memory) noexcept { std::free(memory); }
-__attribute__((noinline)) void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -169,9 +157,11 @@ TYPED_TEST(AnyEncoder, NeverAllocates) {
   TypeParam encoder;
   encoder.resize(7);
   shown_cluster cluster{7};
-  const std::uint64_t before = allocations;
+  test::allocations = 0;
+  test::counting = true;
   drive(encoder, cluster, 7, 0, 300, [](auto& e, const cluster_view& view) { static_cast<void>(encoded(e, view)); });
-  EXPECT_EQ(allocations, before);
+  test::counting = false;
+  EXPECT_EQ(test::allocations, 0u);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -65,6 +66,13 @@ TEST(CorePermits, WorkCountsAsComputed) {
       },
       [&] { return ++asked < 0; });
   EXPECT_LE(asked, 2) << "no busy loop after work that took longer";
+}
+
+TEST(CorePermits, WorkThatThrowsGivesItsCoreBack) {
+  core_permits cores{1, seconds{0.001}};
+  EXPECT_THROW(cores.compute(seconds{0.001}, [] { throw std::bad_alloc{}; }, never), std::bad_alloc);
+  EXPECT_EQ(cores.busy(), 0u);
+  cores.compute(seconds{0.001}, nothing, never);  // and does not wait for ever
 }
 
 TEST(CorePermits, EndsEarlyWhereAsked) {

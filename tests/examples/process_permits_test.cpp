@@ -57,6 +57,7 @@ class ProcessPermits : public testing::Test {
       work();
       _exit(0);
     }
+    if (child < 0) throw std::system_error{errno, std::generic_category(), "fork"};
     children_.push_back(child);
     return child;
   }

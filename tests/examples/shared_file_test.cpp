@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <system_error>
 
 #include "../../examples/lab/run_board.hpp"
@@ -30,6 +31,12 @@ TEST(SharedFile, FilesThatAreNotThereOrAreAlready) {
   EXPECT_THROW(static_cast<void>(shared_file::open(folder.path() / "file")), std::system_error);
   folder.write("file", "1234");
   EXPECT_THROW(static_cast<void>(shared_file::make(folder.path() / "file", 8)), std::system_error);
+}
+
+TEST(SharedFile, WhereThereIsNoRoomNothingIsLeft) {
+  const temporary_directory folder;
+  EXPECT_THROW(static_cast<void>(shared_file::make(folder.path() / "file", std::size_t{1} << 62)), std::system_error);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "file"));
 }
 
 TEST(SharedFile, ABoardIsTheSameForAll) {

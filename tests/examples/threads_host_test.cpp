@@ -103,6 +103,19 @@ TEST(ThreadsHost, StopsWhenAsked) {
   EXPECT_FALSE(run_on_threads(at, images(), bsp{}, 1, stop, &watcher));
 }
 
+// As `compare --log` makes it.
+TEST(ThreadsHost, ARunThatIsWatchedStopsWhenAskedWhateverItsHost) {
+  for (const host_kind host : {host_kind::threads, host_kind::simulator}) {
+    setting at = small({"objective.target_accuracy=1", "objective.max_time=1000000"});
+    at.host = host;
+    std::atomic<bool> stop{false};
+    any_observer watcher{[&](const record& r) {
+      if (r.what == record::kind::commit) stop = true;
+    }};
+    EXPECT_FALSE(workbench{images()}.watch(at, bsp{}, 1, watcher, stop));
+  }
+}
+
 #if defined(__has_feature)
 constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
 #elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -2,8 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <cstdlib>
-#include <new>
 #include <rubato/nn/dynamic_mlp.hpp>
 #include <rubato/nn/initialiser.hpp>
 #include <rubato/nn/loss.hpp>
@@ -14,41 +12,13 @@
 #include <utility>
 #include <vector>
 
-namespace {
-
-bool counting = false;
-std::size_t allocations = 0;
-
-void* allocate(std::size_t size, std::size_t alignment) noexcept {
-  allocations += counting;
-  return alignment <= alignof(std::max_align_t)
-             ? std::malloc(size == 0 ? 1 : size)
-             : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-}
-
-}  // namespace
-
-// Out of memory ends a test as well as an exception would. Inlining one of a pair would look like a mismatch to g++.
-#define RUBATO_TEST_OPERATOR [[gnu::noinline]]
-RUBATO_TEST_OPERATOR void* operator new(std::size_t size) {
-  void* memory = allocate(size, 1);
-  if (memory == nullptr) std::abort();
-  return memory;
-}
-RUBATO_TEST_OPERATOR void* operator new(std::size_t size, std::align_val_t alignment) {
-  void* memory = allocate(size, static_cast<std::size_t>(alignment));
-  if (memory == nullptr) std::abort();
-  return memory;
-}
-RUBATO_TEST_OPERATOR void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return allocate(size, 1); }
-RUBATO_TEST_OPERATOR void operator delete(void* memory) noexcept { std::free(memory); }
-RUBATO_TEST_OPERATOR void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-RUBATO_TEST_OPERATOR void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-RUBATO_TEST_OPERATOR void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-RUBATO_TEST_OPERATOR void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+#include "../support/counted_allocations.hpp"
 
 namespace rubato::nn {
 namespace {
+
+using rubato::test::allocations;
+using rubato::test::counting;
 
 // What a learner does at every step. The networks' own memory is counted where `counting` says so.
 template <class Network>

@@ -175,6 +175,28 @@ TEST(DecisionMaker, PauseEndsWithTheFirstRelease) {
   EXPECT_EQ(changes[1].pause, changes[0].pause) << "one stop for both";
 }
 
+TEST(DecisionMaker, PauseBeginsWithTheLastPushBeforeIt) {
+  ps::decision_maker<> maker{options, {"asp", rubato::asp{}}, values(4)};
+  std::vector<member> all(workers);
+  for (std::uint32_t w = 0; w < workers; ++w) all[w].id = {w, 0}, static_cast<void>(maker.join(all[w].id, all[w].box));
+  for (member& m : all) ASSERT_TRUE(m.granted());
+  const auto change = [&](const char* name) {
+    ASSERT_TRUE(maker.switch_to({name, rubato::asp{}}));
+    all[0].push(maker, {}, 1);
+    ASSERT_TRUE(all[0].granted());
+  };
+  change("first");  // before any push
+  std::this_thread::sleep_for(std::chrono::milliseconds{50});
+  all[0].push(maker, {}, 1);
+  ASSERT_TRUE(all[0].granted());
+  const double pushed_by = maker.seconds();
+  change("second");
+  const auto changes = maker.changes();
+  ASSERT_EQ(changes.size(), 2U);
+  EXPECT_GE(changes[1].at, pushed_by);
+  EXPECT_LT(changes[1].pause, maker.seconds() - changes[0].at - 0.05) << "the push that ended the first pause is not the last";
+}
+
 TEST(DecisionMaker, TwoMayTakeCheckpointsAtOnce) {
   ps::decision_maker<> maker{options, {"asp", rubato::asp{}}, values(4)};
   std::vector<std::thread> savers;

@@ -140,7 +140,7 @@ class decision_maker {
       resumed_.wait(lock, [this] { return savers_ == 0; });
       if (closed_) return box->close(reason::none), answer;
       event.now = seconds();
-      if (!awaits_release_) last_push_ = event.now;
+      newest_push_ = event.now;
       timed(taken, [&] { answer = sync_.admit(event); });
       ++admitting_;
       applies = answer.what.what == verdict::apply || answer.what.what == verdict::accumulate;
@@ -181,7 +181,7 @@ class decision_maker {
       return error{errc::invalid_option, std::move(wrong)};
     changes_.push_back({.from = policy_name_, .to = policy.name, .at = seconds()});
     const bool waited = std::exchange(awaits_release_, true);
-    if (last_push_ < 0) last_push_ = changes_.back().at;
+    if (!waited) paused_since_ = newest_push_ >= 0 ? newest_push_ : changes_.back().at;
     const errc code = sync_.switch_to(std::move(policy.rule), changes_.back().at, waiting, effects{*this});
     if (code != errc::ok) {
       changes_.pop_back();
@@ -329,7 +329,7 @@ class decision_maker {
   void end_pause(double now) {
     awaits_release_ = false;
     for (auto change = changes_.rbegin(); change != changes_.rend() && change->pause < 0; ++change)
-      change->pause = now - last_push_;
+      change->pause = now - paused_since_;
   }
 
   static constexpr bool decisions_are_timed = requires(Watcher& w, double seconds) { w.decided(seconds); };
@@ -376,7 +376,8 @@ class decision_maker {
   std::vector<double> granted_at_;  // in seconds()
   std::vector<policy_change> changes_;
   double longest_step_ = 0;
-  double last_push_ = -1;  // before the change whose first release is awaited; -1: none came
+  double newest_push_ = -1;  // -1: none came
+  double paused_since_ = 0;  // by the change whose first release is awaited
   std::uint64_t restored_ = 0, lost_ = 0;
   std::uint32_t admitting_ = 0;  // gradients between admit and commit
   std::uint32_t savers_ = 0;     // who take a checkpoint

@@ -117,7 +117,8 @@ class server {
     RUBATO_ASSERT(o.shards > 0 && o.shards <= size_ && o.nominal_samples > 0, "server options out of range");
     for (std::uint32_t s = 0; s < o.shards; ++s) {
       begins_.push_back(size_ * s / o.shards);
-      shards_.emplace_back(initial.subspan(begins_[s], size_ * (s + 1) / o.shards - begins_[s]), rule);
+      shards_.emplace_back(initial.subspan(begins_[s], size_ * (s + 1) / o.shards - begins_[s]), rule,
+                           o.sync.capacity);
     }
   }
   server(const server&) = delete;

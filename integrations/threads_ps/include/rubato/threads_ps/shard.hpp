@@ -25,14 +25,20 @@ namespace rubato::inline RUBATO_ABI::threads_ps {
 ///         flush counts, and is over; what is posted behind it is carried out by the next call. A call that throws has
 ///         done nothing of its own, but for what the rule had moved.
 /// Thread  safe: one mutex around the slice, another around the posted effects.
-/// Cost    post: O(1). The rest O(size), and O(size) for each posted effect that it meets. No allocation once as many
+/// Cost    post: O(1), no allocation while no more than `rounds` effects wait, and so no throw. The rest O(size), and O(size) for each posted effect that it meets. No allocation once as many
 ///         rounds were open as ever will be.
 /// Tests   tests/integrations/threads_ps/shard_test.cpp: TellsTheVersionThatWasMet, PostedEffectsComeFirst,
-///         PostedDiscardsLeaveTheVersion, AFlushThatThrowsIsOverAndTheNextComes
+///         PostedDiscardsLeaveTheVersion, AFlushThatThrowsIsOverAndTheNextComes;
+///         tests/integrations/threads_ps/no_allocation_test.cpp
 template <UpdateRule Rule>
 class shard {
  public:
-  shard(std::span<const float> initial, Rule rule) : slice_{initial, std::move(rule)} {}
+  /// `rounds`: how many may end until somebody touches the slice again. Gradients are added to each of them first, so
+  /// that is no more than there are workers.
+  shard(std::span<const float> initial, Rule rule, std::size_t rounds = 1) : slice_{initial, std::move(rule)} {
+    posted_.reserve(rounds);
+    due_.reserve(rounds);
+  }
 
   [[nodiscard]] std::size_t size() const noexcept { return slice_.size(); }
 

@@ -15,7 +15,6 @@ namespace rubato::lab {
 namespace {
 
 constexpr std::uint64_t ensemble_stream = 0xAD71CE;
-constexpr double patience = 3;          // times the time of the log's policy
 constexpr double least_pushes = 3'000;  // that a run of the log's policy may take before it is given up;
 constexpr double most_pushes = 20'000;
 constexpr double logs = 8;        // else as many as so many logs have
@@ -156,7 +155,7 @@ std::optional<advice> advise(const cluster_fit& fit, const std::vector<model_gue
     if (outlook.reliable()) least = std::min(least, outlook.time.value);
     given.rules.push_back(std::move(outlook));
   }
-  for (std::size_t p = 0; p < last && !given.best; ++p)
+  for (std::size_t p = 0; p < last && !given.best && !nothing_alike(guesses); ++p)
     if (given.rules[p].reliable() && given.rules[p].time.value <= least * (1 + as_good)) given.best = p;
   given.keep = given.best && given.rules[*given.best].gain && given.rules[*given.best].gain->low < asked.threshold;
   return given;

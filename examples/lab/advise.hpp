@@ -21,6 +21,8 @@ inline constexpr std::array<std::string_view, 14> advised_rules{"bsp:sum", "bsp:
                                                                 "ssp:3",   "ssp:4",     "ssp:5", "ssp:6",  "ssp:7",
                                                                 "ssp:8",   "distilled", "knee",  "learned"};
 
+inline constexpr double patience = 3;
+
 struct advise_options {
   support::scenario base;  ///< what is trained, as far as it is known
   std::vector<named_policy> rules;
@@ -45,15 +47,16 @@ struct rule_outlook {
 struct advice {
   std::vector<rule_outlook> rules;  ///< as asked for
   std::optional<rule_outlook> current;
-  std::optional<std::size_t> best;  ///< of `rules`: least expected time; none if no rule arrives
+  /// Of `rules`: least expected time. None if no rule arrives, or no guess is like the log's model.
+  std::optional<std::size_t> best;
   bool keep = false;                ///< the gain of `best` may be less than the threshold
 };
 
 /// Simulates each rule on machines and models that the log could have come from, and chooses.
 ///
 /// Member i of the ensemble has the machines of a draw of the fit, and a model drawn by the guesses' weights. All rules
-/// meet the same members and seeds. Where the log's policy is known it runs first, and others are given up after three
-/// times its time. The interval of a time is that of one further run: it is wide where the log says little, but never
+/// meet the same members and seeds. Where the log's policy is known it runs first, and others are given up after
+/// `patience` times its time. The interval of a time is that of one further run: it is wide where the log says little, but never
 /// narrower than chance between seeds is. That of a gain is about expected times: chance between seeds averages out of
 /// it, what the log does not tell stays in.
 ///

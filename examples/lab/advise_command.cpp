@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -49,6 +50,9 @@ struct findings {
 
 [[nodiscard]] std::string verdict_of(const findings& all) {
   const advice& given = all.given;
+  if (nothing_alike(all.guesses))
+    return "no advice: none of the models that were tried has losses like the log's, so what the rules do to them says "
+           "nothing of yours; what is trained is said by --scenario and --set objective.KEY=VALUE";
   if (!given.best) return "no advice: no rule reached the target in nine tenths of its runs";
   const rule_outlook& best = given.rules[*given.best];
   if (!given.current)
@@ -68,11 +72,8 @@ struct findings {
 
 void print_models(std::ostream& out, const std::vector<model_guess>& guesses) {
   std::vector<model_guess> likely;
-  std::optional<double> least;
-  for (const model_guess& each : guesses) {
-    if (each.off && (!least || *each.off < *least)) least = each.off;
-    if (each.weight >= 0.05) likely.push_back(each);
-  }
+  std::ranges::copy_if(guesses, std::back_inserter(likely), [](const model_guess& each) { return each.weight >= 0.05; });
+  const std::optional<double> least = least_off(guesses);
   std::ranges::stable_sort(likely, std::ranges::greater{}, &model_guess::weight);
   std::vector<std::vector<std::string>> rows{{"learns like", "rate x", "weight", "losses off by"}};
   for (const model_guess& each : likely)
@@ -84,7 +85,7 @@ void print_models(std::ostream& out, const std::vector<model_guess>& guesses) {
   if (!least || *least > too_much)
     out << "note: no model of the family learns like the log's ("
         << (least ? "losses are off by " + in_digits("%.0f %%", 100 * std::expm1(*least)) : "all of them diverge")
-        << "): times mean little, ratios more\n";
+        << "): times mean little, ratios " << (nothing_alike(guesses) ? "as little" : "more") << '\n';
 }
 
 void print_rules(std::ostream& out, const findings& all) {
@@ -103,6 +104,9 @@ void print_rules(std::ostream& out, const findings& all) {
   for (const rule_outlook& each : all.given.rules)
     if (!all.given.current || each.name != all.given.current->name) add(each, each.name);
   out << aligned_text(rows);
+  const bool missed = std::ranges::any_of(all.given.rules, [](const rule_outlook& each) { return !each.reliable(); });
+  if (missed && all.given.current)
+    out << "reached: within " << in_digits("%g", patience) << " times the time of the log's policy on the same machines\n";
 }
 
 [[nodiscard]] json to_json(const estimate& of, double factor) {

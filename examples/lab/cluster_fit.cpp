@@ -220,7 +220,8 @@ std::vector<fitted_value> values_of(const cluster_fit& fit) {
   add(
       "cores", [](const machines& of) -> std::optional<double> { return of.cores == 0 ? of.workers : of.cores; },
       fit.best.cores == 0 ? "a core each" : "shared");
-  lines.push_back({"server time", in_digits(fit.best.apply_time), "-", "of a push: the median"});
+  constexpr const char* in_units = "in the scenario's unit";
+  lines.push_back({"server time", in_digits(fit.best.apply_time), "-", "of a push, in the scenario's unit: the median"});
   const sim::straggler_options& stragglers = fit.best.stragglers;
   lines.push_back(kind_line(fit));
   if (stragglers.kind == straggler_kind::none) return lines;
@@ -228,14 +229,14 @@ std::vector<fitted_value> values_of(const cluster_fit& fit) {
     lines.push_back({"workers that straggle", std::to_string(*stragglers.count), "-", {}});
   else
     add("steps that straggle", if_same_kind(&sim::straggler_options::probability), "share");
-  add("sleep, mean", if_same_kind(&sim::straggler_options::mean));
+  add("sleep, mean", if_same_kind(&sim::straggler_options::mean), in_units);
   if (stragglers.kind == straggler_kind::heavy_tailed)
     add("tail index", if_same_kind(&sim::straggler_options::tail_index));
   else
-    add("sleep, deviation", if_same_kind(&sim::straggler_options::sd));
+    add("sleep, deviation", if_same_kind(&sim::straggler_options::sd), in_units);
   if (stragglers.kind == straggler_kind::burst) {
-    add("burst, mean length", if_same_kind(&sim::straggler_options::burst_length));
-    add("burst, mean gap", if_same_kind(&sim::straggler_options::burst_gap));
+    add("burst, mean length", if_same_kind(&sim::straggler_options::burst_length), in_units);
+    add("burst, mean gap", if_same_kind(&sim::straggler_options::burst_gap), in_units);
   }
   return lines;
 }

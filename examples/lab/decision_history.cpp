@@ -152,7 +152,7 @@ class historian {
 
   void depart(const json& line) {
     worker_record& me = worker(line);
-    ++history_.departures;
+    if (line.value("why", "") != "done") ++gone_;
     stop(index_of(me));
   }
 
@@ -163,6 +163,7 @@ class historian {
 
   void release(const json& line) {
     worker_record& me = worker(line);
+    history_.departures += std::exchange(gone_, 0);  // work goes on, so it was not the end
     if (me.step) refuse("a release of a worker that is in a step", "its admission first");
     const std::uint64_t batch = whole(line, "batch");
     if (batch > (std::numeric_limits<std::uint32_t>::max)()) refuse("batch " + std::to_string(batch), "fewer samples");
@@ -228,6 +229,7 @@ class historian {
   double now_ = 0;
   bool started_ = false;
   bool released_ = false;
+  std::uint64_t gone_ = 0;  // since the last release
 };
 
 }  // namespace

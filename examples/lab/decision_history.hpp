@@ -51,7 +51,7 @@ struct decision_history {
   std::vector<logged_step> steps;  ///< in the order of their ends
   std::vector<unfinished_step> unfinished;
   std::vector<logged_effect> effects;  ///< in the order in which they happened
-  std::uint64_t departures = 0;
+  std::uint64_t departures = 0;  ///< by death or leave, after which somebody was released: not those at the end
   std::uint64_t late_joins = 0;  ///< after the first release
   std::uint64_t not_whole = 0;   ///< steps
   std::uint64_t overlaps = 0;    ///< admissions before the commit of an earlier one

@@ -137,4 +137,16 @@ std::optional<std::vector<model_guess>> guess_models(const decision_history& his
   return guesses;
 }
 
+std::optional<double> least_off(const std::vector<model_guess>& guesses) {
+  std::optional<double> least;
+  for (const model_guess& each : guesses)
+    if (each.off && (!least || *each.off < *least)) least = each.off;
+  return least;
+}
+
+bool nothing_alike(const std::vector<model_guess>& guesses) {
+  const std::optional<double> least = least_off(guesses);
+  return !least || *least > std::log(10.0);
+}
+
 }  // namespace rubato::lab

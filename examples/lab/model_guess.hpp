@@ -36,6 +36,11 @@ struct model_guess {
 [[nodiscard]] std::optional<std::vector<model_guess>> guess_models(const decision_history&, const support::scenario&,
                                                                    std::uint64_t seed, const run_context&);
 
+/// How far the nearest guess is. None: all diverge.
+[[nodiscard]] std::optional<double> least_off(const std::vector<model_guess>&);
+/// Whether none of them has losses within a factor of ten of the log's: they say nothing of its model.
+[[nodiscard]] bool nothing_alike(const std::vector<model_guess>&);
+
 inline constexpr std::size_t most_pushes_compared = 2'000;
 inline constexpr std::size_t fewest_losses = 60;
 

@@ -22,7 +22,7 @@ struct Advise : testing::Test {
   std::ostringstream shown;
   run_context how{.data = data, .threads = 2, .stop = stop, .progress = shown, .display = {.quiet = true}};
   advise_options asked;
-  std::vector<model_guess> guesses{{.weight = 1}};
+  std::vector<model_guess> guesses{{.weight = 1, .off = 0.2}};
 
   Advise() {
     asked.base.objective = rubato::support::objective_kind::quadratic;
@@ -125,6 +125,13 @@ TEST_F(Advise, ARuleThatDoesNotArriveIsNotRecommended) {
   const advice given = from("ssp:3");
   EXPECT_FALSE(given.best);
   for (const rule_outlook& each : given.rules) EXPECT_FALSE(each.reliable());
+}
+
+TEST_F(Advise, WhereNoModelIsAlikeNothingIsRecommended) {
+  guesses.front().off = 3;  // a factor of twenty
+  EXPECT_FALSE(from("ssp:3").best);
+  guesses.front().off.reset();  // diverges
+  EXPECT_FALSE(from("ssp:3").best);
 }
 
 TEST_F(Advise, StopsWhenAsked) {

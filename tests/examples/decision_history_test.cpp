@@ -136,6 +136,19 @@ TEST_F(DecisionHistory, StepsThatDoNotEndAreKept) {
   EXPECT_EQ(history.steps[0].start, 2.5);
 }
 
+TEST_F(DecisionHistory, WhoGoesAtTheEndIsNotMissed) {
+  const std::string gone =
+      R"({"now":9,"what":"depart","worker":0,"incarnation":0,"why":"leave","clock":1,"version":1,"parked":0})"
+      "\n";
+  EXPECT_EQ(read(first_line + joined + released + admitted + committed + gone).departures, 0u);
+  std::string again = released;
+  again.replace(again.find("1.5"), 3, "9.5");
+  EXPECT_EQ(read(first_line + joined + released + admitted + committed + gone + again).departures, 1u);
+  std::string done = gone;
+  done.replace(done.find("leave"), 5, "done");
+  EXPECT_EQ(read(first_line + joined + released + admitted + committed + done + again).departures, 0u);
+}
+
 TEST_F(DecisionHistory, ACancelledStepSaysNothingOfItsLength) {
   const std::string cancelled =
       R"({"now":2,"what":"cancel","worker":0,"incarnation":0,"clock":0,"version":0,"parked":0})"

@@ -2,6 +2,8 @@
 // answered once, but for those of the dead.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <rubato/core/rng.hpp>
@@ -88,6 +90,47 @@ TEST_P(EveryRequest, IsAnsweredOnce) {
     EXPECT_GT(n.duplicates, 0u);
     for (const auto& [request, times] : b.answers)
       EXPECT_EQ(times, 1) << "timestamp " << request[2] << ", seed " << seed;
+  }
+}
+
+// Where nobody goes, however old a request is that the network repeats.
+TEST_P(EveryRequest, IsAnsweredOnceHoweverLateItIsRepeated) {
+  constexpr int ranks = 6;
+  for (std::uint64_t seed = 0; seed < 2; ++seed) {
+    random_sequence random{seed, 5};
+    server_bench b{{.capacity = ranks, .park = seed % 2 == 0 ? park_on::push : park_on::pull}, GetParam().policy};
+    std::vector<std::vector<sent>> all(ranks);
+    std::uint64_t requests = 0, repeats = 0, most_below = 0;
+    for (int turn = 0; turn < 4'000; ++turn) {
+      b.time += 0.1;
+      const int w = static_cast<int>(random.below(ranks));
+      auto& mine = all[static_cast<std::size_t>(w)];
+      const bool waits = !mine.empty() && !b.answered(mine.back().request);
+      if (!mine.empty() && random.uniform() < 0.1) {
+        const std::uint64_t below = random.below(mine.size());
+        const sent& old = mine[mine.size() - 1 - below];
+        b.resend(old.request, old.push, old.pull, old.push ? b.of(1.0) : b.key());
+        most_below = std::max(most_below, below);
+        ++requests, ++repeats;
+      } else if (!waits || random.uniform() < 0.05) {
+        const std::uint64_t kind = random.below(3);
+        const bool push = kind != 0, pull = kind != 1;
+        mine.push_back({b.send(w, push, pull, push ? b.of(1.0) : b.key()), push, pull});
+        ++requests;
+      } else {
+        b.sync.poll();
+      }
+    }
+    for (std::uint32_t w = 0; w < ranks; ++w)
+      EXPECT_EQ(b.sync.inspect([&](const auto& c) { return c.workers().id(w).incarnation; }), 0u);
+    b.sync.close();
+    const ps_lite::handler_counts n = b.sync.counts();
+    EXPECT_EQ(n.requests, requests);
+    EXPECT_EQ(n.answers, requests - repeats);
+    EXPECT_EQ(n.duplicates, repeats);
+    EXPECT_GT(most_below, 64u) << "else this tests nothing";
+    for (const auto& sent_by_one : all)
+      for (const sent& s : sent_by_one) EXPECT_EQ(b.answers[s.request], 1) << "timestamp " << s.request[2];
   }
 }
 

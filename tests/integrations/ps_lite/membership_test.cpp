@@ -72,52 +72,118 @@ TEST(PsLiteMembership, ADeadWorkersRequestIsNotAnsweredToItsSuccessor) {
 
 TEST(PsLiteMembership, ASuccessorThatIsQuickerThanTheNewsOfTheDeathIsAnsweredOnceTheNewsIsThere) {
   for (const park_on park : {park_on::push, park_on::pull}) {
-    server_bench b{{.capacity = 2, .park = park}, bsp{}};
-    b.pull(0), b.pull(1);
-    b.push_pull(0, 64.0), b.push_pull(1, 64.0);
-    const auto waits = b.push_pull(1, 2.0);
-    b.restart(0);
-    b.answers.clear();
-    const auto pull = b.pull(0), push = b.push_pull(0, 128.0);  // numbers 0 and 1, as of the dead one
-    EXPECT_FALSE(b.answered(pull)) << "it may be the network that repeats";
-    EXPECT_FALSE(b.answered(push));
-    EXPECT_EQ(b.sync.depart_node(b.node(0), cause::death), errc::ok);
-    EXPECT_TRUE(b.answered(waits));
-    EXPECT_TRUE(b.answered(push));
-    EXPECT_EQ(b.value(pull), 66.0);
-    EXPECT_EQ(b.sync.counts().late, 1u) << "of a step that belongs to nobody";
-    EXPECT_EQ(b.sync.counts().duplicates, 0u);
-    const auto joins = b.push_pull(0, 256.0);
-    EXPECT_FALSE(b.answered(joins)) << "it is one of them again, at the barrier";
-    b.push_pull(1, 4.0);
-    EXPECT_EQ(b.value(joins), 70.0);
-    const auto next = b.push_pull(0, 6.0);
-    EXPECT_FALSE(b.answered(next));
-    b.push_pull(1, 8.0);
-    EXPECT_EQ(b.value(next), 77.0);
+    for (const int rounds : {1, 100}) {  // its numbers are little below the highest, and far below
+      server_bench b{{.capacity = 2, .park = park}, bsp{}};
+      b.pull(0), b.pull(1);
+      for (int n = 0; n < rounds; ++n) b.push_pull(0, 64.0), b.push_pull(1, 64.0);
+      const double before = 64.0 * rounds;
+      const auto waits = b.push_pull(1, 2.0);
+      b.restart(0);
+      b.answers.clear();
+      const auto pull = b.pull(0), push = b.push_pull(0, 128.0);  // numbers 0 and 1, as of the dead one
+      EXPECT_FALSE(b.answered(pull)) << "it may be the network that repeats";
+      EXPECT_FALSE(b.answered(push));
+      EXPECT_FALSE(b.answered(waits));
+      EXPECT_EQ(b.sync.counts().kept, 2u);
+      EXPECT_EQ(b.sync.depart_node(b.node(0), cause::death), errc::ok);
+      EXPECT_TRUE(b.answered(waits));
+      EXPECT_TRUE(b.answered(push));
+      EXPECT_EQ(b.value(pull), before + 2.0);
+      EXPECT_EQ(b.sync.counts().late, 1u) << "of a step that belongs to nobody";
+      EXPECT_EQ(b.sync.counts().duplicates, 0u);
+      EXPECT_EQ(b.sync.counts().kept, 0u);
+      const auto joins = b.push_pull(0, 256.0);
+      EXPECT_FALSE(b.answered(joins)) << "it is one of them again, at the barrier";
+      b.push_pull(1, 4.0);
+      EXPECT_EQ(b.value(joins), before + 6.0);
+      const auto next = b.push_pull(0, 6.0);
+      EXPECT_FALSE(b.answered(next));
+      b.push_pull(1, 8.0);
+      EXPECT_EQ(b.value(next), before + 13.0);
+    }
   }
 }
 
-TEST(PsLiteMembership, ANumberFarBelowTheHighestIsOfASuccessor) {
+TEST(PsLiteMembership, ASuccessorThatWaitsForTheNewsCanBeSeen) {
+  server_bench b{{.capacity = 2}, bsp{}};
+  b.pull(0), b.pull(1);
+  for (int n = 0; n < 100; ++n) b.push_pull(0, 2.0), b.push_pull(1, 2.0);
+  EXPECT_EQ(b.sync.describe().find("kept"), std::string::npos) << "nothing is";
+  b.push_pull(1, 2.0);
+  b.restart(0);
+  b.answers.clear();
+  b.time = 8.0;
+  const auto first = b.pull(0);
+  b.time = 10.0;
+  EXPECT_EQ(b.sync.silent_for(10.0), (std::vector<worker_name>{b.name(0)})) << "a repeat is no sign of life";
+  const std::string text = b.sync.describe();
+  EXPECT_NE(text.find("worker 0: node 9, customer 0, running, clock 100, 0 requests wait, 1 kept\n"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("worker 1: node 11, customer 0, parked, clock 101, 1 requests wait\n"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("duplicates 1, kept 1"), std::string::npos) << text;
+  for (const worker_name& who : b.sync.silent_for(10.0)) EXPECT_EQ(b.sync.depart(who, cause::death), errc::ok);
+  EXPECT_TRUE(b.answered(first));
+  EXPECT_EQ(b.sync.describe().find("kept"), std::string::npos);
+}
+
+TEST(PsLiteMembership, ASuccessorWhoseDeathWasReportedBeforeItSpeaksIsAnsweredAtOnce) {
+  for (const park_on park : {park_on::push, park_on::pull}) {
+    server_bench b{{.capacity = 2, .park = park}, ssp{.staleness = 0}};
+    b.pull(0), b.pull(1);
+    for (int n = 0; n < 100; ++n) b.push_pull(0, 2.0), b.push_pull(1, 2.0);
+    EXPECT_EQ(b.sync.depart(b.name(0), cause::death), errc::ok);
+    b.restart(0);
+    b.answers.clear();
+    EXPECT_EQ(b.value(b.pull(0)), 400.0);
+    EXPECT_FALSE(b.answered(b.push_pull(0, 4.0))) << "one step ahead, as SSP has it";
+    EXPECT_EQ(b.store.values[0], 404.0);
+    EXPECT_EQ(b.sync.counts().duplicates, 0u);
+  }
+}
+
+TEST(PsLiteMembership, AStaleRepeatHarmsNoWorkerThatWaits) {
+  for (const park_on park : {park_on::push, park_on::pull}) {
+    server_bench b{{.capacity = 2, .park = park}, ssp{.staleness = 0}};
+    b.pull(0), b.pull(1);
+    for (int n = 0; n < 70; ++n) b.push_pull(0, 2.0), b.push_pull(1, 2.0);
+    const auto waits = b.push_pull(0, 2.0);
+    const server_bench::request stale{b.node(0), 0, 2};
+    b.resend(stale, true, true, b.of(2.0));
+    EXPECT_TRUE(b.answered(stale)) << "once, long ago";
+    EXPECT_FALSE(b.answered(waits));
+    EXPECT_EQ(b.sync.inspect([](const auto& c) { return c.workers().id(0).incarnation; }), 0u);
+    EXPECT_EQ(b.sync.counts().duplicates, 1u);
+    EXPECT_EQ(b.sync.counts().kept, 1u);
+    b.push_pull(1, 2.0);
+    EXPECT_EQ(b.value(waits), 284.0);
+    const auto next = b.push_pull(0, 2.0);
+    EXPECT_FALSE(b.answered(next));
+    b.push_pull(1, 2.0);
+    EXPECT_EQ(b.value(next), 288.0) << "and what it pushes next is used";
+    EXPECT_TRUE(b.answered(stale));
+    const ps_lite::handler_counts n = b.sync.counts();
+    EXPECT_EQ(n.duplicates, 1u);
+    EXPECT_EQ(n.kept, 0u) << "it went on: so that was a repeat";
+    EXPECT_EQ(n.unanswered, 0u);
+    EXPECT_EQ(n.late, 0u);
+  }
+}
+
+TEST(PsLiteMembership, AStaleRepeatHarmsNoWorkerThatComputes) {
   for (const park_on park : {park_on::push, park_on::pull}) {
     server_bench b{{.capacity = 2, .park = park}, bsp{}};
     b.pull(0), b.pull(1);
-    for (int n = 0; n < 64; ++n) b.push_pull(0, 2.0), b.push_pull(1, 2.0);
-    const auto waits = b.push_pull(1, 4.0);
-    b.restart(0);
-    b.answers.erase({b.node(0), 0, 0});
-    EXPECT_FALSE(b.answered(waits));
-    const auto first = b.pull(0);  // 64 below the highest
-    EXPECT_EQ(b.value(waits), 132.0) << "its former life is dead";
-    EXPECT_FALSE(b.answered(first)) << "it joins, at the barrier";
-    b.push_pull(1, 8.0);
-    EXPECT_EQ(b.value(first), 140.0);
-    b.answers.erase({b.node(0), 0, 1});
-    const auto push = b.push_pull(0, 4.0);
-    EXPECT_FALSE(b.answered(push)) << "and is waited for from then on";
-    b.push_pull(1, 8.0);
-    EXPECT_EQ(b.value(push), 146.0);
-    EXPECT_EQ(b.sync.counts().late, 0u);
+    for (int n = 0; n < 100; ++n) b.push_pull(0, 2.0), b.push_pull(1, 2.0);
+    const auto waits = b.push_pull(1, 2.0);
+    for (int number = 0; number < 101; ++number)
+      b.resend({b.node(0), 0, number}, number > 0, true, number > 0 ? b.of(2.0) : b.key());
+    EXPECT_FALSE(b.answered(waits)) << "the barrier waits for it as before";
+    b.push_pull(0, 4.0);
+    EXPECT_EQ(b.value(waits), 203.0) << "both are in the mean";
+    for (int number = 0; number < 101; ++number) EXPECT_TRUE(b.answered({b.node(0), 0, number})) << "once";
+    EXPECT_EQ(b.sync.inspect([](const auto& c) { return c.workers().id(0).incarnation; }), 0u);
+    EXPECT_EQ(b.sync.counts().duplicates, 101u);
   }
 }
 

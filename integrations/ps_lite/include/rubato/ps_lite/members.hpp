@@ -2,6 +2,7 @@
 #define RUBATO_PS_LITE_MEMBERS_HPP
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -33,14 +34,14 @@ struct member {
   grant terms{};                   ///< of the step that it runs
   std::uint64_t read_version = 0;  ///< updates that were in when it last read values; 0 before
   double heard_at = 0.0;
-  std::vector<Request> again{};  ///< whose numbers had come: repeats, or the first requests of a successor
-  std::vector<Request> early{};  ///< pulls that came before a request that their worker sent before them
-  double early_at = 0.0;         ///< when the first of them came
-  int last_pull = -1;            ///< the highest number of a pull
-  bool asked = false;            ///< the controller holds a ticket of it
-  bool entering = false;         ///< it has joined and was not released yet
-  bool opening = false;          ///< it began with a push, whose step is in `parts` until the release
-  bool discards = false;         ///< it was gone: the gradient of this step is not used
+  std::map<int, Request> again{};  ///< by number, which had come: repeats, or the first requests of a successor
+  std::vector<Request> early{};    ///< pulls that came before a request that their worker sent before them
+  double early_at = 0.0;           ///< when the first of them came
+  int last_pull = -1;              ///< the highest number of a pull
+  bool asked = false;              ///< the controller holds a ticket of it
+  bool entering = false;           ///< it has joined and was not released yet
+  bool opening = false;            ///< it began with a push, whose step is in `parts` until the release
+  bool discards = false;           ///< it was gone: the gradient of this step is not used
 };
 
 /// Workers, numbered densely in the order in which they are first heard of. One keeps its index for good: ps-lite gives

@@ -51,6 +51,7 @@ struct handler_counts {
   std::uint64_t requests = 0;    ///< that came; duplicates counted each time
   std::uint64_t answers = 0;     ///< that were sent
   std::uint64_t duplicates = 0;  ///< the same request once more: not answered again
+  std::uint64_t kept = 0;        ///< now, of the duplicates: depart(.., cause::death) would answer them
   std::uint64_t unanswered = 0;  ///< of workers that died while they waited: nobody is there to be answered
   std::uint64_t strangers = 0;   ///< of workers beyond the capacity: answered, gradients not used
   std::uint64_t impatient = 0;   ///< pulls that were answered without a request that their worker sent before them
@@ -68,8 +69,10 @@ struct handler_counts {
 ///
 /// Restart  a node that takes the place of a dead one has its name and counts from 0. Say depart(.., cause::death)
 ///          before its first request (docs/ps_lite.md has how). Where it is quicker, its requests look like repeats of
-///          the dead one's: those that came since the last new number are kept, and answered by that depart(), no
-///          gradient used. A number 64 or more below the highest is the death of whoever had sent that.
+///          the dead one's, however low their numbers are: no number alone is a death, as the network may repeat an
+///          old request of a live worker. Those that came since the last new number are kept, and answered by that
+///          depart(), no gradient used. Until then the successor waits: handler_counts::kept and describe() show it,
+///          and repeats are no sign of life to silent_for().
 /// First    a worker that begins with a push is taken to have computed it on version 0. One that comes back after
 ///          depart() is answered, but the gradient that it began with is not used.
 /// Last     a worker that is done says so, by a request that you turn into depart(.., cause::done): ps-lite does not,
@@ -78,7 +81,8 @@ struct handler_counts {
 ///          switch_to() may come from others. One mutex is held throughout, arithmetic and answers included: ps-lite
 ///          itself handles one request of a server at a time, and sends from any thread.
 /// Cost     that of the store, and of the controller's call; a look-up by node; the requests of a step are kept until
-///          it is whole, without a copy of their values. Allocates when a worker waits for the first time.
+///          it is whole, without a copy of their values. Allocates when a worker waits for the first time, and for a
+///          repeat that is kept: one of each number, without its values.
 /// Life     it must outlive the server's requests: close() before the server goes.
 /// Tests    tests/integrations/ps_lite, one file each: what a worker sees, membership, staleness, every request,
 ///          threads
@@ -118,7 +122,6 @@ class request_handler {
     const std::lock_guard lock{mutex_};
     ++counts_.requests;
     const std::optional<std::uint32_t> w = members_.find_or_add({request.sender, request.customer_id});
-    if (w && members_[*w].seen.is_behind(request.timestamp)) static_cast<void>(depart_locked(*w, cause::death));
     if (w && !members_[*w].seen.first_time(request.timestamp)) return keep_repeat(*w, {request, keys_of(data), server});
     if (w) members_[*w].again.clear();  // it goes on: they were repeats
     if (!w || closed_) {
@@ -158,8 +161,9 @@ class request_handler {
     }
     return first.value_or(errc::unknown_worker);
   }
-  /// Workers whose next request is waited for, and that were last heard of so many seconds ago or more. No server of
-  /// ps-lite is told that a worker died: the scheduler knows, and this list.
+  /// Workers whose next request is waited for, and that were last heard of so many seconds ago or more. A repeat does
+  /// not count: it may be the network's, or a successor's. No server of ps-lite is told that a worker died: the
+  /// scheduler knows, and this list.
   [[nodiscard]] std::vector<worker_name> silent_for(double seconds) const {
     const std::lock_guard lock{mutex_};
     std::vector<worker_name> silent;
@@ -203,7 +207,7 @@ class request_handler {
 
   [[nodiscard]] handler_counts counts() const {
     const std::lock_guard lock{mutex_};
-    return counts_;
+    return counted();
   }
   /// look(controller) under the mutex, to read what it counts: its result. It must not call the adapter.
   template <class Look>
@@ -220,18 +224,20 @@ class request_handler {
       text += "worker " + std::to_string(w) + ": node " + std::to_string(who.name.sender) + ", customer " +
               std::to_string(who.name.customer_id) + ", " + std::string{name(sync_.workers()[w].state)} + ", clock " +
               std::to_string(sync_.workers().clock().clock(w)) + ", " + std::to_string(who.waiting.size()) +
-              " requests wait\n";
+              " requests wait" + (who.again.empty() ? "" : ", " + std::to_string(who.again.size()) + " kept") + "\n";
     }
-    text += "updates " + std::to_string(sync_.version()) + ", requests " + std::to_string(counts_.requests) +
-            ", answers " + std::to_string(counts_.answers);
+    const handler_counts all = counted();
+    text += "updates " + std::to_string(sync_.version()) + ", requests " + std::to_string(all.requests) + ", answers " +
+            std::to_string(all.answers);
     for (std::size_t i = 1; i < counters::reasons; ++i)
       if (const auto why = static_cast<reason>(i); sync_.counts().total(why) > 0)
         text += ", " + std::string{name(why)} + " " + std::to_string(sync_.counts().total(why));
-    for (const auto& [what, n] : {std::pair{"duplicates", counts_.duplicates},
-                                  {"unanswered", counts_.unanswered},
-                                  {"strangers", counts_.strangers},
-                                  {"impatient", counts_.impatient},
-                                  {"late", counts_.late}})
+    for (const auto& [what, n] : {std::pair{"duplicates", all.duplicates},
+                                  {"kept", all.kept},
+                                  {"unanswered", all.unanswered},
+                                  {"strangers", all.strangers},
+                                  {"impatient", all.impatient},
+                                  {"late", all.late}})
       if (n > 0) text += std::string{", "} + what + " " + std::to_string(n);
     return text + "\n";
   }
@@ -387,20 +393,25 @@ class request_handler {
     }
   }
 
-  // At most one of each number, so 64.
+  // One of each number, the last.
   void keep_repeat(std::uint32_t w, request_type request) {
     ++counts_.duplicates;
-    std::vector<request_type>& kept = members_[w].again;
-    std::erase_if(kept, [&](const request_type& r) { return r.meta.timestamp == request.meta.timestamp; });
-    kept.push_back(std::move(request));
+    const int number = request.meta.timestamp;
+    members_[w].again.insert_or_assign(number, std::move(request));
   }
   // The worker is dead: so they may be of its successor, which joins by what it sends next.
   void answer_repeats(std::uint32_t w) {
-    for (const request_type& r : std::exchange(members_[w].again, {})) {
+    for (const auto& [number, r] : std::exchange(members_[w].again, {})) {
       --counts_.duplicates;
       if (r.meta.push) ++counts_.late;
       answer(r, {.version = sync_.version()});
     }
+  }
+
+  [[nodiscard]] handler_counts counted() const {
+    handler_counts all = counts_;
+    for (std::uint32_t w = 0; w < members_.size(); ++w) all.kept += members_[w].again.size();
+    return all;
   }
 
   // What was missing has not come: it was not for this server, or not for this handler.

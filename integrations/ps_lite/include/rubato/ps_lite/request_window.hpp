@@ -8,7 +8,7 @@ namespace rubato::ps_lite {
 /// Which requests of one customer have come already. ps-lite numbers them from 0 (KVMeta::timestamp), and its network
 /// may bring one twice, or two in the wrong order.
 ///
-/// Exact for the 64 latest numbers; what is older counts as seen, and is_behind() says that it is.
+/// Exact for the 64 latest numbers; what is older counts as seen.
 /// Cost    O(1), 16 bytes. Not thread-safe.
 /// Tests   tests/integrations/ps_lite/request_window_test.cpp
 class request_window {
@@ -27,10 +27,6 @@ class request_window {
     if (age >= 64) return false;
     const std::uint64_t bit = std::uint64_t{1} << age;
     return (seen_ & bit) == 0 ? (seen_ |= bit, true) : false;
-  }
-  /// Whether this number is 64 or more below the highest: no disorder goes that far.
-  [[nodiscard]] bool is_behind(int timestamp) const noexcept {
-    return timestamp >= 0 && std::int64_t{next_} - 1 - timestamp >= 64;
   }
   /// Whether all numbers above `after` and below `before` have come, or are too old to tell.
   [[nodiscard]] bool complete(int after, int before) const noexcept {

@@ -7,10 +7,12 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <rubato/gloo_ps/gloo_link.hpp>
 #include <rubato/gloo_ps/stores.hpp>
 #include <string>
+#include <string_view>
 
 #include "task.hpp"
 
@@ -27,8 +29,10 @@ struct common_options {
     app.add_option("--host", host, "name or address of this machine, by which the others reach it")
         ->capture_default_str();
     app.add_option("--interface", interface, "network interface instead of --host");
-    app.add_option("--job", job, "number of the job; server and workers must agree")->capture_default_str();
-    app.add_option("--task", task.name, "what is trained: regression, images, or count (exact sums, for tests)")
+    app.add_option("--job", job, "number of the job; server and workers must agree")
+        ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
+        ->capture_default_str();
+    app.add_option("--task", task.name, "what is trained: regression, images, or count (exact sums, for tests); server and workers must agree")
         ->check(CLI::IsMember({"regression", "images", "count"}))
         ->capture_default_str();
     app.add_option("--dimension", task.dimension, "parameters of regression and count")
@@ -53,6 +57,12 @@ struct common_options {
   void apply() const {
     std::signal(SIGPIPE, SIG_IGN);
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
+    std::signal(SIGALRM, [](int number) {
+      constexpr std::string_view said = "ended by its --time-limit\n";
+      static_cast<void>(!::write(STDERR_FILENO, said.data(), said.size()));
+      std::signal(number, SIG_DFL);
+      std::raise(number);
+    });
     if (time_limit > 0) ::alarm(time_limit);
   }
 };

@@ -125,6 +125,7 @@ rubato::result<std::unique_ptr<task>> make_task(const task_options& o) {
     return rubato::error{rubato::errc::invalid_option, "--task " + o.name + ": expected regression, images or count"};
 #ifdef RUBATO_GLOO_PS_IMAGES
   try {
+    if (o.data.empty()) return rubato::error{rubato::errc::invalid_option, "--task images: it needs --data FOLDER"};
     return made{std::make_unique<images>(o, rubato::support::read_image_set(o.data))};
   } catch (const std::exception& e) {
     return rubato::error{rubato::errc::io, "--data " + o.data + ": " + e.what()};

@@ -224,6 +224,8 @@ TEST_F(GlooLink, NewLifeIsFound) {
   auto second = ps::gloo_doors::open(device, store(), 5);
   ASSERT_TRUE(second);
   EXPECT_EQ(second->life(), 2U);
+  EXPECT_TRUE(first->superseded());
+  EXPECT_FALSE(second->superseded());
   std::optional<ps::gloo_link> far;
   std::thread worker{[&] {
     if (auto link = connect({0, 0}, ps::after(10))) far.emplace(std::move(*link));
@@ -240,7 +242,11 @@ TEST_F(GlooLink, StoresByName) {
   EXPECT_TRUE(ps::open_store("file:" + folder.string()));
   EXPECT_EQ(ps::open_store("file:").error().code, rubato::errc::invalid_option);
   EXPECT_EQ(ps::open_store("zookeeper:x").error().code, rubato::errc::invalid_option);
-  EXPECT_EQ(ps::open_store("file:" + at("missing")).error().code, rubato::errc::io);
+  EXPECT_TRUE(ps::open_store("file:" + at("new")));
+  EXPECT_TRUE(std::filesystem::is_directory(at("new")));
+  EXPECT_EQ(ps::open_store("file:" + at("missing/new")).error().code, rubato::errc::io);
+  std::ofstream{at("a_file")} << "x";
+  EXPECT_EQ(ps::open_store("file:" + at("a_file")).error().code, rubato::errc::io);
   if (!leaks_are_looked_for) {  // Gloo's store leaves its connection behind when nobody is there
     EXPECT_FALSE(ps::open_store("redis:127.0.0.1:1")) << "nobody there, or no Redis in this build";
   }

@@ -142,6 +142,9 @@ class gloo_doors {
   /// How many servers of this job were started before, and one: 1 for the first.
   [[nodiscard]] std::uint32_t life() const noexcept { return life_; }
 
+  /// Whether a server of a later life has been started: workers look for that one, so this one is to end.
+  [[nodiscard]] bool superseded() { return board_.has(detail::life_key(life_ + 1)); }
+
   /// The next worker that knocks, by then.
   std::optional<pending_link> accept(steady::time_point deadline) {
     const auto knock = board_.read(detail::knock_key(life_, next_), deadline);

@@ -2,6 +2,7 @@
 #define RUBATO_GLOO_PS_SESSION_HPP
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -49,6 +50,8 @@ struct session_context {
   refusals& refused;
   std::uint32_t life = 0;              ///< of the server
   std::chrono::milliseconds tick{20};  ///< see server_options
+  /// The job goes on elsewhere: its workers are not told that it has ended, and look for the other server.
+  const std::atomic<bool>* handed_over = nullptr;
 };
 
 /// The server's half of the conversation with one worker: hello, then grant, pull, push, again and again.
@@ -75,7 +78,8 @@ class session {
                            : end == session_end::left || end == session_end::evicted ? cause::leave
                                                                                      : cause::death);
     if (came_in) shared_.connected.leave(who_, fate_);
-    if (end == session_end::closed) say_goodbye("the job has ended");
+    const bool goes_on_elsewhere = shared_.handed_over != nullptr && *shared_.handed_over;
+    if (end == session_end::closed && !goes_on_elsewhere) say_goodbye("the job has ended");
     if (end == session_end::evicted) say_goodbye(fate_->why);
     linger();
     link_.close();

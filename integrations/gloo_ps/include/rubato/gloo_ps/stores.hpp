@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <random>
@@ -21,6 +22,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -99,13 +101,17 @@ class attentive_store final : public Store {
   }
 };
 
-/// A store by its name: `file:FOLDER`, a folder that all machines of the job see, or `redis:HOST[:PORT]`.
+/// A store by its name: `file:FOLDER`, a folder that all machines of the job see, made if only itself is missing, or `redis:HOST[:PORT]`.
 /// Errors  invalid_option: another word, or no Redis in this build; io: out of reach
 [[nodiscard]] inline result<std::shared_ptr<gloo::rendezvous::Store>> open_store(const std::string& name) {
   using made = std::shared_ptr<gloo::rendezvous::Store>;
   try {
-    if (name.starts_with("file:") && name.size() > 5)
+    if (name.starts_with("file:") && name.size() > 5) {
+      std::error_code bad;
+      std::filesystem::create_directory(name.substr(5), bad);
+      if (bad) return error{errc::io, "store " + name + ": the folder cannot be made: " + bad.message()};
       return made{std::make_shared<attentive_store<exclusive_file_store>>(name.substr(5))};
+    }
     if (name.starts_with("redis:") && name.size() > 6) {
 #if __has_include(<gloo/rendezvous/redis_store.h>) && __has_include(<hiredis/hiredis.h>)
       std::string host = name.substr(6);

@@ -4,15 +4,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <deque>
+#include <exception>
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <rubato/gloo_ps/rendezvous.hpp>
 #include <rubato/gloo_ps/server.hpp>
 #include <rubato/gloo_ps/stores.hpp>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -47,10 +51,15 @@ class no_broken_pipes {
   struct sigaction before_ {};
 };
 
-// Passes on what workers and server have to know of each other, see run_board.
+// Of each worker, the number of its lives up to the last one that died. A life is an incarnation; in a run without
+// trouble only those die that the scenario has ended.
+using lives = std::vector<std::atomic<std::uint32_t>>;
+
+// Passes on what workers and server have to know of each other, see run_board, and notes who died.
 struct board_watcher {
   run_board* board;
   push_counter* pushes;
+  lives* died;
   void operator()(const record& r) noexcept {
     const std::uint32_t w = r.worker.index;
     if (r.what == record::kind::release) {
@@ -59,6 +68,7 @@ struct board_watcher {
     }
     if (r.what == record::kind::cancel) board->of(w).cancelled = true;
     if (r.what == record::kind::admit) pushes->will_push(w, board->of(w).made);
+    if (r.what == record::kind::depart && r.why == cause::death) (*died)[w] = r.worker.incarnation + 1;
   }
 };
 using server = ps::server<observers<scores, board_watcher, run_watcher>>;
@@ -100,14 +110,15 @@ class gloo_host final : public real_host {
             any_observer* also, std::filesystem::path program)
       : program_{std::move(program)},
         board_{board_in(folder_.path()), at.scenario.cluster.workers, at.scenario.cluster.cores, at.scenario.run.loss},
-        ps_{options_of(at, run.parameters().size(), run.quorum(), seed),
-            {"policy", policy},
-            run.parameters(),
-            {},
-            {scores{at.scenario.cluster.workers}, board_watcher{&board_, &run.pushes()},
-             run_watcher{&run.pushes(), also}}},
+        died_(at.scenario.cluster.workers),
+        made_{value_or_throw(server::make(
+            options_of(at, run.parameters().size(), run.quorum(), seed), {"policy", policy}, run.parameters(), {},
+            {scores{at.scenario.cluster.workers}, board_watcher{&board_, &run.pushes(), &died_},
+             run_watcher{&run.pushes(), also}}))},
+        ps_{*made_},
         children_(at.scenario.cluster.workers),
-        ends_(at.scenario.cluster.workers) {
+        ends_(at.scenario.cluster.workers),
+        ended_(at.scenario.cluster.workers) {
     gloo_order{at, seed, data.directory, data.fingerprint, time_limit_of(at)}.write(folder_.path());
     const std::filesystem::path store = folder_.path() / "store";
     std::filesystem::create_directory(store);
@@ -136,8 +147,8 @@ class gloo_host final : public real_host {
   }
   void end_life(worker_id who, sim::failure_kind how) override {
     ends_[who.index] = true;
+    ended_[who.index] = who.incarnation + 1;
     if (how == sim::failure_kind::death) {
-      ++deaths_;
       children_[who.index]->kill();
       board_.vacate(who.index);
     } else {
@@ -146,10 +157,12 @@ class gloo_host final : public real_host {
     }
   }
   clock::time_point attend() override {
-    for (std::uint32_t w = 0; w < children_.size(); ++w)
+    if (const std::lock_guard lock{failure_mutex_}; failure_) std::rethrow_exception(failure_);
+    for (std::uint32_t w = 0; w < children_.size(); ++w) {
       if (children_[w] && !children_[w]->running() && !ends_[w]) throw std::runtime_error{failure_of(w)};
-    if (broken() > deaths_)
-      throw std::runtime_error{"--host gloo: a worker lost its connection to the server; the run is of no use"};
+      if (died_[w] > ended_[w])
+        throw std::runtime_error{"--host gloo: a worker lost its connection to the server; the run is of no use"};
+    }
     return clock::time_point::max();
   }
   [[nodiscard]] double now() override { return ps_.decide().seconds(); }
@@ -173,21 +186,37 @@ class gloo_host final : public real_host {
  private:
   // The thread that accepts connections; each of them has one of its own.
   void let_in() {
-    while (!ps_.closed())
-      if (auto knock = doors_->accept(ps::after(0.05)))
-        talks_.emplace_back([this, k = std::move(*knock)]() mutable {
-          if (auto link = std::move(k).finish()) ps_.serve(*link);
+    or_give_up([this] {
+      while (!ps_.closed())
+        if (auto knock = doors_->accept(ps::after(0.05)))
+          talk(std::move(*knock));
+        else if (const std::string trouble = doors_->take_trouble(); !trouble.empty())
+          throw std::runtime_error{"--host gloo: " + trouble};
+    });
+  }
+  void talk(ps::pending_link with) {
+    try {
+      talks_.emplace_back([this, w = std::move(with)]() mutable {
+        or_give_up([&] {
+          if (auto link = std::move(w).finish()) ps_.serve(*link);
         });
+      });
+    } catch (const std::system_error& e) {
+      throw std::runtime_error{std::string{"--host gloo: no thread for another worker: "} + e.what()};
+    }
+  }
+  // What a thread of this host cannot go on after ends the run.
+  template <class Work>
+  void or_give_up(Work&& work) {
+    try {
+      work();
+    } catch (...) {
+      const std::lock_guard lock{failure_mutex_};
+      if (!failure_) failure_ = std::current_exception();
+    }
   }
   [[nodiscard]] std::filesystem::path said_by(std::uint32_t w) const {
     return folder_.path() / ("worker-" + std::to_string(w));
-  }
-  [[nodiscard]] std::uint64_t broken() const {
-    std::uint64_t all = 0;
-    for (const auto how :
-         {ps::session_end::died, ps::session_end::silent, ps::session_end::misbehaved, ps::session_end::replaced})
-      all += ps_.ends(how);
-    return all;
   }
   [[nodiscard]] std::string failure_of(std::uint32_t w) const {
     std::ifstream file{said_by(w), std::ios::binary};
@@ -200,11 +229,15 @@ class gloo_host final : public real_host {
   const support::temporary_folder folder_{"rubato-lab"};
   const std::filesystem::path program_;
   run_board board_;
-  server ps_;
+  lives died_;
+  const std::unique_ptr<server> made_;
+  server& ps_;
   std::optional<ps::gloo_doors> doors_;
   std::vector<std::optional<support::child_process>> children_;
-  std::vector<bool> ends_;  // of those whose life the scenario has ended
-  std::uint64_t deaths_ = 0;
+  std::vector<bool> ends_;            // of those whose life the scenario has ended
+  std::vector<std::uint32_t> ended_;  // how many lives of each it has ended
+  std::mutex failure_mutex_;
+  std::exception_ptr failure_;
   std::deque<std::thread> talks_;  // the doorkeeper's, until it has ended
   std::thread doorkeeper_;
 };

@@ -27,11 +27,14 @@ namespace rubato::lab {
 ///
 /// Nothing if `stop` was raised meanwhile. `program`: the lab, for a caller that is another one.
 /// Pre     not_on_gloo(at.scenario).empty(), at.unit_seconds > 0; the calling thread is there until it returns
-/// Errors  runtime_error: a worker ended, or lost its connection, where the scenario has no death, with what it said
+/// Errors  runtime_error: a worker ended, or lost its connection, where the scenario has no death, with what it said;
+///         none can be let in, for want of threads, say, or of files
 /// Tests   tests/examples/gloo_host_test.cpp: ReachesWhatTheSimulatorReaches, AccountsForEveryGradient,
-///         FollowsTheSchedulesOfTheSeed, LearningRateAndBatchOfAGrantCount, WorkersDieAndComeBack, EndsAtMaxTime,
-///         StopsWhenAsked, LeavesNoProcess, InterruptedLabEndsInGoodOrder, WorkersEndWithTheLab,
-///         AWorkerThatFailsIsAnError, AWorkerThatIsKilledIsAnError, SaysWhatItDoesNotHave
+///         FollowsTheSchedulesOfTheSeed, LearningRateAndBatchOfAGrantCount, WorkersDieAndComeBack,
+///         WhoDoesNotLeaveIsKilledAndComesBack, EndsAtMaxTime, StopsWhenAsked, LeavesNoProcess,
+///         InterruptedLabEndsInGoodOrder, WorkersEndWithTheLab, AWorkerThatFailsIsAnError,
+///         AWorkerThatIsKilledIsAnError, ADeathHidesNoLostConnection, AWorkerWithoutAThreadIsAnError,
+///         TooManyOpenFilesAreAnError, SaysWhatItDoesNotHave
 [[nodiscard]] std::optional<measurement> run_on_gloo(const setting& at, const training_data&, const any_policy&,
                                                      std::uint64_t seed, const std::atomic<bool>& stop,
                                                      any_observer* watcher = nullptr,

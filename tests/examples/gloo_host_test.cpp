@@ -1,15 +1,19 @@
 #include "../../examples/lab/gloo_host.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -43,6 +47,14 @@ std::vector<pid_t> children_of(pid_t parent) {
   return all;
 }
 
+// The fourth of its words, see gloo_worker_arguments.
+std::string index_of_worker(pid_t process) {
+  std::ifstream words{"/proc/" + std::to_string(process) + "/cmdline"};
+  std::string word;
+  for (int i = 0; i < 4; ++i) std::getline(words, word, '\0');
+  return word;
+}
+
 bool within(double seconds, const std::function<bool()>& what) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>{seconds};
   while (!what()) {
@@ -51,6 +63,60 @@ bool within(double seconds, const std::function<bool()>& what) {
   }
   return true;
 }
+
+// One of this process, to somebody else.
+bool break_a_connection() {
+  for (int each = 3; each < 1024; ++each) {
+    sockaddr_storage peer{};
+    socklen_t size = sizeof peer;
+    if (getpeername(each, reinterpret_cast<sockaddr*>(&peer), &size) == 0 && peer.ss_family == AF_INET)
+      return shutdown(each, SHUT_RDWR) == 0;
+  }
+  return false;
+}
+
+// No thread can be made as long as it lives, once it was told so: their stacks would be larger than any memory.
+class thread_shortage {
+ public:
+  thread_shortage() {
+    pthread_attr_init(&before_);
+    pthread_getattr_default_np(&before_);
+  }
+  ~thread_shortage() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+  thread_shortage(const thread_shortage&) = delete;
+  thread_shortage& operator=(const thread_shortage&) = delete;
+  void begin() {
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    pthread_attr_setstacksize(&huge, std::size_t{1} << 62);
+    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
+    pthread_attr_destroy(&huge);
+  }
+
+ private:
+  pthread_attr_t before_;
+};
+
+// The same of files.
+class file_shortage {
+ public:
+  file_shortage() { getrlimit(RLIMIT_NOFILE, &before_); }
+  ~file_shortage() { setrlimit(RLIMIT_NOFILE, &before_); }
+  file_shortage(const file_shortage&) = delete;
+  file_shortage& operator=(const file_shortage&) = delete;
+  void begin() {
+    const int next = dup(0);
+    close(next);
+    const rlimit low{static_cast<rlim_t>(next), before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  }
+
+ private:
+  rlimit before_{};
+};
 
 // Each test has a folder for what is temporary, which must be empty again; and no process may be left, of which this
 // program is made the parent when its own is no more.
@@ -75,6 +141,15 @@ class GlooHost : public testing::Test {
   static auto run(const setting& at, const any_policy& policy, std::uint64_t seed,
                   const std::atomic<bool>& stop = go_on, any_observer* watcher = nullptr) {
     return run_on_gloo(at, images(), policy, seed, stop, watcher, RUBATO_LAB_BINARY);
+  }
+  // What it says where it is one that ends with an error; else how it ended.
+  static std::string error_of_run(const setting& at, any_observer& watcher, const std::atomic<bool>& stop = go_on) {
+    try {
+      const auto made = run(at, asp{}, 1, stop, &watcher);
+      return made ? made->end : "stopped";
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
   }
   // A comparison that would take for ever, in a process of its own, once its workers are there.
   support::child_process lab_at_work() const {
@@ -176,11 +251,11 @@ TEST_F(GlooHost, WorkersDieAndComeBack) {
 }
 
 TEST_F(GlooHost, EndsAtMaxTime) {
-  const auto real = run(small({"objective.target_accuracy=1", "objective.max_time=20"}), asp{}, 1);
+  const auto real = run(small({"objective.target_accuracy=1", "objective.max_time=1000"}), asp{}, 1);
   ASSERT_TRUE(real);
   EXPECT_FALSE(real->reached);
   EXPECT_EQ(real->end, "out_of_time");
-  EXPECT_EQ(real->time, 20);
+  EXPECT_EQ(real->time, 1000);
   EXPECT_GT(real->pushes, 0u);
 }
 
@@ -236,6 +311,78 @@ TEST_F(GlooHost, AWorkerThatIsKilledIsAnError) {
   }};
   EXPECT_THROW(static_cast<void>(run(at, asp{}, 1, go_on, &watcher)), std::runtime_error);
   EXPECT_TRUE(children_of(getpid()).empty());
+}
+
+// It is stopped while it fetches a large model, most likely, so that the server cannot tell it to leave.
+TEST_F(GlooHost, WhoDoesNotLeaveIsKilledAndComesBack) {
+  const setting at =
+      small({"workers=3", "objective.hidden_layers=6", "objective.batch=1", "objective.target_accuracy=1",
+             "objective.max_time=100000", "objective.evaluate_every=100000",
+             R"(cluster.failures=[{"time":100,"worker":2,"kind":"leave"},)"
+             R"({"time":101,"worker":2,"kind":"join"}])"});
+  std::atomic<bool> stop{false}, fetches{false};
+  bool came_back = false;
+  any_observer watcher{[&](const record& r) {
+    if (r.worker.index != 2) return;
+    if (r.what == record::kind::release) fetches = true, fetches.notify_all();
+    came_back |= r.what == record::kind::commit && r.worker.incarnation == 1;
+    if (came_back) stop = true;
+  }};
+  std::jthread stopper{[&] {
+    pid_t victim = 0;
+    EXPECT_TRUE(within(60, [&] {
+      for (const pid_t child : children_of(getpid()))
+        if (index_of_worker(child) == "2") victim = child;
+      return victim != 0;
+    }));
+    fetches.wait(false);
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    if (victim != 0) kill(victim, SIGSTOP);
+  }};
+  EXPECT_EQ(error_of_run(at, watcher, stop), "stopped");
+  EXPECT_TRUE(came_back);
+  fetches = true, fetches.notify_all();
+}
+
+// Worker 1 is killed before the server hears of it, and comes at once in its second life. What that life loses counts.
+TEST_F(GlooHost, ADeathHidesNoLostConnection) {
+  const setting at = small({"objective.target_accuracy=1", "objective.max_time=10000",
+                            R"(cluster.failures=[{"time":0,"worker":1,"kind":"death"},)"
+                            R"({"time":0,"worker":1,"kind":"join"}])"});
+  bool second_life = false;
+  std::atomic<int> commits{0};
+  any_observer watcher{[&](const record& r) {
+    EXPECT_FALSE(r.what == record::kind::join && r.worker == (worker_id{1, 0}));
+    second_life |= r.what == record::kind::join && r.worker == (worker_id{1, 1});
+    if (r.what == record::kind::commit && ++commits == 10) {
+      EXPECT_TRUE(break_a_connection());
+    }
+  }};
+  EXPECT_EQ(error_of_run(at, watcher), "--host gloo: a worker lost its connection to the server; the run is of no use");
+  EXPECT_TRUE(second_life);
+}
+
+TEST_F(GlooHost, AWorkerWithoutAThreadIsAnError) {
+  const setting at = small({"objective.target_accuracy=1", "objective.max_time=10000",
+                            R"(cluster.failures=[{"time":50,"worker":3,"kind":"join"}])"});
+  thread_shortage shortage;
+  std::atomic<int> commits{0};
+  any_observer watcher{[&](const record& r) {
+    if (r.what == record::kind::commit && ++commits == 1) shortage.begin();
+  }};
+  EXPECT_EQ(error_of_run(at, watcher), "--host gloo: no thread for another worker: Resource temporarily unavailable");
+  EXPECT_TRUE(children_of(getpid()).empty());
+}
+
+TEST_F(GlooHost, TooManyOpenFilesAreAnError) {
+  const setting at = small({"objective.target_accuracy=1", "objective.max_time=10000"});
+  file_shortage shortage;
+  std::atomic<int> commits{0};
+  any_observer watcher{[&](const record& r) {
+    if (r.what == record::kind::commit && ++commits == 1) shortage.begin();
+  }};
+  const std::string said = error_of_run(at, watcher);
+  EXPECT_TRUE(said.starts_with("--host gloo: ") && said.find("Too many open files") != std::string::npos) << said;
 }
 
 TEST_F(GlooHost, SaysWhatItDoesNotHave) {

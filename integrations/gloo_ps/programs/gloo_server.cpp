@@ -8,7 +8,9 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <rubato/gloo_ps/open_files.hpp>
@@ -57,8 +59,23 @@ void on_signal(int number) { stop_signal = number; }
 
 unsigned long long wide(std::uint64_t n) { return n; }
 
+// Who was taken out of the job.
+struct evictions {
+  std::vector<ps::eviction> stragglers{};
+  std::map<std::uint32_t, std::uint32_t> incarnations{};  // the last of each worker, whoever took it out
+};
+
+// An operator's; false if nobody is connected under this index.
+bool evict(server& here, std::uint32_t index, evictions& evicted) {
+  if (index >= here.options().job.workers) return false;
+  const auto who = here.decide().inspect([index](const auto& sync) { return sync.workers().id(index); });
+  if (!here.evict(who, "the operator took this worker out")) return false;
+  evicted.incarnations[index] = who.incarnation;
+  return true;
+}
+
 // One command: "policy NAME", "evict INDEX", "save" or "stop".
-void obey(server& here, const std::string& command) {
+void obey(server& here, const std::string& command, evictions& evicted) {
   std::istringstream words{command};
   std::string verb, argument, more;
   words >> verb >> argument >> more;
@@ -73,7 +90,7 @@ void obey(server& here, const std::string& command) {
     std::uint32_t index = rubato::no_worker;
     const char* const end = argument.data() + argument.size();
     const auto [last, bad] = std::from_chars(argument.data(), end, index);
-    const bool gone = bad == std::errc{} && last == end && here.evict(index);
+    const bool gone = bad == std::errc{} && last == end && evict(here, index, evicted);
     std::printf(gone ? "worker %s is taken out\n" : "no worker %s is connected\n", argument.c_str());
     return;
   }
@@ -88,7 +105,7 @@ void obey(server& here, const std::string& command) {
 }
 
 // Carries out and removes the control file, if there is one.
-void look_for_commands(server& here, const std::string& path) {
+void look_for_commands(server& here, const std::string& path, evictions& evicted) {
   if (path.empty() || ::access(path.c_str(), F_OK) != 0) return;
   std::vector<std::string> lines;
   {
@@ -97,7 +114,7 @@ void look_for_commands(server& here, const std::string& path) {
       if (!line.empty()) lines.push_back(line);
   }
   ::unlink(path.c_str());
-  for (const std::string& line : lines) obey(here, line);
+  for (const std::string& line : lines) obey(here, line, evicted);
 }
 
 // Prints the pause of each change of the policy, once it is known.
@@ -109,28 +126,28 @@ void tell_changes(server& here, std::size_t& told) {
 }
 
 // Takes out whom the detector finds, and says so.
-void evict_stragglers(server& here, std::vector<ps::eviction>& evicted) {
+void evict_stragglers(server& here, evictions& evicted) {
   const auto gone = ps::evict_straggler(
       here, [](watcher & all) -> auto& { return *all.stragglers; });
   if (!gone) return;
   std::printf("worker %u, incarnation %u, is taken out at %.3f s: its steps take %.4g s, the median %.4g s\n",
               gone->of.who.index, gone->of.who.incarnation, gone->at, gone->of.step_time, gone->of.median);
-  evicted.push_back(*gone);
+  evicted.stragglers.push_back(*gone);
+  evicted.incarnations[gone->of.who.index] = gone->of.who.incarnation;
 }
 
-// Workers that have finished, and stragglers that were taken out and have not come back.
-std::uint64_t finished(server& here, const std::vector<ps::eviction>& evicted) {
+// Workers that have finished, and those that were taken out and have not come back.
+std::uint64_t finished(server& here, const evictions& evicted) {
   std::uint64_t all = here.ends(ps::session_end::done);
   here.decide().inspect([&](const auto& sync) {
-    for (const ps::eviction& e : evicted)
-      all += sync.workers().id(e.of.who.index) == e.of.who &&
-             sync.workers()[e.of.who.index].state == rubato::worker_state::left;
+    for (const auto& [index, incarnation] : evicted.incarnations)
+      all +=
+          sync.workers()[index].incarnation == incarnation && sync.workers()[index].state == rubato::worker_state::left;
   });
   return all;
 }
 
-std::optional<rubato::error> write_report(const options& o, server& here, task& work,
-                                          const std::vector<ps::eviction>& evicted) {
+std::optional<rubato::error> write_report(const options& o, server& here, task& work, const evictions& evicted) {
   auto file = rubato::atomic_file::create(o.report);
   if (!file) return file.error();
   const std::vector<float> parameters = here.parameters();
@@ -154,7 +171,7 @@ std::optional<rubato::error> write_report(const options& o, server& here, task& 
         .member("pause", c.pause)
         .end_object();
   json.end_array().key("stragglers").begin_array();
-  for (const ps::eviction& e : evicted)
+  for (const ps::eviction& e : evicted.stragglers)
     json.begin_object()
         .member("worker", e.of.who.index)
         .member("incarnation", e.of.who.incarnation)
@@ -216,20 +233,24 @@ int run(options o) {
     observer.log.emplace(std::move(*file), *rule);
   }
   if (evicts) observer.stragglers.emplace(o.server.job.workers, o.stragglers);
-  server here{o.server,
-              {o.policy, *rule},
-              work.initial(),
-              [](const std::string& line) { std::printf("%s\n", line.c_str()); },
-              std::move(observer)};
+  const auto served = server::make(
+      o.server, {o.policy, *rule}, work.initial(), [](const std::string& line) { std::printf("%s\n", line.c_str()); },
+      std::move(observer));
+  if (!served) return complain("gloo_server", served.error());
+  server& here = **served;
   if (saved) {
     const auto version = here.restore(std::move(*saved));
     if (!version) return fail(o.server.checkpoint + ": " + version.error().message);
     std::printf("restored version %llu from %s\n", wide(*version), o.server.checkpoint.c_str());
   }
   std::printf("life %u of job %llu: %s\n", doors->life(), wide(o.common.job), rule->describe().line.c_str());
-  std::vector<ps::eviction> evicted;
+  evictions evicted;
   {
     session_threads talks;
+    const struct closing {  // whatever ends this block: the threads would talk on
+      server& of;
+      ~closing() { of.close(); }
+    } at_the_end{here};
     std::size_t told = 0;
     std::string known;
     while (!here.closed()) {
@@ -242,7 +263,7 @@ int run(options o) {
         trouble = doors->take_trouble();
       if (!trouble.empty() && std::exchange(known, trouble) != trouble) std::printf("%s\n", trouble.c_str());
       talks.reap();
-      look_for_commands(here, o.control);
+      look_for_commands(here, o.control, evicted);
       tell_changes(here, told);
       if (evicts) evict_stragglers(here, evicted);
       if (stop_signal != 0 || (o.done > 0 && finished(here, evicted) >= o.done)) here.close();
@@ -281,7 +302,7 @@ int main(int argc, char** argv) {
   app.add_option("--samples", job.nominal_samples, "of a step, where the policy does not say")->capture_default_str();
   app.add_option("--updates", job.max_updates, "after which the job ends; 0: no end")->capture_default_str();
   app.add_option("--done", o.done,
-                 "the job ends when so many workers have finished, or were taken out as stragglers; 0: not for that")
+                 "the job ends when so many workers have finished, or were taken out; 0: not for that")
       ->capture_default_str();
   app.add_option("--checkpoint", o.server.checkpoint, "file to write, and to go on from if it is there");
   app.add_option("--checkpoint-every", o.server.checkpoint_every, "updates")->capture_default_str();
@@ -311,5 +332,9 @@ int main(int argc, char** argv) {
   o.common.apply();
   std::signal(SIGTERM, on_signal);
   std::signal(SIGINT, on_signal);
-  return run(std::move(o));
+  try {
+    return run(std::move(o));
+  } catch (const std::exception& e) {
+    return complain("gloo_server", e.what());
+  }
 }

@@ -39,6 +39,11 @@ class Processes : public rubato::test::process_test {
     }
     return counts;
   }
+  // For the server, complete or not at all.
+  void command(const char* lines) const {
+    std::ofstream{at("draft")} << lines << '\n';
+    std::filesystem::rename(at("draft"), at("control"));
+  }
   // Workers 2 and 3 are killed and started again, at seeded instants; 0 and 1 must not notice.
   void kill_workers(const std::string& policy, std::uint64_t seed, int kills) {
     const std::string steps = std::to_string(kills * 150);
@@ -179,10 +184,6 @@ TEST_F(Processes, PolicyIsSwitchedInARunningJob) {
               worker_words(3, w, {"--steps", "400", "--straggle", w == 2 ? "0.5" : "0", "--straggle-for", "10"})));
   ASSERT_TRUE(logged("worker0", "incarnation 0 at"));
   std::this_thread::sleep_for(std::chrono::milliseconds{300});
-  const auto command = [&](const char* line) {  // complete or not at all
-    std::ofstream{at("draft")} << line << '\n';
-    std::filesystem::rename(at("draft"), at("control"));
-  };
   command("policy asp");
   EXPECT_TRUE(logged("server", "switched bsp -> asp"));
   command("policy nonsense:3");
@@ -200,22 +201,40 @@ TEST_F(Processes, PolicyIsSwitchedInARunningJob) {
 
 TEST_F(Processes, OperatorEvictsTheStraggler) {
   const pid_t server =
-      start("server", server_words(3, {"--policy", "bsp:sum", "--done", "2", "--control", at("control")}));
+      start("server", server_words(3, {"--policy", "bsp:sum", "--done", "3", "--control", at("control")}));
   const pid_t slow = start("worker2", worker_words(3, 2, {"--compute", "2000"}));
   const pid_t a = start("worker0", worker_words(3, 0, {"--steps", "100"}));
   const pid_t b = start("worker1", worker_words(3, 1, {"--steps", "100"}));
   ASSERT_TRUE(logged("worker2", "incarnation 0 at"));
-  std::ofstream{at("draft")} << "evict 2\nevict 7\n";
-  std::filesystem::rename(at("draft"), at("control"));
+  command("evict 2\nevict 7");
   EXPECT_TRUE(logged("server", "worker 2 is taken out"));
   EXPECT_TRUE(logged("server", "no worker 7 is connected"));
   EXPECT_EQ(wait(slow), 0);
   EXPECT_TRUE(logged("worker2", "the operator took this worker out", 1));
   EXPECT_EQ(wait(a), 0);
   EXPECT_EQ(wait(b), 0);
-  EXPECT_EQ(wait(server), 0);
+  EXPECT_EQ(wait(server), 0) << "who was taken out counts as one that has finished";
   EXPECT_EQ(numbers("parameters"), (std::vector<double>{-100, -100, 0}));
   EXPECT_LT(number("seconds"), 60) << "a hundred of its steps take 200 s";
+}
+
+TEST_F(Processes, WhoComesBackIsCountedOnce) {
+  const pid_t server = start("server", server_words(2, {"--policy", "asp", "--done", "2", "--control", at("control")}));
+  const auto begin = [&](int w, const char* steps) {
+    return start("worker" + std::to_string(w), worker_words(2, w, {"--steps", steps}));
+  };
+  const pid_t stays = begin(0, "0"), goes = begin(1, "0");
+  ASSERT_TRUE(logged("worker0", "incarnation 0 at") && logged("worker1", "incarnation 0 at"));
+  command("evict 1");
+  EXPECT_EQ(wait(goes), 0);
+  EXPECT_EQ(wait(begin(1, "50")), 0);
+  EXPECT_TRUE(logged("worker1", "worker 1: 50 steps", 1));
+  EXPECT_EQ(wait(server, 0.5), -1) << "one worker has finished, and no other is out";
+  command("evict 0");
+  EXPECT_EQ(wait(stays), 0);
+  EXPECT_EQ(wait(server), 0);
+  EXPECT_EQ(number("evicted"), 2);
+  EXPECT_EQ(number("done"), 1);
 }
 
 TEST_F(Processes, StragglerIsEvicted) {
@@ -321,6 +340,22 @@ TEST_F(Processes, LiarsDisturbNobody) {
   EXPECT_EQ(numbers("parameters"), (std::vector<double>{-2000, -2000, 0}));
   for (int w = 0; w < 2; ++w)
     EXPECT_TRUE(logged("worker" + std::to_string(w), "1 connections, done", 1)) << "it noticed";
+}
+
+#if defined(__has_feature)
+constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+
+TEST_F(Processes, ServerWithoutThreadsSaysSo) {
+  if (sanitized) GTEST_SKIP() << "sanitizers need more address space than they could be left";
+  // Stacks for 64 shards would take half a gigabyte.
+  std::vector<std::string> words{"/bin/sh", "-c", R"(ulimit -s 8192 && ulimit -v 300000 && exec "$0" "$@")"};
+  EXPECT_EQ(wait(start("server", with(words, server_words(64, {"--shards", "64"})))), 1);
+  EXPECT_TRUE(logged("server", "gloo_server: no thread for the server: ", 1));
 }
 
 TEST_F(Processes, WrongOptionsAreSentences) {

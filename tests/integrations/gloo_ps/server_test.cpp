@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -454,6 +457,13 @@ TEST_F(ServerFile, GoesOnFromItsCheckpoint) {
   EXPECT_NE(next.log().back().find("7 updates"), std::string::npos) << next.log().back();
 }
 
+TEST_F(ServerFile, NoCheckpointIsWrittenBeforeAnybodyCame) {
+  ps::server_options o = options();
+  o.checkpoint = at("state");  // one that could not be restored, say
+  { const loopback_host host{o, asp()}; }
+  EXPECT_FALSE(std::filesystem::exists(o.checkpoint));
+}
+
 TEST_F(ServerFile, UnwritableCheckpointIsSaid) {
   ps::server_options o = options();
   o.checkpoint = at("no/such/folder/state");
@@ -501,6 +511,46 @@ TEST(Server, ServesAnyJobThatItsOptionsAllow) {
   EXPECT_NE(with([](auto& o) { o.job.rule.learning_rate = -1; }), "");
   EXPECT_NE(with([](auto& o) { o.job.rule.momentum = 1; }), "");
   EXPECT_NE(with([](auto& o) { o.checkpoint_every = 0; }), "");
+}
+
+// No thread can be made as long as it lives: their stacks would be larger than any memory.
+class thread_shortage {
+ public:
+  thread_shortage() {
+    pthread_attr_init(&before_);
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    pthread_attr_setstacksize(&huge, std::size_t{1} << 62);
+    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
+    pthread_attr_destroy(&huge);
+  }
+  ~thread_shortage() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+  thread_shortage(const thread_shortage&) = delete;
+  thread_shortage& operator=(const thread_shortage&) = delete;
+
+ private:
+  pthread_attr_t before_;
+};
+
+TEST(Server, MakeSaysThatThereIsNoThread) {
+  const std::vector<float> initial(workers);
+  const thread_shortage shortage;
+  const auto made = ps::server<>::make(options(), asp(), initial);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, rubato::errc::io);
+  EXPECT_EQ(made.error().message, "no thread for the server: Resource temporarily unavailable");
+}
+
+TEST(Server, ServeMakesNoThread) {
+  ps::server<> server{options(), asp(), std::vector<float>(workers)};
+  const thread_shortage shortage;
+  auto both = ps::loopback_link::pair();
+  both.first.close();
+  EXPECT_EQ(server.serve(both.second), ps::session_end::refused);
 }
 
 TEST(Server, MakeRefusesWhatItCannotServe) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -20,8 +21,8 @@ namespace rubato::inline RUBATO_ABI::gloo_ps {
 /// What a server needs to know besides the job.
 struct server_options {
   job_options job{};
-  std::uint32_t life = 0;                ///< tells the servers of a job apart, each higher than the one before (gloo_doors::life())
-  std::string checkpoint{};              ///< the file; empty: none
+  std::uint32_t life = 0;    ///< tells the servers of a job apart, each higher than the one before (gloo_doors::life())
+  std::string checkpoint{};  ///< the file; empty: none
   std::uint64_t checkpoint_every = 100;  ///< updates
   /// After how long a session that waits for its worker, or for the controller, looks at what else could have happened:
   /// a goodbye, a broken connection, a cancelled step, an eviction. Up to eight times as long where nothing comes for
@@ -52,7 +53,8 @@ struct server_options {
 template <Observer Watcher = no_observer>
 class server {
  public:
-  /// Errors  invalid_option, with what problem(options, policy) says, or `initial` has another size than the model
+  /// Errors  invalid_option, with what problem(options, policy) says, or `initial` has another size than the model;
+  ///         io: there is no thread for it
   [[nodiscard]] static result<std::unique_ptr<server>> make(server_options options, named_policy policy,
                                                             std::span<const float> initial,
                                                             refusals::log_function log = {}, Watcher watcher = {}) {
@@ -61,20 +63,27 @@ class server {
     if (initial.size() != options.job.model.parameters)
       return error{errc::invalid_option, std::to_string(initial.size()) + " initial values, expected " +
                                              std::to_string(options.job.model.parameters)};
-    return std::make_unique<server>(std::move(options), std::move(policy), initial, std::move(log), std::move(watcher));
+    try {
+      return std::make_unique<server>(std::move(options), std::move(policy), initial, std::move(log),
+                                      std::move(watcher));
+    } catch (const std::system_error& e) {
+      return error{errc::io, std::string{"no thread for the server: "} + e.what()};
+    }
   }
-  /// Precondition: problem(options, policy) is empty; `initial` has model.parameters values.
+  /// Precondition: problem(options, policy) is empty; `initial` has model.parameters values. Throws std::system_error
+  /// where it cannot have its threads: one for each shard, and one more.
   server(server_options options, named_policy policy, std::span<const float> initial, refusals::log_function log = {},
          Watcher watcher = {})
       : options_{std::move(options)},
         refused_{std::move(log)},
         connected_{options_.job.workers},
-        decide_{options_.job, std::move(policy), initial, std::move(watcher)} {}
+        decide_{options_.job, std::move(policy), initial, std::move(watcher)},
+        keeper_{[this] { keep(); }} {}
   server(const server&) = delete;
   server& operator=(const server&) = delete;
   ~server() {
     close();
-    if (keeper_.joinable()) keeper_.join();
+    keeper_.join();
   }
 
   /// Goes on from a checkpoint; before the first serve(). The version it has, or decision_maker::restore()'s errors.
@@ -87,7 +96,7 @@ class server {
   /// Talks with one worker until the end of it. The link is closed afterwards.
   template <Link L>
   session_end serve(L& link) {
-    start();
+    served_ = true;
     session<L, Watcher> talk{link, {decide_, connected_, refused_, options_.life, options_.tick}};
     const session_end end = talk.run();
     if (end == session_end::died || end == session_end::silent || end == session_end::misbehaved)
@@ -143,21 +152,20 @@ class server {
   }
 
  private:
-  // Polls the controller when it wants to be, and writes checkpoints.
-  void start() {
-    std::call_once(started_, [this] {
-      keeper_ = std::thread{[this] {
-        std::uint64_t tried = saved_;
-        while (!decide_.closed()) {
-          decide_.attend(after(0.02));
-          const std::uint64_t version = decide_.version();
-          if (options_.checkpoint.empty() || version - tried < options_.checkpoint_every) continue;
-          tried = version;  // also where it fails: a save stops all pushes
-          report(save());
-        }
-        if (!options_.checkpoint.empty()) report(save());
-      }};
-    });
+  // Polls the controller when it wants to be, and writes checkpoints: none before the first serve(), so that what
+  // restore() refuses, or is still to read, stays as it is.
+  void keep() {
+    while (!served_ && !decide_.closed()) decide_.attend(after(0.02));
+    if (!served_) return;
+    std::uint64_t tried = saved_;
+    while (!decide_.closed()) {
+      decide_.attend(after(0.02));
+      const std::uint64_t version = decide_.version();
+      if (options_.checkpoint.empty() || version - tried < options_.checkpoint_every) continue;
+      tried = version;  // also where it fails: a save stops all pushes
+      report(save());
+    }
+    if (!options_.checkpoint.empty()) report(save());
   }
   void report(const result<std::uint64_t>& saved) {
     if (!saved && std::exchange(complaint_, saved.error().message) != saved.error().message)
@@ -172,8 +180,8 @@ class server {
   std::mutex saving_;
   std::atomic<std::uint64_t> saved_ = 0, saves_ = 0;
   std::string complaint_;  // of the keeper: the last one
-  std::once_flag started_;
-  std::thread keeper_;
+  std::atomic<bool> served_ = false;
+  std::thread keeper_;  // last: it uses the others
 };
 
 }  // namespace rubato::inline RUBATO_ABI::gloo_ps

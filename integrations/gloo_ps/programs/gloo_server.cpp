@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -187,8 +190,37 @@ std::optional<rubato::error> write_report(const options& o, server& here, task& 
   return std::nullopt;
 }
 
+// Why no file can be made there, as a sentence; empty if nothing is known against it.
+std::string no_room_for(const char* option, const std::string& path) {
+  if (path.empty()) return {};
+  const std::string parent = std::filesystem::path{path}.parent_path().string(), folder = parent.empty() ? "." : parent;
+  if (::access(folder.c_str(), W_OK | X_OK) == 0) return {};
+  return std::string{option} + " " + path + ": no file can be made in " + folder + ": " + std::strerror(errno);
+}
+
+// Says every five seconds who is waited for, until the job begins.
+class quorum_watch {
+ public:
+  explicit quorum_watch(const ps::job_options& job) : wanted_{job.quorum > 0 ? job.quorum : job.workers} {}
+  void look(server& here) {
+    if (begun_ || ps::steady::now() < next_) return;
+    const std::uint32_t there = here.connected();
+    begun_ = there >= wanted_ || here.decide().version() > 0;
+    if (!begun_) std::printf("%u of %u workers are here; nobody runs before\n", there, wanted_);
+    next_ = ps::after(5);
+  }
+
+ private:
+  std::uint32_t wanted_;
+  ps::steady::time_point next_ = ps::after(5);
+  bool begun_ = false;
+};
+
 int run(options o) {
   const auto fail = [](const std::string& what, int status = 1) { return complain("gloo_server", what, status); };
+  for (const auto& [option, file] :
+       {std::pair{"--checkpoint", &o.server.checkpoint}, {"--control", &o.control}, {"--report", &o.report}})
+    if (const std::string wrong = no_room_for(option, *file); !wrong.empty()) return fail(wrong);
   std::optional<ps::checkpoint> saved;
   if (!o.server.checkpoint.empty() && ::access(o.server.checkpoint.c_str(), F_OK) == 0) {
     auto read = ps::read_checkpoint(o.server.checkpoint);
@@ -222,9 +254,6 @@ int run(options o) {
   if (!device) return complain("gloo_server", device.error());
   auto store = ps::open_store(o.common.store);
   if (!store) return complain("gloo_server", store.error());
-  auto doors = ps::gloo_doors::open(*device, *store, o.common.job, o.common.connect_limit);
-  if (!doors) return fail(doors.error().message);
-  o.server.life = doors->life();
 
   watcher observer;
   if (!o.log.empty()) {
@@ -233,6 +262,10 @@ int run(options o) {
     observer.log.emplace(std::move(*file), *rule);
   }
   if (evicts) observer.stragglers.emplace(o.server.job.workers, o.stragglers);
+  // From here on a server that is still there hands the job over to this one.
+  auto doors = ps::gloo_doors::open(*device, *store, o.common.job, o.common.connect_limit);
+  if (!doors) return fail(doors.error().message);
+  o.server.life = doors->life();
   const auto served = server::make(
       o.server, {o.policy, *rule}, work.initial(), [](const std::string& line) { std::printf("%s\n", line.c_str()); },
       std::move(observer));
@@ -253,6 +286,7 @@ int run(options o) {
     } at_the_end{here};
     std::size_t told = 0;
     std::string known;
+    quorum_watch quorum{o.server.job};
     while (!here.closed()) {
       std::string trouble;
       if (auto knock = doors->accept(ps::after(0.05)))
@@ -266,6 +300,11 @@ int run(options o) {
       look_for_commands(here, o.control, evicted);
       tell_changes(here, told);
       if (evicts) evict_stragglers(here, evicted);
+      quorum.look(here);
+      if (doors->superseded()) {
+        std::printf("life %u of job %llu has begun: this server hands over to it\n", doors->life() + 1, wide(o.common.job));
+        here.hand_over();
+      }
       if (stop_signal != 0 || (o.done > 0 && finished(here, evicted) >= o.done)) here.close();
     }
     tell_changes(here, told);
@@ -275,7 +314,7 @@ int run(options o) {
               quality.loss);
   if (quality.accuracy >= 0) std::printf(", accuracy %.2f %%", 100 * quality.accuracy);
   std::printf("\n");
-  if (!o.server.checkpoint.empty())
+  if (!o.server.checkpoint.empty() && !here.handed_over())
     if (const auto last = here.save(); !last) return fail(last.error().message);
   if (!o.report.empty())
     if (const auto wrong = write_report(o, here, work, evicted)) return fail(wrong->message);

@@ -144,6 +144,38 @@ TEST_F(Processes, KilledServerGoesOnFromItsCheckpoint) {
               static_cast<unsigned long long>(saved->version));
 }
 
+TEST_F(Processes, SecondServerTakesTheJobOver) {
+  const std::vector<std::string> words =
+      server_words(2, {"--policy", "ssp:3", "--done", "2", "--checkpoint", at("state"), "--checkpoint-every", "50"});
+  const pid_t first = start("first", words);
+  std::vector<pid_t> worker;
+  for (int w = 0; w < 2; ++w)
+    worker.push_back(start("worker" + std::to_string(w), worker_words(2, w, {"--steps", "1200"})));
+  ASSERT_TRUE(within(30, [&] {
+    const auto saved = ps::read_checkpoint(at("state"));
+    return saved && saved->version >= 100;
+  }));
+  const pid_t second = start("second", words);
+  EXPECT_EQ(wait(first), 0);
+  EXPECT_TRUE(logged("first", "life 2 of job 1 has begun: this server hands over to it", 1));
+  for (const pid_t w : worker) EXPECT_EQ(wait(w), 0);
+  EXPECT_EQ(wait(second), 0);
+  EXPECT_FALSE(logged("worker0", "the job has ended", 0.1)) << "it went on";
+  EXPECT_EQ(number("life"), 2);
+  const std::vector<double> sums = numbers("parameters");
+  ASSERT_EQ(sums.size(), 2U);
+  EXPECT_EQ(-(sums[0] + sums[1]), number("version")) << "what is in it is in it once";
+  EXPECT_GE(number("version") + number("lost"), 2 * 1200 - 2 * 2);
+}
+
+TEST_F(Processes, QuorumThatIsWaitedForIsSaid) {
+  const pid_t server = start("server", server_words(2, {}));
+  start("worker0", worker_words(2, 0, {}));
+  EXPECT_TRUE(logged("server", "1 of 2 workers are here; nobody runs before", 15));
+  ::kill(server, SIGTERM);
+  EXPECT_EQ(wait(server), 0);
+}
+
 TEST_F(Processes, StoppedServerLosesNothing) {
   const std::vector<std::string> words = server_words(
       2, {"--policy", "ssp:1", "--checkpoint", at("state"), "--checkpoint-every", "1000000", "--done", "2"});
@@ -370,6 +402,13 @@ TEST_F(Processes, WrongOptionsAreSentences) {
   EXPECT_EQ(wait(start("e", {program("gloo_server"), "--store", store()})), 2);
   EXPECT_EQ(wait(start("f", server_words(2, {"--evict-stragglers", "0.8"}))), 2);
   EXPECT_TRUE(logged("f", "--evict-stragglers 0.8: expected a factor above 1", 1));
+  EXPECT_EQ(wait(start("g", server_words(2, {"--job", "-1"}))), 2);
+  EXPECT_EQ(wait(start("h", server_words(2, {"--task", "images"}))), 2);
+  EXPECT_TRUE(logged("h", "--task images: it needs --data FOLDER", 1));
+  for (const char* option : {"--checkpoint", "--control", "--report"}) {
+    EXPECT_EQ(wait(start("i", server_words(2, {option, at("nowhere/file")}))), 1);
+    EXPECT_TRUE(logged("i", std::string{option} + " " + at("nowhere/file") + ": no file can be made in", 1));
+  }
 }
 
 }  // namespace

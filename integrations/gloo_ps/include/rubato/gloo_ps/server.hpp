@@ -97,7 +97,7 @@ class server {
   template <Link L>
   session_end serve(L& link) {
     served_ = true;
-    session<L, Watcher> talk{link, {decide_, connected_, refused_, options_.life, options_.tick}};
+    session<L, Watcher> talk{link, {decide_, connected_, refused_, options_.life, options_.tick, &handed_over_}};
     const session_end end = talk.run();
     if (end == session_end::died || end == session_end::silent || end == session_end::misbehaved)
       refused_.note("worker " + std::to_string(talk.who().index) + ", incarnation " +
@@ -116,12 +116,24 @@ class server {
 
   /// Ends the job: who waits is told at once, who computes as soon as it can be.
   void close() { decide_.close(); }
+  /// Ends here, and goes on in a server of a later life: workers are not told that the job has ended, and look for that
+  /// one. No further checkpoint is written, for the file is the other's now.
+  void hand_over() {
+    {
+      const std::lock_guard lock{saving_};
+      handed_over_ = true;
+    }
+    close();
+  }
+  [[nodiscard]] bool handed_over() const noexcept { return handed_over_; }
   [[nodiscard]] bool closed() const noexcept { return decide_.closed(); }
 
-  /// Writes a checkpoint now. The number of bytes; io if it cannot be written, busy if the state kept changing.
+  /// Writes a checkpoint now. The number of bytes; io if it cannot be written, busy if the state kept changing,
+  /// invalid_option if there is no file for it, or it is another server's by now.
   result<std::uint64_t> save() {
     if (options_.checkpoint.empty()) return error{errc::invalid_option, "no checkpoint file was named"};
     const std::lock_guard lock{saving_};
+    if (handed_over_) return error{errc::invalid_option, "another server goes on with this job"};
     for (int attempt = 0; attempt < 100; ++attempt) {
       if (const auto state = decide_.take_checkpoint()) {
         auto size = write_checkpoint(options_.checkpoint, *state);
@@ -165,7 +177,7 @@ class server {
       tried = version;  // also where it fails: a save stops all pushes
       report(save());
     }
-    if (!options_.checkpoint.empty()) report(save());
+    if (!options_.checkpoint.empty() && !handed_over_) report(save());
   }
   void report(const result<std::uint64_t>& saved) {
     if (!saved && std::exchange(complaint_, saved.error().message) != saved.error().message)
@@ -180,7 +192,7 @@ class server {
   std::mutex saving_;
   std::atomic<std::uint64_t> saved_ = 0, saves_ = 0;
   std::string complaint_;  // of the keeper: the last one
-  std::atomic<bool> served_ = false;
+  std::atomic<bool> served_ = false, handed_over_ = false;
   std::thread keeper_;  // last: it uses the others
 };
 

@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -302,7 +302,8 @@ int run(options o) {
       if (evicts) evict_stragglers(here, evicted);
       quorum.look(here);
       if (doors->superseded()) {
-        std::printf("life %u of job %llu has begun: this server hands over to it\n", doors->life() + 1, wide(o.common.job));
+        std::printf("life %u of job %llu has begun: this server hands over to it\n", doors->life() + 1,
+                    wide(o.common.job));
         here.hand_over();
       }
       if (stop_signal != 0 || (o.done > 0 && finished(here, evicted) >= o.done)) here.close();

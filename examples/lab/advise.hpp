@@ -49,16 +49,16 @@ struct advice {
   std::optional<rule_outlook> current;
   /// Of `rules`: least expected time. None if no rule arrives, or no guess is like the log's model.
   std::optional<std::size_t> best;
-  bool keep = false;                ///< the gain of `best` may be less than the threshold
+  bool keep = false;  ///< the gain of `best` may be less than the threshold
 };
 
 /// Simulates each rule on machines and models that the log could have come from, and chooses.
 ///
 /// Member i of the ensemble has the machines of a draw of the fit, and a model drawn by the guesses' weights. All rules
 /// meet the same members and seeds. Where the log's policy is known it runs first, and others are given up after
-/// `patience` times its time. The interval of a time is that of one further run: it is wide where the log says little, but never
-/// narrower than chance between seeds is. That of a gain is about expected times: chance between seeds averages out of
-/// it, what the log does not tell stays in.
+/// `patience` times its time. The interval of a time is that of one further run: it is wide where the log says little,
+/// but never narrower than chance between seeds is. That of a gain is about expected times: chance between seeds
+/// averages out of it, what the log does not tell stays in.
 ///
 /// Nothing if `stop` was raised. The result does not depend on threads.
 /// Tests   tests/examples/advise_test.cpp

@@ -72,7 +72,8 @@ struct findings {
 
 void print_models(std::ostream& out, const std::vector<model_guess>& guesses) {
   std::vector<model_guess> likely;
-  std::ranges::copy_if(guesses, std::back_inserter(likely), [](const model_guess& each) { return each.weight >= 0.05; });
+  std::ranges::copy_if(guesses, std::back_inserter(likely),
+                       [](const model_guess& each) { return each.weight >= 0.05; });
   const std::optional<double> least = least_off(guesses);
   std::ranges::stable_sort(likely, std::ranges::greater{}, &model_guess::weight);
   std::vector<std::vector<std::string>> rows{{"learns like", "rate x", "weight", "losses off by"}};
@@ -106,7 +107,8 @@ void print_rules(std::ostream& out, const findings& all) {
   out << aligned_text(rows);
   const bool missed = std::ranges::any_of(all.given.rules, [](const rule_outlook& each) { return !each.reliable(); });
   if (missed && all.given.current)
-    out << "reached: within " << in_digits("%g", patience) << " times the time of the log's policy on the same machines\n";
+    out << "reached: within " << in_digits("%g", patience)
+        << " times the time of the log's policy on the same machines\n";
 }
 
 [[nodiscard]] json to_json(const estimate& of, double factor) {

@@ -221,7 +221,8 @@ std::vector<fitted_value> values_of(const cluster_fit& fit) {
       "cores", [](const machines& of) -> std::optional<double> { return of.cores == 0 ? of.workers : of.cores; },
       fit.best.cores == 0 ? "a core each" : "shared");
   constexpr const char* in_units = "in the scenario's unit";
-  lines.push_back({"server time", in_digits(fit.best.apply_time), "-", "of a push, in the scenario's unit: the median"});
+  lines.push_back(
+      {"server time", in_digits(fit.best.apply_time), "-", "of a push, in the scenario's unit: the median"});
   const sim::straggler_options& stragglers = fit.best.stragglers;
   lines.push_back(kind_line(fit));
   if (stragglers.kind == straggler_kind::none) return lines;

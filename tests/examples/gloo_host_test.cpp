@@ -25,6 +25,8 @@
 #include <vector>
 
 #include "../../examples/support/child_process.hpp"
+#include "../support/sanitizers.hpp"
+#include "../support/thread_shortage.hpp"
 #include "real_setting.hpp"
 #include "temporary_directory.hpp"
 
@@ -74,31 +76,6 @@ bool break_a_connection() {
   }
   return false;
 }
-
-// No thread can be made as long as it lives, once it was told so: their stacks would be larger than any memory.
-class thread_shortage {
- public:
-  thread_shortage() {
-    pthread_attr_init(&before_);
-    pthread_getattr_default_np(&before_);
-  }
-  ~thread_shortage() {
-    pthread_setattr_default_np(&before_);
-    pthread_attr_destroy(&before_);
-  }
-  thread_shortage(const thread_shortage&) = delete;
-  thread_shortage& operator=(const thread_shortage&) = delete;
-  void begin() {
-    pthread_attr_t huge;
-    pthread_attr_init(&huge);
-    pthread_attr_setstacksize(&huge, std::size_t{1} << 62);
-    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
-    pthread_attr_destroy(&huge);
-  }
-
- private:
-  pthread_attr_t before_;
-};
 
 // No file can be opened between begin() and end(). Which numbers are in use is looked up before the run begins: then
 // no thread of it opens files and closes them.
@@ -367,7 +344,7 @@ TEST_F(GlooHost, ADeathHidesNoLostConnection) {
 TEST_F(GlooHost, AWorkerWithoutAThreadIsAnError) {
   const setting at = small({"objective.target_accuracy=1", "objective.max_time=10000",
                             R"(cluster.failures=[{"time":50,"worker":3,"kind":"join"}])"});
-  thread_shortage shortage;
+  rubato::test::thread_shortage shortage;
   std::atomic<int> commits{0};
   any_observer watcher{[&](const record& r) {
     if (r.what == record::kind::commit && ++commits == 1) shortage.begin();
@@ -376,16 +353,8 @@ TEST_F(GlooHost, AWorkerWithoutAThreadIsAnError) {
   EXPECT_TRUE(children_of(getpid()).empty());
 }
 
-#if defined(__has_feature)
-constexpr bool undefined_is_checked = __has_feature(undefined_behavior_sanitizer);
-#elif defined(__SANITIZE_ADDRESS__)
-constexpr bool undefined_is_checked = true;
-#else
-constexpr bool undefined_is_checked = false;
-#endif
-
 TEST_F(GlooHost, TooManyOpenFilesAreAnError) {
-  if (undefined_is_checked) GTEST_SKIP() << "the sanitizer's own look at an object needs a pipe";
+  if (rubato::test::undefined_sanitized) GTEST_SKIP() << "the sanitizer's own look at an object needs a pipe";
   const setting at = small({"objective.target_accuracy=1", "objective.max_time=10000"});
   file_shortage shortage;
   std::atomic<int> commits{0};

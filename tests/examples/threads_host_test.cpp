@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "../support/sanitizers.hpp"
 #include "real_setting.hpp"
 
 namespace {
@@ -116,14 +117,6 @@ TEST(ThreadsHost, ARunThatIsWatchedStopsWhenAskedWhateverItsHost) {
   }
 }
 
-#if defined(__has_feature)
-constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
-#else
-constexpr bool sanitized = false;
-#endif
-
 // At most so many bytes more of address space for this process.
 void allow_only(std::uint64_t more) {
   std::uint64_t pages = 0;
@@ -134,7 +127,8 @@ void allow_only(std::uint64_t more) {
 
 // Of a worker that cannot be made, or runs out of memory in its own thread.
 TEST(ThreadsHostDeathTest, ShortMemoryEndsTheRunWithAnError) {
-  if (sanitized) GTEST_SKIP() << "sanitizers end the process where memory is short";
+  if (rubato::test::address_sanitized || rubato::test::thread_sanitized)
+    GTEST_SKIP() << "sanitizers end the process where memory is short";
   static_cast<void>(images());
   EXPECT_EXIT(
       {

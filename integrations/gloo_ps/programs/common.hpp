@@ -32,7 +32,9 @@ struct common_options {
     app.add_option("--job", job, "number of the job; server and workers must agree")
         ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
         ->capture_default_str();
-    app.add_option("--task", task.name, "what is trained: regression, images, or count (exact sums, for tests); server and workers must agree")
+    app.add_option(
+           "--task", task.name,
+           "what is trained: regression, images, or count (exact sums, for tests); server and workers must agree")
         ->check(CLI::IsMember({"regression", "images", "count"}))
         ->capture_default_str();
     app.add_option("--dimension", task.dimension, "parameters of regression and count")

@@ -48,9 +48,11 @@ struct options {
 };
 
 struct watcher {
+  bool begun = false;
   std::optional<rubato::decision_log<rubato::atomic_file>> log{};
   std::optional<rubato::straggler_detector> stragglers{};
   void operator()(const rubato::record& r) noexcept {
+    begun |= r.what == rubato::record::kind::release;
     if (log) (*log)(r);
     if (stragglers) (*stragglers)(r);
   }
@@ -70,11 +72,9 @@ struct evictions {
 
 // An operator's; false if nobody is connected under this index.
 bool evict(server& here, std::uint32_t index, evictions& evicted) {
-  if (index >= here.options().job.workers) return false;
-  const auto who = here.decide().inspect([index](const auto& sync) { return sync.workers().id(index); });
-  if (!here.evict(who, "the operator took this worker out")) return false;
-  evicted.incarnations[index] = who.incarnation;
-  return true;
+  const std::optional<rubato::worker_id> gone = here.evict(index);
+  if (gone) evicted.incarnations[index] = gone->incarnation;
+  return gone.has_value();
 }
 
 // One command: "policy NAME", "evict INDEX", "save" or "stop".
@@ -204,9 +204,8 @@ class quorum_watch {
   explicit quorum_watch(const ps::job_options& job) : wanted_{job.quorum > 0 ? job.quorum : job.workers} {}
   void look(server& here) {
     if (begun_ || ps::steady::now() < next_) return;
-    const std::uint32_t there = here.connected();
-    begun_ = there >= wanted_ || here.decide().version() > 0;
-    if (!begun_) std::printf("%u of %u workers are here; nobody runs before\n", there, wanted_);
+    begun_ = here.decide().inspect([](auto& sync) { return sync.watcher().begun; });
+    if (!begun_) std::printf("%u workers are here; nobody runs before there are %u\n", here.connected(), wanted_);
     next_ = ps::after(5);
   }
 
@@ -262,7 +261,8 @@ int run(options o) {
     observer.log.emplace(std::move(*file), *rule);
   }
   if (evicts) observer.stragglers.emplace(o.server.job.workers, o.stragglers);
-  // From here on a server that is still there hands the job over to this one.
+  if (ps::server_answers(*device, *store, o.common.job, 2))
+    return fail("a server of job " + std::to_string(o.common.job) + " is at work in this store: end it first");
   auto doors = ps::gloo_doors::open(*device, *store, o.common.job, o.common.connect_limit);
   if (!doors) return fail(doors.error().message);
   o.server.life = doors->life();
@@ -301,21 +301,20 @@ int run(options o) {
       tell_changes(here, told);
       if (evicts) evict_stragglers(here, evicted);
       quorum.look(here);
-      if (doors->superseded()) {
-        std::printf("life %u of job %llu has begun: this server hands over to it\n", doors->life() + 1,
-                    wide(o.common.job));
-        here.hand_over();
-      }
+      if (doors->superseded()) here.abandon();
       if (stop_signal != 0 || (o.done > 0 && finished(here, evicted) >= o.done)) here.close();
     }
     tell_changes(here, told);
   }
+  if (here.abandoned())
+    return fail("life " + std::to_string(doors->life() + 1) + " of job " + std::to_string(o.common.job) +
+                " has begun: this server ends, at version " + std::to_string(here.decide().version()));
   const task::verdict quality = work.judge(here.parameters());
   std::printf("ended at version %llu after %.3f s, loss %.5f", wide(here.decide().version()), here.decide().seconds(),
               quality.loss);
   if (quality.accuracy >= 0) std::printf(", accuracy %.2f %%", 100 * quality.accuracy);
   std::printf("\n");
-  if (!o.server.checkpoint.empty() && !here.handed_over())
+  if (!o.server.checkpoint.empty())
     if (const auto last = here.save(); !last) return fail(last.error().message);
   if (!o.report.empty())
     if (const auto wrong = write_report(o, here, work, evicted)) return fail(wrong->message);

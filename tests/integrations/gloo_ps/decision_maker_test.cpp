@@ -194,7 +194,8 @@ TEST(DecisionMaker, PauseBeginsWithTheLastPushBeforeIt) {
   const auto changes = maker.changes();
   ASSERT_EQ(changes.size(), 2U);
   EXPECT_GE(changes[1].at, pushed_by);
-  EXPECT_LT(changes[1].pause, maker.seconds() - changes[0].at - 0.05) << "the push that ended the first pause is not the last";
+  EXPECT_LT(changes[1].pause, maker.seconds() - changes[0].at - 0.05)
+      << "the push that ended the first pause is not the last";
 }
 
 TEST(DecisionMaker, TwoMayTakeCheckpointsAtOnce) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "../../support/folder_test.hpp"
+#include "../../support/thread_shortage.hpp"
 #include "harness.hpp"
 
 namespace gloo_ps_server_test {
@@ -513,32 +514,10 @@ TEST(Server, ServesAnyJobThatItsOptionsAllow) {
   EXPECT_NE(with([](auto& o) { o.checkpoint_every = 0; }), "");
 }
 
-// No thread can be made as long as it lives: their stacks would be larger than any memory.
-class thread_shortage {
- public:
-  thread_shortage() {
-    pthread_attr_init(&before_);
-    pthread_getattr_default_np(&before_);
-    pthread_attr_t huge;
-    pthread_attr_init(&huge);
-    pthread_attr_setstacksize(&huge, std::size_t{1} << 62);
-    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
-    pthread_attr_destroy(&huge);
-  }
-  ~thread_shortage() {
-    pthread_setattr_default_np(&before_);
-    pthread_attr_destroy(&before_);
-  }
-  thread_shortage(const thread_shortage&) = delete;
-  thread_shortage& operator=(const thread_shortage&) = delete;
-
- private:
-  pthread_attr_t before_;
-};
-
 TEST(Server, MakeSaysThatThereIsNoThread) {
   const std::vector<float> initial(workers);
-  const thread_shortage shortage;
+  rubato::test::thread_shortage shortage;
+  shortage.begin();
   const auto made = ps::server<>::make(options(), asp(), initial);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, rubato::errc::io);
@@ -547,7 +526,8 @@ TEST(Server, MakeSaysThatThereIsNoThread) {
 
 TEST(Server, ServeMakesNoThread) {
   ps::server<> server{options(), asp(), std::vector<float>(workers)};
-  const thread_shortage shortage;
+  rubato::test::thread_shortage shortage;
+  shortage.begin();
   auto both = ps::loopback_link::pair();
   both.first.close();
   EXPECT_EQ(server.serve(both.second), ps::session_end::refused);

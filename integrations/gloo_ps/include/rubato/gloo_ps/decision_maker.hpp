@@ -86,14 +86,12 @@ class decision_maker {
  public:
   /// Pre  problem(options) is empty, problem(controller options, policy) too; `initial` has model.parameters values
   decision_maker(const job_options& options, named_policy policy, std::span<const float> initial, Watcher watcher = {})
-      : options_{options},
+      : options_{checked(options, policy.rule, initial)},
         policy_name_{std::move(policy.name)},
         sync_{controller_of(options), std::move(policy.rule), std::move(watcher)},
         parts_{options.workers, options.model.shards},
         seats_(options.workers),
         granted_at_(options.workers, 0.0) {
-    RUBATO_ASSERT(problem(options).empty() && initial.size() == options.model.parameters,
-                  "options out of range: problem() says which; or another number of initial values");
     shards_.reserve(options.model.shards);
     for (std::uint32_t s = 0; s < options.model.shards; ++s) {
       const auto mine = initial.subspan(static_cast<std::size_t>(options.model.begin_of(s)),
@@ -305,6 +303,13 @@ class decision_maker {
   [[nodiscard]] double seconds() const { return std::chrono::duration<double>(steady::now() - start_).count(); }
 
  private:
+  static const job_options& checked(const job_options& o, [[maybe_unused]] const any_policy& rule,
+                                    [[maybe_unused]] std::span<const float> initial) {
+    RUBATO_ASSERT(problem(o).empty() && rubato::problem(controller_of(o), rule).empty(),
+                  "options out of range: problem() says which");
+    RUBATO_ASSERT(initial.size() == o.model.parameters, "as many initial values as the model has parameters");
+    return o;
+  }
   // What the controller decides, carried out within its call: every callback only puts something into a queue.
   struct effects {
     decision_maker& host;

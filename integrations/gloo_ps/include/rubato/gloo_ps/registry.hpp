@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <rubato/core/types.hpp>
 #include <string>
 #include <utility>
@@ -56,10 +57,13 @@ class registry {
     seats_[who.index] = {};
     --connected_;
   }
-  /// Takes a worker out, whatever its incarnation; false if none is connected under this index, or is on its way out.
-  bool evict(std::uint32_t index, std::string why) {
+  /// Takes a worker out, whatever its incarnation, and says which that was; nothing if none is connected under this
+  /// index, or is on its way out.
+  std::optional<worker_id> evict(std::uint32_t index, std::string why) {
     const std::lock_guard lock{mutex_};
-    return index < seats_.size() && seats_[index].of_session && take_out(*seats_[index].of_session, std::move(why));
+    if (index >= seats_.size() || !seats_[index].of_session) return std::nullopt;
+    if (!take_out(*seats_[index].of_session, std::move(why))) return std::nullopt;
+    return worker_id{index, seats_[index].incarnation};
   }
   /// Takes this incarnation out, and no later one.
   bool evict(worker_id who, std::string why) {

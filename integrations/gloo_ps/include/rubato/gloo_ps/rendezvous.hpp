@@ -224,6 +224,18 @@ class gloo_connector {
   std::uint64_t next_ = 0;  // keys below it are taken
 };
 
+/// Whether a server of this job is at work: knocks at the newest one's, and hangs up when it answers. One that hangs
+/// does not. To be asked before gloo_doors::open(), since two servers would share the workers between them.
+/// Cost    at once if none was ever started in this store; `limit` seconds if the last one is gone
+/// Tests   tests/integrations/gloo_ps/gloo_link_test.cpp: WhetherAServerAnswers
+[[nodiscard]] inline bool server_answers(std::shared_ptr<gloo_device> device,
+                                         std::shared_ptr<gloo::rendezvous::Store> store, std::uint64_t job,
+                                         double limit) {
+  if (!detail::board{store, job}.has(detail::life_key(1))) return false;
+  gloo_connector knock{std::move(device), std::move(store), job, limit};
+  return knock(worker_id{}, after(limit)).has_value();
+}
+
 }  // namespace rubato::inline RUBATO_ABI::gloo_ps
 
 #endif

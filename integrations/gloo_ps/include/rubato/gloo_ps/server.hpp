@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -97,7 +98,7 @@ class server {
   template <Link L>
   session_end serve(L& link) {
     served_ = true;
-    session<L, Watcher> talk{link, {decide_, connected_, refused_, options_.life, options_.tick, &handed_over_}};
+    session<L, Watcher> talk{link, {decide_, connected_, refused_, options_.life, options_.tick, &abandoned_}};
     const session_end end = talk.run();
     if (end == session_end::died || end == session_end::silent || end == session_end::misbehaved)
       refused_.note("worker " + std::to_string(talk.who().index) + ", incarnation " +
@@ -107,8 +108,9 @@ class server {
   }
 
   /// Takes a worker out of the running job: it leaves, nobody waits for it any longer, and it is told so, in this
-  /// sentence. A new process of it may come back. False if none is connected under this index, or is on its way out.
-  bool evict(std::uint32_t index, std::string why = "the operator took this worker out") {
+  /// sentence. A new process of it may come back. Who that was; nothing if none is connected under this index, or is on
+  /// its way out.
+  std::optional<worker_id> evict(std::uint32_t index, std::string why = "the operator took this worker out") {
     return connected_.evict(index, std::move(why));
   }
   /// The same, of this incarnation only: for whoever has looked at it and decides a little later.
@@ -116,16 +118,15 @@ class server {
 
   /// Ends the job: who waits is told at once, who computes as soon as it can be.
   void close() { decide_.close(); }
-  /// Ends here, and goes on in a server of a later life: workers are not told that the job has ended, and look for that
-  /// one. No further checkpoint is written, for the file is the other's now.
-  void hand_over() {
-    {
-      const std::lock_guard lock{saving_};
-      handed_over_ = true;
-    }
+  /// Ends here, because a server of a later life has the job: workers are not told that the job has ended, and look for
+  /// that one. No checkpoint is begun any more, for the file is the other's. False if the job has ended already.
+  bool abandon() {
+    if (closed()) return false;
+    abandoned_ = true;  // before anybody hears of the end
     close();
+    return true;
   }
-  [[nodiscard]] bool handed_over() const noexcept { return handed_over_; }
+  [[nodiscard]] bool abandoned() const noexcept { return abandoned_; }
   [[nodiscard]] bool closed() const noexcept { return decide_.closed(); }
 
   /// Writes a checkpoint now. The number of bytes; io if it cannot be written, busy if the state kept changing,
@@ -133,9 +134,9 @@ class server {
   result<std::uint64_t> save() {
     if (options_.checkpoint.empty()) return error{errc::invalid_option, "no checkpoint file was named"};
     const std::lock_guard lock{saving_};
-    if (handed_over_) return error{errc::invalid_option, "another server goes on with this job"};
     for (int attempt = 0; attempt < 100; ++attempt) {
       if (const auto state = decide_.take_checkpoint()) {
+        if (abandoned_) return error{errc::invalid_option, "another server has this job"};
         auto size = write_checkpoint(options_.checkpoint, *state);
         if (size) saved_ = state->version, ++saves_;
         return size;
@@ -177,7 +178,7 @@ class server {
       tried = version;  // also where it fails: a save stops all pushes
       report(save());
     }
-    if (!options_.checkpoint.empty() && !handed_over_) report(save());
+    if (!options_.checkpoint.empty() && !abandoned_) report(save());
   }
   void report(const result<std::uint64_t>& saved) {
     if (!saved && std::exchange(complaint_, saved.error().message) != saved.error().message)
@@ -192,7 +193,7 @@ class server {
   std::mutex saving_;
   std::atomic<std::uint64_t> saved_ = 0, saves_ = 0;
   std::string complaint_;  // of the keeper: the last one
-  std::atomic<bool> served_ = false, handed_over_ = false;
+  std::atomic<bool> served_ = false, abandoned_ = false;
   std::thread keeper_;  // last: it uses the others
 };
 

@@ -50,8 +50,8 @@ struct session_context {
   refusals& refused;
   std::uint32_t life = 0;              ///< of the server
   std::chrono::milliseconds tick{20};  ///< see server_options
-  /// The job goes on elsewhere: its workers are not told that it has ended, and look for the other server.
-  const std::atomic<bool>* handed_over = nullptr;
+  /// The job is another server's: its workers are not told that it has ended, and look for that one.
+  const std::atomic<bool>* abandoned = nullptr;
 };
 
 /// The server's half of the conversation with one worker: hello, then grant, pull, push, again and again.
@@ -78,8 +78,8 @@ class session {
                            : end == session_end::left || end == session_end::evicted ? cause::leave
                                                                                      : cause::death);
     if (came_in) shared_.connected.leave(who_, fate_);
-    const bool goes_on_elsewhere = shared_.handed_over != nullptr && *shared_.handed_over;
-    if (end == session_end::closed && !goes_on_elsewhere) say_goodbye("the job has ended");
+    const bool abandoned = shared_.abandoned != nullptr && *shared_.abandoned;
+    if (end == session_end::closed && !abandoned) say_goodbye("the job has ended");
     if (end == session_end::evicted) say_goodbye(fate_->why);
     linger();
     link_.close();
@@ -200,8 +200,8 @@ class session {
       if (const auto letter = box_->take(next_look())) {
         something_came();
         if (letter->granted) return letter->terms;
-        // Without a grant there will be none: the job has ended, or this worker is no longer a member. Who waits is told
-        // before the job counts as closed, but under the same lock.
+        // Without a grant there will be none: the job has ended, or this worker is no longer a member. Who waits is
+        // told before the job counts as closed, but under the same lock.
         const bool over = decide_.inspect([this](const auto&) { return decide_.closed(); });
         end(over ? session_end::closed : lost_seat() ? *lost_seat() : session_end::died);
         continue;

@@ -84,8 +84,8 @@ class exclusive_file_store : public gloo::rendezvous::FileStore {
 };
 
 /// One of Gloo's stores, that looks for keys after 10 ms, 20, 40 and so on, up to 100 ms, so that a thousand workers
-/// which wait for their answers leave the machine to those who write them. A wait ends at its limit, of which Gloo's own
-/// FileStore sees whole seconds; one of a millisecond looks once.
+/// which wait for their answers leave the machine to those who write them. A wait ends at its limit, of which Gloo's
+/// own FileStore sees whole seconds; one of a millisecond looks once.
 template <class Store>
 class attentive_store final : public Store {
  public:
@@ -101,15 +101,15 @@ class attentive_store final : public Store {
   }
 };
 
-/// A store by its name: `file:FOLDER`, a folder that all machines of the job see, made if only itself is missing, or `redis:HOST[:PORT]`.
+/// A store by its name: `file:FOLDER`, a folder that all machines of the job see, or `redis:HOST[:PORT]`.
 /// Errors  invalid_option: another word, or no Redis in this build; io: out of reach
 [[nodiscard]] inline result<std::shared_ptr<gloo::rendezvous::Store>> open_store(const std::string& name) {
   using made = std::shared_ptr<gloo::rendezvous::Store>;
   try {
     if (name.starts_with("file:") && name.size() > 5) {
       std::error_code bad;
-      std::filesystem::create_directory(name.substr(5), bad);
-      if (bad) return error{errc::io, "store " + name + ": the folder cannot be made: " + bad.message()};
+      if (!std::filesystem::is_directory(name.substr(5), bad))
+        return error{errc::io, "store " + name + ": there is no such folder"};
       return made{std::make_shared<attentive_store<exclusive_file_store>>(name.substr(5))};
     }
     if (name.starts_with("redis:") && name.size() > 6) {

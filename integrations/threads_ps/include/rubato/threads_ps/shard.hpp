@@ -25,8 +25,9 @@ namespace rubato::inline RUBATO_ABI::threads_ps {
 ///         flush counts, and is over; what is posted behind it is carried out by the next call. A call that throws has
 ///         done nothing of its own, but for what the rule had moved.
 /// Thread  safe: one mutex around the slice, another around the posted effects.
-/// Cost    post: O(1), no allocation while no more than `rounds` effects wait, and so no throw. The rest O(size), and O(size) for each posted effect that it meets. No allocation once as many
-///         rounds were open as ever will be.
+/// Cost    post: O(1), no allocation while no more than `rounds` effects wait, and so no throw.
+///         The rest: O(size), and O(size) for each posted effect that it meets. No allocation once as many rounds were
+///         open as ever will be.
 /// Tests   tests/integrations/threads_ps/shard_test.cpp: TellsTheVersionThatWasMet, PostedEffectsComeFirst,
 ///         PostedDiscardsLeaveTheVersion, AFlushThatThrowsIsOverAndTheNextComes;
 ///         tests/integrations/threads_ps/no_allocation_test.cpp

@@ -6,7 +6,7 @@ of at most 250 units of time. A unit lasts 5, 10, 20 or 40 ms: the shortest in w
 batches take no more than 3 % longer than asked for; a cluster for which the longest is too short is left out, since this
 machine cannot be it. On each cluster a real run under each of three policies leaves a decision log, and each rule is measured
 in real time on other seeds, those that are near the quickest on more of them. The advice knows what advise.py lets it know,
-and its times are in seconds. Nothing was chosen by looking at these.
+and its times are in seconds. Nothing was chosen by looking at these, but that intervals are no longer narrowed by a constant.
 
 usage: advise_on_threads.py run LAB FOLDER CLUSTERS         real runs, on an idle machine; goes on where it was
        advise_on_threads.py advise LAB FOLDER RESULTS.csv   the advice on each log: a row for each log and rule

@@ -7,11 +7,9 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
-#include <exception>
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <mutex>
 #include <rubato/gloo_ps/rendezvous.hpp>
 #include <rubato/gloo_ps/server.hpp>
 #include <rubato/gloo_ps/stores.hpp>
@@ -157,7 +155,7 @@ class gloo_host final : public real_host {
     }
   }
   clock::time_point attend() override {
-    if (const std::lock_guard lock{failure_mutex_}; failure_) std::rethrow_exception(failure_);
+    throw_failure();
     for (std::uint32_t w = 0; w < children_.size(); ++w) {
       if (children_[w] && !children_[w]->running() && !ends_[w]) throw std::runtime_error{failure_of(w)};
       if (died_[w] > ended_[w])
@@ -205,16 +203,6 @@ class gloo_host final : public real_host {
       throw std::runtime_error{std::string{"--host gloo: no thread for another worker: "} + e.what()};
     }
   }
-  // What a thread of this host cannot go on after ends the run.
-  template <class Work>
-  void or_give_up(Work&& work) {
-    try {
-      work();
-    } catch (...) {
-      const std::lock_guard lock{failure_mutex_};
-      if (!failure_) failure_ = std::current_exception();
-    }
-  }
   [[nodiscard]] std::filesystem::path said_by(std::uint32_t w) const {
     return folder_.path() / ("worker-" + std::to_string(w));
   }
@@ -236,9 +224,7 @@ class gloo_host final : public real_host {
   std::vector<std::optional<support::child_process>> children_;
   std::vector<bool> ends_;            // of those whose life the scenario has ended
   std::vector<std::uint32_t> ended_;  // how many lives of each it has ended
-  std::mutex failure_mutex_;
-  std::exception_ptr failure_;
-  std::deque<std::thread> talks_;  // the doorkeeper's, until it has ended
+  std::deque<std::thread> talks_;     // the doorkeeper's, until it has ended
   std::thread doorkeeper_;
 };
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <rubato/core/record.hpp>
@@ -113,6 +114,26 @@ class real_host {
     }
     return all;
   }
+
+  /// For threads of the host: what `work` cannot go on after, short memory say, ends the run.
+  template <class Work>
+  void or_give_up(Work&& work) {
+    try {
+      work();
+    } catch (...) {
+      const std::lock_guard lock{failure_mutex_};
+      if (!failure_) failure_ = std::current_exception();
+    }
+  }
+  /// For attend(): throws what a thread could not go on after, if there is such.
+  void throw_failure() {
+    const std::lock_guard lock{failure_mutex_};
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  std::mutex failure_mutex_;
+  std::exception_ptr failure_;
 };
 
 /// A run in real time, whatever its host: begins and ends lives as the scenario has it, evaluates, finds the end, and

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <rubato/sim/loss_feature.hpp>
@@ -12,7 +11,6 @@
 #include <string>
 #include <system_error>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "real_run.hpp"
@@ -50,15 +48,8 @@ class threads_host final : public real_host {
 
   void begin_life(worker_id who) override {
     ends_[who.index] = std::make_shared<std::atomic<bool>>(false);
-    const auto life = [this, who, ends = ends_[who.index]] {
-      try {
-        work(who, *ends);
-      } catch (...) {
-        give_up(std::current_exception());
-      }
-    };
     try {
-      threads_.emplace_back(life);
+      threads_.emplace_back([this, who, ends = ends_[who.index]] { or_give_up([&] { work(who, *ends); }); });
     } catch (const std::system_error& e) {
       throw std::runtime_error{"no thread for worker " + std::to_string(who.index) + ": " + e.what()};
     }
@@ -68,7 +59,7 @@ class threads_host final : public real_host {
     static_cast<void>(how == sim::failure_kind::death ? ps_.die(who) : ps_.leave(who));
   }
   clock::time_point attend() override {
-    if (const std::lock_guard lock{failure_mutex_}; failure_) std::rethrow_exception(failure_);
+    throw_failure();
     const auto due = ps_.next_deadline();
     if (due && *due <= clock::now()) ps_.poll();
     return due.value_or(clock::time_point::max());
@@ -108,11 +99,6 @@ class threads_host final : public real_host {
           session.push(self.gradient(), {.samples = made.work.samples, .loss = loss, .grad_norm = made.work.norm}));
     }
   }
-  // What a worker's thread cannot go on after, short memory say, ends the run.
-  void give_up(std::exception_ptr why) {
-    const std::lock_guard lock{failure_mutex_};
-    if (!failure_) failure_ = std::move(why);
-  }
   [[nodiscard]] float seen_loss(const sim::gradient& work, bool cancelled) {
     const std::lock_guard lock{loss_mutex_};
     return loss_.with(work, cancelled);
@@ -128,8 +114,6 @@ class threads_host final : public real_host {
   sim::loss_feature loss_;
   std::vector<std::atomic<std::uint64_t>> steps_;  // of all lives of a worker: the simulator counts on, too
   std::atomic<bool> over_ = false;
-  std::mutex failure_mutex_;
-  std::exception_ptr failure_;
   std::vector<std::shared_ptr<std::atomic<bool>>> ends_;  // of the present life of each worker
   server ps_;
   std::deque<std::thread> threads_;

@@ -233,13 +233,17 @@ TEST_F(GlooLink, NewLifeIsFound) {
 
 TEST_F(GlooLink, WhetherAServerAnswers) {
   EXPECT_FALSE(ps::server_answers(device, store(), 6, 60)) << "at once: there was none";
-  auto doors = ps::gloo_doors::open(device, store(), 6);
+  auto doors = ps::gloo_doors::open(device, store(), 6, 0.5);
   ASSERT_TRUE(doors);
   EXPECT_FALSE(ps::server_answers(device, store(), 6, 0.2)) << "it does not look at its doors";
   std::atomic<bool> over = false;
   std::thread server{[&] {
     while (!over)
-      if (auto knock = doors->accept(ps::after(0.05))) static_cast<void>(std::move(*knock).finish());
+      if (auto knock = doors->accept(ps::after(0.05)))
+        if (auto link = std::move(*knock).finish()) {  // it is for the one who asks to hang up, as with any worker
+          ps::bytes none;
+          EXPECT_FALSE(link->recv(none, 10, ps::after(10)));
+        }
   }};
   EXPECT_TRUE(ps::server_answers(device, store(), 6, 10));
   over = true;

@@ -30,9 +30,9 @@ std::vector<std::string> all_of(text_lines& from) {
 }
 
 // Longer than any buffer on the way.
-std::string many_lines(int count) {
+std::string many_lines(std::size_t count) {
   std::string text;
-  for (int i = 0; i < count; ++i) text += "line " + std::to_string(i) + std::string(i % 97, 'x') + "\n";
+  for (std::size_t i = 0; i < count; ++i) text += "line " + std::to_string(i) + std::string(i % 97, 'x') + "\n";
   return text;
 }
 

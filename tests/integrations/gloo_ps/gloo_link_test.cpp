@@ -233,7 +233,7 @@ TEST_F(GlooLink, NewLifeIsFound) {
 
 TEST_F(GlooLink, WhetherAServerAnswers) {
   EXPECT_FALSE(ps::server_answers(device, store(), 6, 60)) << "at once: there was none";
-  auto doors = ps::gloo_doors::open(device, store(), 6, 0.5);
+  auto doors = ps::gloo_doors::open(device, store(), 6, 2);
   ASSERT_TRUE(doors);
   EXPECT_FALSE(ps::server_answers(device, store(), 6, 0.2)) << "it does not look at its doors";
   std::atomic<bool> over = false;

@@ -18,6 +18,8 @@ present() {
     nlohmann-json3-dev) has_header nlohmann/json.hpp ;;
     zlib1g-dev) has_header zlib.h ;;
     libgloo-dev) has_header gloo/context.h ;;
+    libtorch-dev) has_header torch/csrc/api/include/torch/version.h ;;
+    python3-torch) python3 -c 'import torch' ;;
     iproute2) command -v ip ;;
     *) command -v "$1" ;;  # the command is called like its package
   esac >/dev/null 2>&1

@@ -30,11 +30,13 @@
 #include <vector>
 
 #include "common.hpp"
-#include "policy_names.hpp"
 #include "session_threads.hpp"
+#include "support/policy_names.hpp"
 #include "task.hpp"
 
 namespace ps = rubato::gloo_ps;
+using rubato::support::policy_named;
+using rubato::support::policy_names;
 
 namespace {
 

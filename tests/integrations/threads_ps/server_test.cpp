@@ -176,9 +176,9 @@ TEST(ThreadsPs, AThreadThatThrowsHoldsNobodyBack) {
 // An update by more than 100 throws.
 struct fragile {
   void resize(std::size_t) {}
-  void update(std::span<float> values, std::span<const float> direction, float scale) {
-    if (scale * direction[0] > 100) throw std::runtime_error{"too far"};
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] -= scale * direction[i];
+  void update(std::span<float> values, const update_step& by) {
+    if (by.scale * by.direction[0] > 100) throw std::runtime_error{"too far"};
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] -= by.scale * by.direction[i];
   }
 };
 

@@ -27,8 +27,9 @@ TEST(Shard, PostedEffectsComeFirst) {
   const auto squares = [] {  // an update that depends on the order
     struct rule {
       void resize(std::size_t) {}
-      void update(std::span<float> values, std::span<const float> by, float scale) {
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] = values[i] * values[i] + scale * by[i];
+      void update(std::span<float> values, const update_step& by) {
+        for (std::size_t i = 0; i < values.size(); ++i)
+          values[i] = values[i] * values[i] + by.scale * by.direction[i];
       }
     };
     return rule{};
@@ -56,9 +57,9 @@ TEST(Shard, PostedDiscardsLeaveTheVersion) {
 TEST(Shard, AFlushThatThrowsIsOverAndTheNextComes) {
   struct rule {
     void resize(std::size_t) {}
-    void update(std::span<float> values, std::span<const float> by, float) {
-      if (by[0] > 100) throw std::runtime_error{"too far"};
-      values[0] -= by[0];
+    void update(std::span<float> values, const update_step& by) {
+      if (by.direction[0] > 100) throw std::runtime_error{"too far"};
+      values[0] -= by.direction[0];
     }
   };
   shard<rule> slice{numbers{0}, rule{}};

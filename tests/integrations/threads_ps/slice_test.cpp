@@ -19,7 +19,7 @@ TEST(UpdateRule, SgdMovesAgainstTheDirection) {
   numbers values{1, 2, 3};
   ps::sgd rule{{.learning_rate = 0.5F}};
   rule.resize(3);
-  rule.update(values, numbers{2, 0, -2}, 2);
+  rule.update(values, {.direction = numbers{2, 0, -2}, .scale = 2});
   EXPECT_EQ(values, (numbers{-1, 2, 5}));
 }
 
@@ -27,9 +27,9 @@ TEST(UpdateRule, MomentumRemembers) {
   numbers values{0};
   ps::sgd rule{{.learning_rate = 1, .momentum = 0.5F}};
   rule.resize(1);
-  rule.update(values, numbers{4}, 1);  // v = 4
-  rule.update(values, numbers{2}, 1);  // v = 2 + 2
-  rule.update(values, numbers{0}, 1);  // v = 2
+  rule.update(values, {.direction = numbers{4}});  // v = 4
+  rule.update(values, {.direction = numbers{2}});  // v = 2 + 2
+  rule.update(values, {.direction = numbers{0}});  // v = 2
   EXPECT_EQ(values, (numbers{-10}));
 }
 
@@ -91,12 +91,28 @@ TEST(Slice, EmptyRoundsCountAsUpdates) {
   EXPECT_EQ(of(s), (numbers{-6})) << "by the rule, which remembers";
 }
 
+TEST(Slice, TheRuleHearsTheWeightOfARound) {
+  struct rule {
+    std::vector<float>* heard;
+    void resize(std::size_t) {}
+    void update(std::span<float>, const ps::update_step& by) { heard->insert(heard->end(), {by.scale, by.weight}); }
+  };
+  numbers heard;
+  ps::slice<rule> s{numbers{0}, rule{&heard}};
+  s.apply(numbers{1}, 0.5F);
+  s.add(0, numbers{1}, 0.5F), s.add(1, numbers{1}, 8), s.add(0, numbers{1}, 2);
+  s.flush(0, 0.25F);
+  s.add(1, numbers{1}, -8);  // taken back
+  s.flush(1, 1), s.flush(2, 1);
+  EXPECT_EQ(heard, (numbers{0.5F, 1, 0.25F, 2.5F, 1, 0, 1, 0}));
+}
+
 TEST(Slice, AFlushThatThrowsCountsAndClosesItsRound) {
   struct rule {
     void resize(std::size_t) {}
-    void update(std::span<float> values, std::span<const float> by, float scale) {
-      if (by[0] > 100) throw std::runtime_error{"too far"};
-      values[0] -= scale * by[0];
+    void update(std::span<float> values, const ps::update_step& by) {
+      if (by.direction[0] > 100) throw std::runtime_error{"too far"};
+      values[0] -= by.scale * by.direction[0];
     }
   };
   ps::slice<rule> s{numbers{0}, rule{}};

@@ -38,7 +38,7 @@ struct checkpoint {
 namespace detail {
 
 inline constexpr std::string_view checkpoint_magic = "rubato.gloo_ps.checkpoint\n";
-inline constexpr std::uint32_t checkpoint_format = 1;
+inline constexpr std::uint32_t checkpoint_format = 2;
 
 // Appends or takes off a number; takes are false at the end of the bytes.
 class checkpoint_bytes {
@@ -99,10 +99,10 @@ inline bool take_shards(checkpoint_bytes& in, checkpoint& to) {
     if (part.parameters.size() != to.model.size_of(s)) return false;
     if (!part.velocity.empty() && part.velocity.size() != part.parameters.size()) return false;
     for (; rounds > 0; --rounds) {
-      std::uint64_t round = 0;
-      std::vector<float> sum;
-      if (!in.take(round) || !in.take(sum) || sum.size() != part.parameters.size()) return false;
-      part.rounds.push_back({round, std::move(sum)});
+      threads_ps::open_round round;
+      if (!in.take(round.number) || !in.take(round.weight) || !in.take(round.sum)) return false;
+      if (round.sum.size() != part.parameters.size()) return false;
+      part.rounds.push_back(std::move(round));
     }
     if (part.version != to.version) return false;
     to.shards.push_back(std::move(part));
@@ -125,7 +125,8 @@ inline bool take_shards(checkpoint_bytes& in, checkpoint& to) {
     out.put(part.version);
     out.put(std::span<const float>{part.parameters}), out.put(std::span<const float>{part.velocity});
     out.put(std::uint64_t{part.rounds.size()});
-    for (const auto& [round, sum] : part.rounds) out.put(round), out.put(std::span<const float>{sum});
+    for (const threads_ps::open_round& round : part.rounds)
+      out.put(round.number), out.put(round.weight), out.put(std::span<const float>{round.sum});
   }
   out.put(detail::checksum_of(out.output()));
   return std::move(out.output());

@@ -16,6 +16,7 @@ namespace rubato::inline RUBATO_ABI::threads_ps {
 struct open_round {
   std::uint64_t number = 0;
   std::vector<float> sum{};
+  float weight = 0.0F;  ///< of its gradients together
 };
 
 /// A slice of the parameters, its version, and the sums of the rounds that are open in it: the arithmetic of a shard.
@@ -31,7 +32,7 @@ struct open_round {
 ///            ever will be.
 /// Thread     not thread-safe
 /// Tests      tests/integrations/threads_ps/slice_test.cpp: AppliesAtOnce, RoundsAreApart, FlushIsOneUpdate,
-///            DiscardLeavesTheVersion, EmptyRoundsCountAsUpdates,
+///            DiscardLeavesTheVersion, EmptyRoundsCountAsUpdates, TheRuleHearsTheWeightOfARound,
 ///            AFlushThatThrowsCountsAndClosesItsRound, StateRoundTrip
 template <UpdateRule Rule>
 class slice {
@@ -49,15 +50,16 @@ class slice {
 
   /// One update by this gradient.
   void apply(std::span<const float> gradient, float weight) {
-    rule_.update(values_, gradient, weight);
+    rule_.update(values_, {.direction = gradient, .scale = weight});
     ++version_;
   }
   /// Counts an update that was decided and will not be made here.
   void skip() noexcept { ++version_; }
   /// Adds a gradient to the sum of a round.
   void add(std::uint64_t round, std::span<const float> gradient, float weight) {
-    std::vector<float>& sum = sum_of(round);
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weight * gradient[i];
+    open_round& to = opened(round);
+    for (std::size_t i = 0; i < to.sum.size(); ++i) to.sum[i] += weight * gradient[i];
+    to.weight += weight;
   }
   /// One update by scale times the sum of a round: of zeros where no gradient of it came this far.
   void flush(std::uint64_t round, float scale) {
@@ -66,7 +68,8 @@ class slice {
       std::uint64_t round;
       ~closing() { self.skip(), self.close(round); }
     } at_the_end{*this, round};
-    rule_.update(values_, sum_of(round), scale);
+    const open_round& whole = opened(round);
+    rule_.update(values_, {.direction = whole.sum, .scale = scale, .weight = whole.weight});
   }
   void discard(std::uint64_t round) noexcept { close(round); }
 
@@ -79,16 +82,16 @@ class slice {
   }
 
  private:
-  [[nodiscard]] std::vector<float>& sum_of(std::uint64_t round) {
+  [[nodiscard]] open_round& opened(std::uint64_t round) {
     for (open_round& each : open_)
-      if (each.number == round) return each.sum;
+      if (each.number == round) return each;
     if (spare_.empty()) {
       spare_.reserve(open_.size() + 1);  // for all sums: closing a round does not allocate
       spare_.emplace_back(values_.size());
     }
     open_.emplace_back(open_round{.number = round}).sum.swap(spare_.back());
     spare_.pop_back();
-    return open_.back().sum;
+    return open_.back();
   }
   void close(std::uint64_t round) noexcept {
     const auto found = std::find_if(open_.begin(), open_.end(), [round](const auto& r) { return r.number == round; });

@@ -11,17 +11,27 @@
 
 namespace rubato::inline RUBATO_ABI::threads_ps {
 
+/// What one update goes by: scale * direction, where the direction is a sum of gradients that add up to `weight`.
+///
+/// A rule that is linear in its gradient needs no more than that product. One that takes the size of a gradient out again,
+/// as Adam does, has the mean gradient in direction / weight, and in scale * weight the factor on its learning rate.
+struct update_step {
+  std::span<const float> direction;
+  float scale = 1.0F;
+  float weight = 1.0F;  ///< 1 for a gradient that comes alone; 0 for a round without gradients, whose direction is zeros
+};
+
 /// How an update moves parameters. Each shard has a copy of its own, for its slice.
 ///
-///   resize(n)                        the slice has n parameters; called once, before anything else
-///   update(values, direction, scale) ONE update, by scale * direction, a sum of weighted gradients; both are the slice
+///   resize(n)             the slice has n parameters; called once, before anything else
+///   update(values, step)  ONE update of the slice, by step.scale * step.direction
 ///
 /// What it means that update() throws, the host says (server.hpp). Satisfied by sgd.
 template <class R>
 concept UpdateRule = std::copy_constructible<R> &&
-    requires(R& rule, std::size_t size, std::span<float> values, std::span<const float> direction, float scale) {
+    requires(R& rule, std::size_t size, std::span<float> values, const update_step& step) {
   rule.resize(size);
-  rule.update(values, direction, scale);
+  rule.update(values, step);
 };
 
 struct sgd_options {
@@ -51,14 +61,14 @@ class sgd {
   void resize(std::size_t size) {
     if (options_.momentum > 0) velocity_.assign(size, 0.0F);
   }
-  void update(std::span<float> values, std::span<const float> direction, float scale) noexcept {
+  void update(std::span<float> values, const update_step& step) noexcept {
     if (velocity_.empty()) {
-      const float rate = options_.learning_rate * scale;
-      for (std::size_t i = 0; i < values.size(); ++i) values[i] -= rate * direction[i];
+      const float rate = options_.learning_rate * step.scale;
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] -= rate * step.direction[i];
       return;
     }
     for (std::size_t i = 0; i < values.size(); ++i) {
-      velocity_[i] = options_.momentum * velocity_[i] + scale * direction[i];
+      velocity_[i] = options_.momentum * velocity_[i] + step.scale * step.direction[i];
       values[i] -= options_.learning_rate * velocity_[i];
     }
   }

@@ -1,0 +1,137 @@
+#ifndef RUBATO_LIBTORCH_OPTIMIZER_RULE_HPP
+#define RUBATO_LIBTORCH_OPTIMIZER_RULE_HPP
+
+#include <torch/optim.h>
+#include <torch/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <rubato/core/result.hpp>
+#include <rubato/threads_ps/update_rule.hpp>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sentence.hpp"
+
+namespace rubato::inline RUBATO_ABI::libtorch {
+
+/// Floats as a tensor of one dimension, where they lie. The floats outlive the tensor.
+[[nodiscard]] inline torch::Tensor tensor_over(std::span<float> values) {
+  return torch::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, torch::kFloat32);
+}
+
+/// A torch optimizer as the rule by which the shards of a parameter server move their slices.
+///
+///     auto rule = libtorch::optimizer_rule::of<torch::optim::Adam>(torch::optim::AdamOptions(1e-3));
+///
+/// Each shard has an optimizer of its own, over its slice as one tensor that lies where the slice does. So the optimizer
+/// must treat each number by itself, as SGD, Adam, AdamW, RMSprop and Adagrad do: what lies in which shard makes no
+/// difference then. LBFGS does not, and is refused.
+///
+/// The optimizer gets the mean gradient, and its learning rate times the weight of the step (update_step): a grant of half
+/// a batch, or with a learning rate scale of a half, is a step of half the length, by Adam as well as by SGD. A `schedule`
+/// is one more factor, by how many updates were made before.
+///
+/// Copies  begin anew: an optimizer belongs to one shard
+/// Throws  what the optimizer throws
+/// Thread  as the shard: one at a time
+/// Tests   tests/integrations/libtorch/optimizer_rule_test.cpp
+class optimizer_rule {
+ public:
+  using factory = std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<torch::Tensor>)>;
+  using schedule = std::function<double(std::uint64_t updates)>;
+
+  /// Errors  invalid_option: it makes no optimizer, or one that cannot step without a closure; with torch's sentence
+  [[nodiscard]] static result<optimizer_rule> make(factory make_optimizer, schedule factor = {}) {
+    optimizer_rule made{std::move(make_optimizer), std::move(factor)};
+    try {
+      optimizer_rule tried = made;
+      const float gradient = 0;
+      float value = 0;
+      tried.update({&value, 1}, {.direction = {&gradient, 1}});
+    } catch (const std::exception& e) {
+      return error{errc::invalid_option, "optimizer: " + sentence_of(e)};
+    }
+    return made;
+  }
+  /// An optimizer by its type and options.
+  template <class Optimizer, class Options>
+  [[nodiscard]] static result<optimizer_rule> of(Options options, schedule factor = {}) {
+    return make(
+        [options](std::vector<torch::Tensor> over) { return std::make_unique<Optimizer>(std::move(over), options); },
+        std::move(factor));
+  }
+
+  optimizer_rule(const optimizer_rule& other) : factory_{other.factory_}, schedule_{other.schedule_} {}
+  optimizer_rule(optimizer_rule&&) noexcept = default;
+  optimizer_rule& operator=(optimizer_rule other) noexcept {
+    std::swap(factory_, other.factory_), std::swap(schedule_, other.schedule_), std::swap(now_, other.now_);
+    return *this;
+  }
+  ~optimizer_rule() = default;
+
+  void resize(std::size_t) noexcept {}
+  void update(std::span<float> values, const threads_ps::update_step& step) {
+    if (!now_ || now_->over.data() != values.data()) bind(values);
+    const torch::NoGradGuard no_graph;
+    // Read only: no optimizer writes into the gradient that it is given.
+    torch::Tensor gradient = tensor_over({const_cast<float*>(step.direction.data()), step.direction.size()});
+    if (step.weight != 1 && step.weight != 0) gradient = at::mul_out(now_->mean, gradient, at::scalar_tensor(1 / step.weight));
+    now_->parameters.mutable_grad() = gradient;
+    const double weight = step.weight == 0 ? 1.0 : static_cast<double>(step.scale) * static_cast<double>(step.weight);
+    set_rates(weight * (schedule_ ? schedule_(now_->updates) : 1.0));
+    now_->optimizer->step();
+    ++now_->updates;
+  }
+
+ private:
+  // What exists once the slice is known.
+  struct state {
+    std::span<float> over;
+    torch::Tensor parameters, mean;
+    std::unique_ptr<torch::optim::Optimizer> optimizer;
+    std::vector<double> rates;  // as the factory has set them, of each group
+    std::uint64_t updates = 0;
+  };
+
+  optimizer_rule(factory make_optimizer, schedule factor)
+      : factory_{std::move(make_optimizer)}, schedule_{std::move(factor)} {}
+
+  void bind(std::span<float> values) {
+    if (now_) {  // the slice has moved
+      now_->over = values;
+      return now_->parameters.set_data(tensor_over(values));
+    }
+    auto made = std::make_unique<state>();
+    made->over = values;
+    made->parameters = tensor_over(values);
+    made->mean = torch::empty_like(made->parameters);
+    made->optimizer = factory_(std::vector<torch::Tensor>{made->parameters});
+    TORCH_CHECK(made->optimizer != nullptr, "the factory made none");
+    TORCH_CHECK(dynamic_cast<torch::optim::LBFGS*>(made->optimizer.get()) == nullptr,
+                "LBFGS does not treat each parameter by itself, expected one that does");
+    for (torch::optim::OptimizerParamGroup& group : made->optimizer->param_groups())
+      made->rates.push_back(group.options().get_lr());
+    now_ = std::move(made);
+  }
+  void set_rates(double factor) {
+    std::size_t nth = 0;
+    for (torch::optim::OptimizerParamGroup& group : now_->optimizer->param_groups())
+      group.options().set_lr(now_->rates[nth++] * factor);
+  }
+
+  factory factory_;
+  schedule schedule_;
+  std::unique_ptr<state> now_;
+};
+
+static_assert(threads_ps::UpdateRule<optimizer_rule>);
+
+}  // namespace rubato::inline RUBATO_ABI::libtorch
+
+#endif

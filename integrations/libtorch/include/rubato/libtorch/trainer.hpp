@@ -1,0 +1,176 @@
+#ifndef RUBATO_LIBTORCH_TRAINER_HPP
+#define RUBATO_LIBTORCH_TRAINER_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <rubato/core/result.hpp>
+#include <rubato/sync/any_policy.hpp>
+#include <rubato/threads_ps/server.hpp>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "optimizer_rule.hpp"
+#include "replica.hpp"
+#include "sentence.hpp"
+
+namespace rubato::inline RUBATO_ABI::libtorch {
+
+/// The step that a worker is to compute.
+struct worker_step {
+  worker_id worker{};
+  std::uint64_t number = 0;          ///< of this life of the worker, from 1
+  std::uint32_t samples = 0;         ///< to take the loss of
+  std::function<bool()> cancelled{};  ///< whether the gradient will be dropped: a long step had better end
+};
+
+/// The mean loss of a batch. An undefined tensor says that the worker has made its last step.
+struct batch_loss {
+  torch::Tensor mean;
+  std::uint32_t samples = 0;  ///< that it is of; 0: as many as were asked for
+
+  batch_loss(torch::Tensor mean_loss, std::uint32_t how_many = 0)  // NOLINT(*-explicit-*)
+      : mean{std::move(mean_loss)}, samples{how_many} {}
+};
+
+/// How a worker has ended.
+struct worker_end {
+  std::uint64_t steps = 0;  ///< pushed
+  std::string failure{};    ///< what its step, or the optimizer, has thrown, or why it was not let in; empty if nothing
+};
+
+/// Trains any torch module with workers that are threads of this process.
+///
+///     auto made = libtorch::trainer<Net>::make({.sync = {.capacity = 4}, .shards = 2, .nominal_samples = 64},
+///                                              [] { return Net{}; }, *rule, rubato::ssp{.staleness = 3});
+///     auto ends = (*made)->run(4, [&](Net& net, const libtorch::worker_step& step) -> libtorch::batch_loss {
+///       if (step.number > 1000) return torch::Tensor{};
+///       const batch b = batches[step.worker.index].next(step.samples);
+///       return torch::nll_loss(net->forward(b.images), b.labels);
+///     });
+///
+/// Each worker has a replica of the module. It pulls the parameters, calls your function, which computes the loss, takes
+/// the gradient by autograd::grad, pushes it, and waits until the policy lets it go on. The parameters lie in the shards
+/// of a threads_ps::server, whose optimizer steps are made under one mutex each; what gradients of a round become is one
+/// step of their mean.
+///
+/// torch computes with as many threads as there are cores, for each worker: call at::set_num_threads(1) first, or with
+/// what there is of cores for each.
+///
+/// Buffers of a module, such as the running means of a batch norm, belong to the replica; model() and the checkpoint have
+/// those of the worker that made the latest step.
+///
+/// Thread  work() and run() from any; the rest too
+/// Errors  by value; what your function throws ends that worker as a death does, and is told in its worker_end
+/// Tests   tests/integrations/libtorch/trainer_test.cpp
+template <class Module, Observer Watcher = no_observer>
+class trainer {
+ public:
+  using server_type = threads_ps::server<any_policy, optimizer_rule, Watcher>;
+  using module_factory = std::function<Module()>;
+
+  /// The module that the factory makes first has the initial parameters.
+  /// Errors  invalid_option: of the server, or of the module (replica::make)
+  [[nodiscard]] static result<std::unique_ptr<trainer>> make(const threads_ps::server_options& options,
+                                                             module_factory make_module, optimizer_rule rule,
+                                                             any_policy policy, Watcher watcher = {}) {
+    auto first = replica<Module>::make(make_module());
+    if (!first) return first.error();
+    auto ps = server_type::make(options, first->values(), std::move(policy), std::move(rule), std::move(watcher));
+    if (!ps) return ps.error();
+    return std::unique_ptr<trainer>{
+        new trainer{options.nominal_samples, std::move(make_module), std::move(*first), std::move(*ps)}};
+  }
+
+  /// One life of a worker, in the calling thread, until its function has no more for it, it is told that it has departed,
+  /// or stop() is called.
+  template <class Loss>
+  worker_end work(worker_id who, Loss&& loss_of) {
+    worker_end end;
+    try {
+      replica<Module> net = make_replica();
+      auto me = server_->join(who);
+      if (!me) return {.failure = me.error().message};
+      while ((*me)->here()) step(**me, net, end, loss_of);
+    } catch (const std::exception& e) {
+      end.failure = sentence_of(e);
+    }
+    return end;
+  }
+  /// Workers 0 to workers - 1, in a thread each, which calls loss_of(module, step); until all of them have ended.
+  template <class Loss>
+  std::vector<worker_end> run(std::uint32_t workers, Loss&& loss_of) {
+    std::vector<worker_end> ends(workers);
+    std::vector<std::jthread> threads;
+    for (std::uint32_t w = 0; w < workers; ++w)
+      threads.emplace_back([this, w, &ends, &loss_of] { ends[w] = work({w}, loss_of); });
+    threads.clear();
+    return ends;
+  }
+  /// Ends the work of everybody.
+  void stop() { server_->shutdown(); }
+
+  /// A module with the present parameters, for an evaluation, or to be saved (state_file.hpp).
+  [[nodiscard]] Module model() {
+    replica<Module> net = make_replica();
+    server_->snapshot(net.parameters());
+    return std::move(net.module());
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return server_->size(); }  ///< trainable parameters
+  /// To switch the policy, take workers out, look at counters: see threads_ps.
+  [[nodiscard]] server_type& server() noexcept { return *server_; }
+
+ private:
+  trainer(std::uint32_t nominal_samples, module_factory make_module, replica<Module> first,
+          std::unique_ptr<server_type> ps)
+      : nominal_samples_{nominal_samples},
+        make_module_{std::move(make_module)},
+        first_{std::move(first)},
+        has_buffers_{!first_->buffers().empty()},
+        server_{std::move(ps)} {}
+
+  // Alike in everything but the parameters, which are to be pulled.
+  [[nodiscard]] replica<Module> make_replica() {
+    const std::lock_guard lock{mutex_};
+    auto made = replica<Module>::make(make_module_());
+    TORCH_CHECK(made.has_value() && made->size() == size(), "the factory made another module than at first");
+    copy_each(frozen_of(*first_.module()), frozen_of(*made->module()));
+    copy_each(first_->buffers(), (*made)->buffers());
+    return std::move(*made);
+  }
+  template <class Loss>
+  void step(typename server_type::session& me, replica<Module>& net, worker_end& end, Loss& loss_of) {
+    static_cast<void>(me.pull(net.parameters()));
+    const worker_step asked{.worker = me.id(),
+                            .number = end.steps + 1,
+                            .samples = me.terms().batch == 0 ? nominal_samples_ : me.terms().batch,
+                            .cancelled = [&me] { return me.cancelled(); }};
+    const batch_loss loss = loss_of(net.module(), asked);
+    if (!loss.mean.defined()) return static_cast<void>(me.finish());
+    const threads_ps::step_report report{.samples = loss.samples == 0 ? asked.samples : loss.samples,
+                                         .loss = loss.mean.template item<float>()};
+    const std::span<const float> gradient = net.gradient(loss.mean);
+    if (has_buffers_) {
+      const std::lock_guard lock{mutex_};
+      copy_each(net->buffers(), first_->buffers());
+    }
+    ++end.steps;
+    static_cast<void>(me.push(gradient, report));
+  }
+
+  const std::uint32_t nominal_samples_;
+  std::mutex mutex_;  // guards the next two
+  module_factory make_module_;
+  replica<Module> first_;  // its parameters are those at the beginning
+  const bool has_buffers_;
+  std::unique_ptr<server_type> server_;
+};
+
+}  // namespace rubato::inline RUBATO_ABI::libtorch
+
+#endif

@@ -1,0 +1,233 @@
+// Trains a network on MNIST or CIFAR-10 with workers that are threads, under one policy after the other, and prints how
+// long each took to an accuracy. Status 0: done; 1: it could not be, and a sentence says why; 2: wrong options.
+#include <torch/nn.h>
+#include <torch/optim.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <rubato/io/atomic_file.hpp>
+#include <rubato/io/chrome_trace.hpp>
+#include <rubato/io/decision_log.hpp>
+#include <rubato/libtorch/state_file.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "images.hpp"
+#include "nets.hpp"
+#include "support/policy_names.hpp"
+#include "support/statistics.hpp"
+
+namespace lt = rubato::libtorch;
+using rubato::support::policy_named;
+using rubato::support::policy_names;
+
+namespace {
+
+struct options {
+  std::string data, optimizer = "sgd", log, trace, save;
+  std::vector<std::string> policies{"bsp", "asp", "ssp:3", "knee", "learned"};
+  std::uint32_t workers = 4, shards = 2, samples = 64, seeds = 1;
+  std::uint64_t seed = 1;
+  double seconds = 30, target = 0.97, look = 0.5, rate = 0.05, momentum = 0, straggle = 0, straggle_for = 100;
+};
+
+struct watcher {
+  std::optional<rubato::decision_log<rubato::atomic_file>> log{};
+  std::optional<rubato::chrome_trace> trace{};
+  std::uint64_t gradients = 0, staleness = 0;
+  void operator()(const rubato::record& r) noexcept {
+    if (r.what == rubato::record::kind::admit) ++gradients, staleness += r.staleness;
+    if (log) (*log)(r);
+    if (trace) (*trace)(r);
+  }
+};
+using trainer = lt::trainer<torch::nn::Sequential, watcher>;
+
+rubato::result<lt::optimizer_rule> rule_of(const options& o) {
+  if (o.optimizer == "adam") return lt::optimizer_rule::of<torch::optim::Adam>(torch::optim::AdamOptions(o.rate));
+  return lt::optimizer_rule::of<torch::optim::SGD>(torch::optim::SGDOptions(o.rate).momentum(o.momentum));
+}
+
+// A straggler sleeps; which step of whom is one, is drawn.
+void straggle(const options& o, std::uint64_t seed, const lt::worker_step& step) {
+  rubato::random_sequence random{seed, (std::uint64_t{1} << 40) + step.worker.index, step.number};
+  if (random.uniform() < o.straggle)
+    std::this_thread::sleep_for(std::chrono::duration<double, std::milli>{o.straggle_for});
+}
+
+struct outcome {
+  std::optional<double> seconds{};  // to the target
+  double accuracy = 0, steps_per_second = 0, mean_staleness = 0;
+};
+
+std::optional<std::string> write_trace(const std::string& path, const rubato::chrome_trace& trace) {
+  auto file = rubato::atomic_file::create(path);
+  if (!file) return file.error().message;
+  trace.write(*file);
+  if (const auto done = file->commit(); !done) return done.error().message;
+  return std::nullopt;
+}
+
+// One run. Models are kept and judged afterwards, so that judging takes no time of the training.
+rubato::result<outcome> run(const options& o, const images& all, const std::string& name, std::uint64_t seed) {
+  torch::manual_seed(seed);
+  auto rule = rule_of(o);
+  if (!rule) return rule.error();
+  const rubato::any_policy policy = *policy_named(name);
+  watcher observer;
+  if (!o.log.empty()) {
+    auto file = rubato::atomic_file::create(o.log);
+    if (!file) return file.error();
+    observer.log.emplace(std::move(*file), policy);
+  }
+  if (!o.trace.empty()) observer.trace.emplace(rubato::chrome_trace_options{.workers = o.workers, .policy = name});
+  auto made = trainer::make({.sync = {.capacity = o.workers}, .shards = o.shards, .nominal_samples = o.samples},
+                            [&all] { return net_for(all); }, *rule, policy, std::move(observer));
+  if (!made) return made.error();
+  trainer& t = **made;
+
+  std::vector<lt::worker_end> ends;
+  std::jthread workers{[&] {
+    ends = t.run(o.workers, [&](torch::nn::Sequential& net, const lt::worker_step& step) -> lt::batch_loss {
+      const images::batch b = all.draw(seed, step.worker.index, step.number, step.samples);
+      torch::Tensor loss = torch::cross_entropy_loss(net->forward(b.pixels), b.labels);
+      straggle(o, seed, step);
+      return loss;
+    });
+  }};
+  const auto begin = std::chrono::steady_clock::now();
+  const auto passed = [begin] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  std::vector<std::pair<double, torch::nn::Sequential>> models;
+  while (passed() < o.seconds) {
+    std::this_thread::sleep_for(std::chrono::duration<double>{std::min(o.look, o.seconds - passed())});
+    models.emplace_back(passed(), t.model());
+  }
+  const double took = passed();
+  t.stop();
+  workers.join();
+
+  outcome found;
+  for (const lt::worker_end& each : ends) {
+    if (!each.failure.empty()) return rubato::error{rubato::errc::io, name + ": " + each.failure};
+    found.steps_per_second += static_cast<double>(each.steps) / took;
+  }
+  for (auto& [when, net] : models)
+    if (accuracy(net, all) >= o.target) {
+      found.seconds = when;
+      break;
+    }
+  found.accuracy = accuracy(models.back().second, all);
+  if (!o.save.empty())
+    if (const auto saved = lt::save_state(o.save, *models.back().second); !saved) return saved.error();
+  return t.server().inspect([&](auto&, watcher& seen) -> rubato::result<outcome> {
+    found.mean_staleness = static_cast<double>(seen.staleness) / static_cast<double>(std::max<std::uint64_t>(seen.gradients, 1));
+    if (seen.log)
+      if (const auto done = seen.log->sink().commit(); !done) return done.error();
+    if (seen.trace)
+      if (auto wrong = write_trace(o.trace, *seen.trace)) return rubato::error{rubato::errc::io, *wrong};
+    return found;
+  });
+}
+
+// Mean, and the lowest and highest.
+std::string spread(const std::vector<double>& of, const char* format) {
+  const auto [low, high] = std::minmax_element(of.begin(), of.end());
+  double sum = 0;
+  for (const double each : of) sum += each;
+  const auto text = [format](double x) {
+    char made[32];
+    std::snprintf(made, sizeof made, format, x);
+    return std::string{made};
+  };
+  std::string all = text(sum / static_cast<double>(of.size()));
+  if (of.size() > 1) all += " (" + text(*low) + " to " + text(*high) + ")";
+  return all;
+}
+
+int compare(const options& o) {
+  at::set_num_threads(1);
+  const images all{o.data};
+  std::printf("%s; %u workers, %g s a run, target %g\n\n", all.description().c_str(), o.workers, o.seconds, o.target);
+  std::printf("| policy | s to %g %% | accuracy | steps/s | mean staleness |\n| --- | --- | --- | --- | --- |\n",
+              100 * o.target);
+  for (const std::string& name : o.policies) {
+    std::vector<double> seconds, accuracies, pace, stale;
+    for (std::uint64_t seed = o.seed; seed < o.seed + o.seeds; ++seed) {
+      const auto found = run(o, all, name, seed);
+      if (!found) return std::fprintf(stderr, "torch_train: %s\n", found.error().message.c_str()), 1;
+      if (found->seconds) seconds.push_back(*found->seconds);
+      accuracies.push_back(100 * found->accuracy);
+      pace.push_back(found->steps_per_second);
+      stale.push_back(found->mean_staleness);
+    }
+    const std::size_t missed = accuracies.size() - seconds.size();
+    std::string reached = seconds.empty() ? "not reached" : spread(seconds, "%.1f");
+    if (!seconds.empty() && missed > 0) reached += ", " + std::to_string(missed) + " not";
+    std::printf("| %s | %s | %s %% | %s | %s |\n", name.c_str(), reached.c_str(), spread(accuracies, "%.1f").c_str(),
+                spread(pace, "%.0f").c_str(), spread(stale, "%.1f").c_str());
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  options o;
+  CLI::App app{"Trains a network on images with workers that are threads, under one policy after the other."};
+  app.add_option("--data", o.data, "folder with the training files of MNIST or of CIFAR-10")->required();
+  app.add_option("--policy", o.policies, std::string{policy_names} + "; several are compared")
+      ->delimiter(',')
+      ->check([](const std::string& name) { return policy_named(name) ? "" : std::string{"expected "} + policy_names; })
+      ->capture_default_str();
+  app.add_option("--workers", o.workers)->check(CLI::Range(1, 256))->capture_default_str();
+  app.add_option("--shards", o.shards, "of the parameters, with a lock each")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option("--samples", o.samples, "of a step")->check(CLI::Range(1, 65'535))->capture_default_str();
+  app.add_option("--optimizer", o.optimizer)->check(CLI::IsMember({"sgd", "adam"}))->capture_default_str();
+  app.add_option("--learning-rate", o.rate)->check(CLI::Range(0.0, 100.0))->capture_default_str();
+  app.add_option("--momentum", o.momentum, "of sgd")->check(CLI::Range(0.0, 0.999))->capture_default_str();
+  app.add_option("--seconds", o.seconds, "of each run")->check(CLI::Range(0.1, 1e6))->capture_default_str();
+  app.add_option("--target", o.target, "accuracy on images that nobody trains on")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--look", o.look, "seconds between two models that are judged")
+      ->check(CLI::Range(0.01, 1e6))
+      ->capture_default_str();
+  app.add_option("--straggle", o.straggle, "share of the steps that take longer")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--straggle-for", o.straggle_for, "by so many milliseconds, asleep")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  app.add_option("--seed", o.seed)->capture_default_str();
+  app.add_option("--seeds", o.seeds, "runs of each policy, with this seed and the next ones")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--log", o.log, "decision log of the last run, JSON lines, for rubato-lab advise");
+  app.add_option("--trace", o.trace, "timeline of the last run, for ui.perfetto.dev");
+  app.add_option("--save", o.save, "model of the last run, for torch.load() in Python");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  try {
+    return compare(o);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "torch_train: %s\n", lt::sentence_of(e).c_str());
+    return 1;
+  }
+}

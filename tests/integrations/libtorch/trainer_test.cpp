@@ -1,0 +1,197 @@
+#include <gtest/gtest.h>
+#include <torch/nn.h>
+#include <torch/optim.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/sync/asp.hpp>
+#include <rubato/sync/bsp.hpp>
+#include <rubato/sync/ssp.hpp>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "some_nets.hpp"
+
+namespace libtorch_trainer_test {
+namespace {
+
+namespace lt = rubato::libtorch;
+using lt::test::Net;
+using lt::test::Normed;
+using rubato::any_policy;
+using trainer = lt::trainer<Net>;
+
+lt::optimizer_rule sgd(double rate = 0.1) {
+  return *lt::optimizer_rule::of<torch::optim::SGD>(torch::optim::SGDOptions(rate).momentum(0.5));
+}
+template <class Module = Net>
+std::unique_ptr<lt::trainer<Module>> made(std::uint32_t workers, any_policy policy, std::uint32_t shards = 2) {
+  at::set_num_threads(1);
+  auto t = lt::trainer<Module>::make({.sync = {.capacity = workers}, .shards = shards, .nominal_samples = 16},
+                                     [] { return Module{}; }, sgd(), std::move(policy));
+  EXPECT_TRUE(t) << t.error().message;
+  return std::move(*t);
+}
+// Batches of one function, the same for the same numbers.
+struct batch {
+  batch(std::uint32_t worker, std::uint64_t step, std::uint32_t samples) {
+    auto generator = at::detail::createCPUGenerator(1000 * worker + step);
+    x = torch::rand({samples, 2}, generator);
+    y = (x.select(1, 0) - 2 * x.select(1, 1)).unsqueeze(1);
+  }
+  torch::Tensor x, y;
+};
+template <class Module>
+torch::Tensor loss_of(Module& net, const lt::worker_step& step) {
+  const batch b{step.worker.index, step.number, step.samples};
+  return torch::mse_loss(net->forward(b.x), b.y);
+}
+auto steps(std::uint64_t count) {
+  return [count](auto& net, const lt::worker_step& step) -> lt::batch_loss {
+    return step.number > count ? torch::Tensor{} : loss_of(net, step);
+  };
+}
+template <class Module>
+float judged(Module net) {
+  net->eval();
+  const batch b{99, 0, 1000};
+  return torch::mse_loss(net->forward(b.x), b.y).template item<float>();
+}
+
+TEST(Trainer, IsTheHandWrittenLoopOfOneWorker) {
+  torch::manual_seed(1);
+  const auto t = made(1, rubato::asp{}, 3);
+  Net net = t->model();
+  const auto ends = t->run(1, steps(50));
+  EXPECT_EQ(ends[0].failure, "");
+  EXPECT_EQ(ends[0].steps, 50u);
+  torch::optim::SGD optimizer{net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.5)};
+  for (std::uint64_t n = 1; n <= 50; ++n) {
+    optimizer.zero_grad();
+    loss_of(net, {.worker = {0}, .number = n, .samples = 16}).backward();
+    optimizer.step();
+  }
+  const Net trained = t->model();
+  for (std::size_t i = 0; i < net->parameters().size(); ++i)
+    EXPECT_TRUE(torch::equal(net->parameters()[i], trained->parameters()[i])) << i;
+}
+
+TEST(Trainer, TrainsUnderEveryRule) {
+  const std::vector<std::pair<std::string, any_policy>> rules{
+      {"bsp", rubato::bsp{}}, {"asp", rubato::asp{}}, {"ssp", rubato::ssp{.staleness = 2}}};
+  for (const auto& [name, rule] : rules) {
+    torch::manual_seed(1);
+    const auto t = made(4, rule);
+    const float before = judged(t->model());
+    for (const lt::worker_end& end : t->run(4, steps(200))) {
+      EXPECT_EQ(end.failure, "") << name;
+      EXPECT_EQ(end.steps, 200u) << name;
+    }
+    EXPECT_LT(judged(t->model()), 0.05F * before) << name;
+  }
+}
+
+TEST(Trainer, AStepThatThrowsEndsThatWorkerAlone) {
+  const auto t = made(3, rubato::bsp{});
+  const auto ends = t->run(3, [](Net& net, const lt::worker_step& step) -> lt::batch_loss {
+    if (step.worker.index == 1 && step.number == 5) throw std::runtime_error{"no such file"};
+    if (step.worker.index == 2 && step.number == 8)
+      return net->forward(torch::rand({1, 7})).sum();  // of a wrong shape: torch throws
+    return steps(20)(net, step);
+  });
+  EXPECT_EQ(ends[0].steps, 20u);
+  EXPECT_EQ(ends[0].failure, "");
+  EXPECT_EQ(ends[1].steps, 4u);
+  EXPECT_EQ(ends[1].failure, "no such file");
+  EXPECT_EQ(ends[2].steps, 7u);
+  EXPECT_EQ(ends[2].failure.find('\n'), std::string::npos) << ends[2].failure;
+  EXPECT_NE(ends[2].failure.find("shapes cannot be multiplied"), std::string::npos) << ends[2].failure;
+}
+
+TEST(Trainer, AWorkerComesBack) {
+  const auto t = made(1, rubato::asp{});
+  EXPECT_EQ(t->work({0, 0}, [](Net&, const lt::worker_step&) -> lt::batch_loss { throw std::runtime_error{"gone"}; })
+                .failure,
+            "gone");
+  EXPECT_NE(t->work({0, 0}, steps(3)).failure, "") << "that life is over";
+  EXPECT_EQ(t->work({0, 1}, steps(3)).steps, 3u);
+}
+
+TEST(Trainer, StopEndsEverybody) {
+  const auto t = made(3, rubato::ssp{.staleness = 1});
+  std::atomic<int> count = 0;
+  const auto ends = t->run(3, [&](Net& net, const lt::worker_step& step) -> lt::batch_loss {
+    if (++count == 30) t->stop();
+    return loss_of(net, step);
+  });
+  for (const lt::worker_end& end : ends) EXPECT_EQ(end.failure, "");
+  EXPECT_LE(count, 33);
+}
+
+TEST(Trainer, ABatchOfAnotherSizeWeighsByItsSamples) {
+  const auto t = made(1, rubato::asp{}, 1);
+  Net net = t->model();
+  t->run(1, [](Net& here, const lt::worker_step& step) -> lt::batch_loss {
+    if (step.number > 1) return torch::Tensor{};
+    EXPECT_EQ(step.samples, 16u);
+    return {loss_of(here, step), 4};
+  });
+  torch::optim::SGD optimizer{net->parameters(), torch::optim::SGDOptions(0.1 * 4 / 16)};
+  loss_of(net, {.worker = {0}, .number = 1, .samples = 16}).backward();
+  optimizer.step();
+  EXPECT_TRUE(torch::allclose(net->a->weight, t->model()->a->weight, 1e-6, 1e-7));
+}
+
+TEST(Trainer, TheModelHasTheBuffersOfTheLatestStep) {
+  const auto t = made<Normed>(2, rubato::bsp{});
+  std::mutex mutex;
+  std::set<std::int64_t> seen;
+  const auto ends = t->run(2, [&](Normed& net, const lt::worker_step& step) -> lt::batch_loss {
+    if (step.number > 30) return torch::Tensor{};
+    lt::batch_loss loss = loss_of(net, step);
+    const std::lock_guard lock{mutex};
+    seen.insert(net->norm->num_batches_tracked.item<std::int64_t>());
+    return loss;
+  });
+  EXPECT_EQ(ends[0].failure + ends[1].failure, "");
+  EXPECT_EQ(seen.size(), 30u) << "of the replica, not of all";
+  const Normed model = t->model();
+  EXPECT_EQ(model->norm->num_batches_tracked.item<std::int64_t>(), 30);
+  EXPECT_NE(model->norm->running_mean.abs().sum().item<float>(), 0.0F);
+}
+
+TEST(Trainer, FrozenParametersAreAlikeEverywhere) {
+  std::atomic<int> makes = 0;
+  auto t = trainer::make({.sync = {.capacity = 2}}, [&] {
+    Net net;  // each with other values
+    net->a->weight.set_requires_grad(false);
+    ++makes;
+    return net;
+  }, sgd(), rubato::asp{});
+  ASSERT_TRUE(t) << t.error().message;
+  std::mutex mutex;
+  std::vector<torch::Tensor> frozen;
+  (*t)->run(2, [&](Net& net, const lt::worker_step& step) -> lt::batch_loss {
+    const std::lock_guard lock{mutex};
+    frozen.push_back(net->a->weight.clone());
+    return step.number > 3 ? torch::Tensor{} : loss_of(net, step);
+  });
+  EXPECT_EQ(makes, 3);
+  for (const torch::Tensor& each : frozen) EXPECT_TRUE(torch::equal(each, frozen[0]));
+  EXPECT_TRUE(torch::equal((*t)->model()->a->weight, frozen[0]));
+}
+
+TEST(Trainer, RefusesBadOptions) {
+  const auto t = trainer::make({.sync = {.capacity = 2}, .shards = 0}, [] { return Net{}; }, sgd(), rubato::asp{});
+  ASSERT_FALSE(t);
+  EXPECT_EQ(t.error().message, "shards is 0, expected 1 to the number of parameters, 21");
+}
+
+}  // namespace
+}  // namespace libtorch_trainer_test

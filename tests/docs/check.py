@@ -57,13 +57,20 @@ def check_links(root):
                 yield f"{page.relative_to(root)}: {target or 'the page'} has no heading #{anchor}"
 
 
+def torch_options(source):
+    """What a block needs that includes torch; nothing else is asked of where it lies than the system's folders."""
+    if "#include <torch/" not in source:
+        return []
+    return ["-isystem", "/usr/include/torch/csrc/api/include", "-Wl,--no-as-needed", "-ltorch", "-ltorch_cpu", "-lc10"]
+
+
 def first_error(root, source, run):
     """Compiles, and runs if asked to; what went wrong first, or nothing."""
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "program"
         how = ["-o", program, "-pthread"] if run else ["-fsyntax-only"]
         made = subprocess.run([COMPILER, "-std=c++20", "-Wall", "-Wextra", "-Werror", *include_folders(root), "-x", "c++",
-                               "-", *how], input=source, text=True, capture_output=True, check=False)
+                               "-", *torch_options(source), *how], input=source, text=True, capture_output=True, check=False)
         if made.returncode != 0:
             return next((line for line in made.stderr.splitlines() if "error:" in line), "it does not compile")
         if run:

@@ -280,7 +280,7 @@ int server_process(const row& r) {
                .model = {parameters, 1},
                .workers = k,
                .nominal_samples = 1,
-               .rule = {.learning_rate = 1e-6F},
+               .rule = rubato::threads_ps::sgd{{.learning_rate = 1e-6F}},
                .limits = {.floor = join_limit, .ceiling = 2 * join_limit, .hello = join_limit / 2}}},
       {r.policy, *policy_named(r.policy)},
       std::vector<float>(parameters),

@@ -31,7 +31,8 @@ struct data {
 };
 torch::Tensor loss_of(net& of, const data& all, std::uint32_t worker, std::uint64_t step) {
   const auto from = static_cast<std::int64_t>((worker * 2'500 + step * samples) % (10'000 - samples));
-  return torch::cross_entropy_loss(of->forward(all.pixels.narrow(0, from, samples)), all.labels.narrow(0, from, samples));
+  return torch::cross_entropy_loss(of->forward(all.pixels.narrow(0, from, samples)),
+                                   all.labels.narrow(0, from, samples));
 }
 
 double seconds_of(const std::function<void()>& work) {

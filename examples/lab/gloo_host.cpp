@@ -90,8 +90,8 @@ using server = ps::server<observers<scores, board_watcher, run_watcher>>;
                   .quorum = quorum,
                   .nominal_samples = at.scenario.run.batch,
                   .seed = seed,
-                  .rule = {.learning_rate = static_cast<float>(at.scenario.run.learning_rate.base),
-                           .momentum = static_cast<float>(at.scenario.sgd.momentum)},
+                  .rule = threads_ps::sgd{{.learning_rate = static_cast<float>(at.scenario.run.learning_rate.base),
+                                           .momentum = static_cast<float>(at.scenario.sgd.momentum)}},
                   .guard = at.scenario.run.guard,
                   .limits = {.floor = limit, .ceiling = limit, .hello = 30}}};
 }

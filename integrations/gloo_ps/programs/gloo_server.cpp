@@ -47,6 +47,7 @@ struct options {
   std::uint64_t done = 0;
   double evict_from = 0;  // times the median step time; 0: nobody
   rubato::straggler_options stragglers;
+  rubato::threads_ps::sgd_options sgd;
 };
 
 struct watcher {
@@ -237,6 +238,8 @@ int run(options o) {
   task& work = **made;
   o.server.job.model = {work.dimension(), o.common.shards};
   o.server.job.seed = o.common.task.seed;
+  if (const std::string wrong = problem(o.sgd); !wrong.empty()) return fail(wrong, 2);
+  o.server.job.rule = rubato::threads_ps::sgd{o.sgd};
   if (const std::string wrong = problem(o.server, *rule); !wrong.empty()) return fail(wrong, 2);
   const bool evicts = o.evict_from != 0;
   if (evicts) {
@@ -338,8 +341,8 @@ int main(int argc, char** argv) {
   app.add_option("--workers", job.workers, "worker indices go from 0 to this minus 1")->required();
   app.add_option("--quorum", job.quorum, "nobody runs before so many have joined; 0: all")->capture_default_str();
   app.add_option("--policy", o.policy, policy_names)->capture_default_str();
-  app.add_option("--learning-rate", job.rule.learning_rate)->capture_default_str();
-  app.add_option("--momentum", job.rule.momentum)->capture_default_str();
+  app.add_option("--learning-rate", o.sgd.learning_rate)->capture_default_str();
+  app.add_option("--momentum", o.sgd.momentum)->capture_default_str();
   app.add_option("--samples", job.nominal_samples, "of a step, where the policy does not say")->capture_default_str();
   app.add_option("--updates", job.max_updates, "after which the job ends; 0: no end")->capture_default_str();
   app.add_option("--done", o.done,

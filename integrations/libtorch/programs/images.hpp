@@ -16,7 +16,8 @@
 class images {
  public:
   struct batch {
-    torch::Tensor pixels;  ///< samples × channels × height × width, with mean 0 and deviation 1 over the training images
+    torch::Tensor
+        pixels;  ///< samples × channels × height × width, with mean 0 and deviation 1 over the training images
     torch::Tensor labels;  ///< samples
   };
 

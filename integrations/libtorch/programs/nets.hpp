@@ -15,10 +15,12 @@ inline torch::nn::Sequential perceptron() {
 /// For CIFAR-10: three convolutions, each with a pooling, and two linear layers; 150,698 parameters.
 inline torch::nn::Sequential convolutional() {
   using namespace torch::nn;
-  const auto convolution = [](std::int64_t from, std::int64_t to) { return Conv2d(Conv2dOptions(from, to, 3).padding(1)); };
-  return Sequential{convolution(3, 32),  ReLU(), MaxPool2d(2), convolution(32, 64), ReLU(), MaxPool2d(2),
-                    convolution(64, 64), ReLU(), MaxPool2d(2), Flatten(),           Linear(1024, 90),
-                    ReLU(),              Linear(90, 10)};
+  const auto convolution = [](std::int64_t from, std::int64_t to) {
+    return Conv2d(Conv2dOptions(from, to, 3).padding(1));
+  };
+  return Sequential{convolution(3, 32),  ReLU(), MaxPool2d(2), convolution(32, 64), ReLU(),           MaxPool2d(2),
+                    convolution(64, 64), ReLU(), MaxPool2d(2), Flatten(),           Linear(1024, 90), ReLU(),
+                    Linear(90, 10)};
 }
 inline torch::nn::Sequential net_for(const images& all) { return all.grey() ? perceptron() : convolutional(); }
 

@@ -90,8 +90,9 @@ rubato::result<outcome> run(const options& o, const images& all, const std::stri
     observer.log.emplace(std::move(*file), policy);
   }
   if (!o.trace.empty()) observer.trace.emplace(rubato::chrome_trace_options{.workers = o.workers, .policy = name});
-  auto made = trainer::make({.sync = {.capacity = o.workers}, .shards = o.shards, .nominal_samples = o.samples},
-                            [&all] { return net_for(all); }, *rule, policy, std::move(observer));
+  auto made = trainer::make(
+      {.sync = {.capacity = o.workers}, .shards = o.shards, .nominal_samples = o.samples},
+      [&all] { return net_for(all); }, *rule, policy, std::move(observer));
   if (!made) return made.error();
   trainer& t = **made;
 
@@ -131,7 +132,8 @@ rubato::result<outcome> run(const options& o, const images& all, const std::stri
   if (!o.save.empty())
     if (const auto saved = lt::save_state(o.save, *models.back().second); !saved) return saved.error();
   return t.server().inspect([&](auto&, watcher& seen) -> rubato::result<outcome> {
-    found.mean_staleness = static_cast<double>(seen.staleness) / static_cast<double>(std::max<std::uint64_t>(seen.gradients, 1));
+    found.mean_staleness =
+        static_cast<double>(seen.staleness) / static_cast<double>(std::max<std::uint64_t>(seen.gradients, 1));
     if (seen.log)
       if (const auto done = seen.log->sink().commit(); !done) return done.error();
     if (seen.trace)

@@ -15,8 +15,8 @@ class Checkpoint : public rubato::test::folder_test {};
 ps::checkpoint some() {
   ps::checkpoint c{.job = 3, .model = {5, 2}, .workers = 4, .version = 17, .policy = "ssp:3", .longest_step = 0.25};
   c.controller = {std::byte{1}, std::byte{2}, std::byte{3}};
-  c.shards.push_back({.version = 17, .parameters = {1, 2, 3}, .velocity = {4, 5, 6}, .rounds = {{8, {7, 8, 9}, 1.5F}}});
-  c.shards.push_back({.version = 17, .parameters = {1, 2}, .velocity = {4, 5}});
+  c.shards.push_back({.version = 17, .parameters = {1, 2, 3}, .rule = "456", .rounds = {{8, {7, 8, 9}, 1.5F}}});
+  c.shards.push_back({.version = 17, .parameters = {1, 2}, .rule = "45"});
   return c;
 }
 

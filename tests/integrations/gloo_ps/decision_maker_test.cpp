@@ -22,8 +22,10 @@ using rubato::errc;
 using values = std::vector<float>;
 
 constexpr std::uint32_t workers = 3, shards = 2;
-const ps::job_options options{
-    .model = {4, shards}, .workers = workers, .nominal_samples = 1, .rule = {.learning_rate = 1}};
+const ps::job_options options{.model = {4, shards},
+                              .workers = workers,
+                              .nominal_samples = 1,
+                              .rule = rubato::threads_ps::sgd{{.learning_rate = 1}}};
 
 values parameters(ps::decision_maker<>& maker) {
   values all(4);
@@ -251,7 +253,7 @@ TEST(DecisionMaker, RestoredJobGoesOn) {
   EXPECT_TRUE(refused([](auto& o) { o.workers = 2; }));
   EXPECT_TRUE(refused([](auto& o) { o.job = 9; }));
   EXPECT_TRUE(refused([](auto& o) { o.model.parameters = 6; }));
-  EXPECT_TRUE(refused([](auto& o) { o.rule.momentum = 0.5F; }));
+  EXPECT_TRUE(refused([](auto& o) { o.rule = rubato::threads_ps::sgd{{.learning_rate = 1, .momentum = 0.5F}}; }));
 
   ps::decision_maker<> second{options, {"bsp", rubato::bsp{}}, values(4)};
   const auto version = second.restore(*saved);

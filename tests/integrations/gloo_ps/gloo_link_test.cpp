@@ -355,7 +355,7 @@ TEST_F(GlooLink, WholeJobOverGloo) {
                                .model = {5000, 3},
                                .workers = workers,
                                .nominal_samples = 1,
-                               .rule = {.learning_rate = 1},
+                               .rule = rubato::threads_ps::sgd{{.learning_rate = 1}},
                                .limits = {.floor = 5, .ceiling = 20}}},
                       {"asp", rubato::asp{}},
                       std::vector<float>(5000)};

@@ -55,7 +55,7 @@ TEST_F(ManyWorkers, AHundredJoinPushAndLeaveWithExactSums) {
                                .model = {parameters, 2},
                                .workers = workers,
                                .nominal_samples = 1,
-                               .rule = {.learning_rate = 1},
+                               .rule = rubato::threads_ps::sgd{{.learning_rate = 1}},
                                .limits = {.floor = 30, .ceiling = 60, .hello = 30}}},
                       {"ssp:1", rubato::ssp{.staleness = 1}},
                       std::vector<float>(parameters)};

@@ -4,6 +4,8 @@
 #include <memory>
 #include <rubato/gloo_ps/shard.hpp>
 #include <rubato/gloo_ps/shard_thread.hpp>
+#include <span>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -54,6 +56,37 @@ TEST(ShardThread, ReadsSeeWhatCameBefore) {
     EXPECT_EQ(version, i);
     gradient->acks.wait();  // acknowledged: it was before the read
   }
+}
+
+TEST(ShardThread, ARuleThatThrowsIsTold) {
+  struct rule : rubato::threads_ps::sgd {
+    void update(std::span<float> all, const rubato::threads_ps::update_step& by) {
+      if (by.direction[0] > 100) throw std::runtime_error{"too far"};
+      sgd::update(all, by);
+    }
+  };
+  ps::shard_thread runner{0, {values{0}, rule{rubato::threads_ps::sgd{}}}};
+  const auto version = [&runner] {
+    std::uint64_t seen = 0;
+    ps::countdown done{1};
+    runner.put({.look = [&](ps::shard& here) { seen = here.version(), done.arrive(); }});
+    done.wait();
+    return seen;
+  };
+  const auto gradient = [](float x) { return std::make_shared<ps::split_gradient>(std::vector<values>{{x}}); };
+  const auto far = gradient(999), near = gradient(1);
+  runner.put({.what = ps::shard_effect::kind::apply, .gradient = far});
+  far->acks.wait();  // who has pushed it does not wait for ever
+  EXPECT_EQ(version(), 1U) << "other shards have the update";
+  EXPECT_EQ(runner.take_failure(), "too far");
+  EXPECT_EQ(runner.take_failure(), "");
+  runner.put({.what = ps::shard_effect::kind::add, .round = 1, .gradient = gradient(999)});
+  runner.put({.what = ps::shard_effect::kind::flush, .round = 1});
+  EXPECT_EQ(version(), 2U);
+  EXPECT_EQ(runner.take_failure(), "too far");
+  runner.put({.what = ps::shard_effect::kind::apply, .gradient = near});
+  near->acks.wait();
+  EXPECT_EQ(version(), 3U);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ ps::server_options options() {
                   .model = {workers, 2},
                   .workers = workers,
                   .nominal_samples = 1,
-                  .rule = {.learning_rate = 1},
+                  .rule = rubato::threads_ps::sgd{{.learning_rate = 1}},
                   .limits = {.floor = 3, .ceiling = 10, .slack = 4, .hello = 2}},
           .tick = 5ms};
 }

@@ -221,10 +221,13 @@ TEST(Worker, HangsUpAfterTheLastWordOfAServer) {
 }
 
 TEST(Worker, CancelledStepIsNoticedAndDropped) {
-  rubato::test::loopback_host host{
-      {.job = {.job = 1, .model = {4, 2}, .workers = 2, .nominal_samples = 1, .rule = {.learning_rate = 1}},
-       .tick = std::chrono::milliseconds{5}},
-      {"kbatch", rubato::k_batch_sync{.k = 1}}};
+  rubato::test::loopback_host host{{.job = {.job = 1,
+                                            .model = {4, 2},
+                                            .workers = 2,
+                                            .nominal_samples = 1,
+                                            .rule = rubato::threads_ps::sgd{{.learning_rate = 1}}},
+                                    .tick = std::chrono::milliseconds{5}},
+                                   {"kbatch", rubato::k_batch_sync{.k = 1}}};
   const auto connect = [&host](rubato::worker_id, ps::steady::time_point) { return std::optional{host.connect()}; };
   ps::worker fast{ps::worker_options{.id = {0, 0}, .model = {4, 2}}, connect};
   ps::worker slow{ps::worker_options{.id = {1, 0}, .model = {4, 2}}, connect};

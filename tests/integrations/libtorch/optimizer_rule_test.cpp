@@ -134,11 +134,49 @@ TEST(OptimizerRule, TheSliceMayMove) {
   EXPECT_EQ(values_of(stays), values_of(moves));
 }
 
+template <class Optimizer, class Options>
+void goes_on(Options options) {
+  std::vector<std::uint64_t> asked;
+  const auto schedule = [&](std::uint64_t n) {
+    asked.push_back(n);
+    return 1.0 / static_cast<double>(1 + n);
+  };
+  slice<lt::optimizer_rule> here{start, rule_of<Optimizer>(options, schedule)}, there = here;
+  for (int i = 0; i < 3; ++i) here.apply(times(static_cast<float>(i)), 1);
+  ASSERT_TRUE(there.rule().restore(here.rule().state()));
+  there.restore(here.version(), values_of(here), here.rounds());
+  EXPECT_EQ(there.rule().state(), here.rule().state()) << "also before it is used";
+  asked.clear();
+  here.apply(gradient, 1), there.apply(gradient, 1);
+  EXPECT_EQ(values_of(here), values_of(there));
+  EXPECT_EQ(asked, (std::vector<std::uint64_t>{3, 3}));
+}
+
+TEST(OptimizerRule, StateRoundTrip) {
+  goes_on<torch::optim::SGD>(torch::optim::SGDOptions(0.1).momentum(0.9));
+  goes_on<torch::optim::SGD>(torch::optim::SGDOptions(0.1));
+  goes_on<torch::optim::Adam>(torch::optim::AdamOptions(0.1).amsgrad(true));
+  goes_on<torch::optim::AdamW>(torch::optim::AdamWOptions(0.1));
+  goes_on<torch::optim::RMSprop>(torch::optim::RMSpropOptions(0.1));
+  goes_on<torch::optim::Adagrad>(torch::optim::AdagradOptions(0.1));
+}
+
+TEST(OptimizerRule, RefusesTheStateOfAnother) {
+  slice<lt::optimizer_rule> long_one{start, adam()}, short_one{numbers{1, 2}, adam()};
+  slice<lt::optimizer_rule> momentum{start, rule_of<torch::optim::SGD>(torch::optim::SGDOptions(0.1).momentum(0.9))};
+  long_one.apply(gradient, 1), short_one.apply(numbers{1, 2}, 1), momentum.apply(gradient, 1);
+  const std::string state = long_one.rule().state();
+  EXPECT_FALSE(short_one.rule().restore(state)) << "as many parameters";
+  EXPECT_FALSE(momentum.rule().restore(state)) << "the same optimizer";
+  for (const std::string& damaged : {std::string{"a text"}, state.substr(0, state.size() / 2)})
+    EXPECT_FALSE(long_one.rule().restore(damaged));
+  EXPECT_EQ(long_one.rule().state(), state) << "nothing has changed";
+}
+
 TEST(OptimizerRule, RefusesWhatCannotBeARule) {
   const auto lbfgs = lt::optimizer_rule::of<torch::optim::LBFGS>(torch::optim::LBFGSOptions(1));
   ASSERT_FALSE(lbfgs);
-  EXPECT_EQ(lbfgs.error().message,
-            "optimizer: LBFGS does not treat each parameter by itself, expected one that does");
+  EXPECT_EQ(lbfgs.error().message, "optimizer: LBFGS does not treat each parameter by itself, expected one that does");
   const auto negative = lt::optimizer_rule::of<torch::optim::Adam>(torch::optim::AdamOptions(-1));
   ASSERT_FALSE(negative);
   EXPECT_EQ(negative.error().code, rubato::errc::invalid_option);

@@ -96,7 +96,8 @@ TEST(Replica, AGraphOfOlderValuesIsRefused) {
 TEST(Replica, RefusesOtherModules) {
   Net doubles;
   doubles->to(torch::kFloat64);
-  EXPECT_EQ(lt::replica<Net>::make(doubles).error().message, "parameter a.weight is Double on cpu, expected Float on cpu");
+  EXPECT_EQ(lt::replica<Net>::make(doubles).error().message,
+            "parameter a.weight is Double on cpu, expected Float on cpu");
   Net frozen;
   for (torch::Tensor& p : frozen->parameters()) p.set_requires_grad(false);
   EXPECT_EQ(lt::replica<Net>::make(frozen).error().message, "the module has no parameter that needs a gradient");

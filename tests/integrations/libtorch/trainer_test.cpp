@@ -33,8 +33,9 @@ lt::optimizer_rule sgd(double rate = 0.1) {
 template <class Module = Net>
 std::unique_ptr<lt::trainer<Module>> made(std::uint32_t workers, any_policy policy, std::uint32_t shards = 2) {
   at::set_num_threads(1);
-  auto t = lt::trainer<Module>::make({.sync = {.capacity = workers}, .shards = shards, .nominal_samples = 16},
-                                     [] { return Module{}; }, sgd(), std::move(policy));
+  auto t = lt::trainer<Module>::make(
+      {.sync = {.capacity = workers}, .shards = shards, .nominal_samples = 16}, [] { return Module{}; }, sgd(),
+      std::move(policy));
   EXPECT_TRUE(t) << t.error().message;
   return std::move(*t);
 }
@@ -116,9 +117,9 @@ TEST(Trainer, AStepThatThrowsEndsThatWorkerAlone) {
 
 TEST(Trainer, AWorkerComesBack) {
   const auto t = made(1, rubato::asp{});
-  EXPECT_EQ(t->work({0, 0}, [](Net&, const lt::worker_step&) -> lt::batch_loss { throw std::runtime_error{"gone"}; })
-                .failure,
-            "gone");
+  EXPECT_EQ(
+      t->work({0, 0}, [](Net&, const lt::worker_step&) -> lt::batch_loss { throw std::runtime_error{"gone"}; }).failure,
+      "gone");
   EXPECT_NE(t->work({0, 0}, steps(3)).failure, "") << "that life is over";
   EXPECT_EQ(t->work({0, 1}, steps(3)).steps, 3u);
 }
@@ -168,12 +169,15 @@ TEST(Trainer, TheModelHasTheBuffersOfTheLatestStep) {
 
 TEST(Trainer, FrozenParametersAreAlikeEverywhere) {
   std::atomic<int> makes = 0;
-  auto t = trainer::make({.sync = {.capacity = 2}}, [&] {
-    Net net;  // each with other values
-    net->a->weight.set_requires_grad(false);
-    ++makes;
-    return net;
-  }, sgd(), rubato::asp{});
+  auto t = trainer::make(
+      {.sync = {.capacity = 2}},
+      [&] {
+        Net net;  // each with other values
+        net->a->weight.set_requires_grad(false);
+        ++makes;
+        return net;
+      },
+      sgd(), rubato::asp{});
   ASSERT_TRUE(t) << t.error().message;
   std::mutex mutex;
   std::vector<torch::Tensor> frozen;
@@ -188,7 +192,8 @@ TEST(Trainer, FrozenParametersAreAlikeEverywhere) {
 }
 
 TEST(Trainer, RefusesBadOptions) {
-  const auto t = trainer::make({.sync = {.capacity = 2}, .shards = 0}, [] { return Net{}; }, sgd(), rubato::asp{});
+  const auto t = trainer::make(
+      {.sync = {.capacity = 2}, .shards = 0}, [] { return Net{}; }, sgd(), rubato::asp{});
   ASSERT_FALSE(t);
   EXPECT_EQ(t.error().message, "shards is 0, expected 1 to the number of parameters, 21");
 }

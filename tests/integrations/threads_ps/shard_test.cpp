@@ -28,8 +28,7 @@ TEST(Shard, PostedEffectsComeFirst) {
     struct rule {
       void resize(std::size_t) {}
       void update(std::span<float> values, const update_step& by) {
-        for (std::size_t i = 0; i < values.size(); ++i)
-          values[i] = values[i] * values[i] + by.scale * by.direction[i];
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] = values[i] * values[i] + by.scale * by.direction[i];
       }
     };
     return rule{};

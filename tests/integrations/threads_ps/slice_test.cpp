@@ -33,6 +33,24 @@ TEST(UpdateRule, MomentumRemembers) {
   EXPECT_EQ(values, (numbers{-10}));
 }
 
+TEST(UpdateRule, StateRoundTrip) {
+  numbers here{0, 1}, there = here;
+  const auto made = [](std::size_t size, float momentum) {
+    ps::sgd rule{{.learning_rate = 1, .momentum = momentum}};
+    rule.resize(size);
+    return rule;
+  };
+  ps::sgd rule = made(2, 0.5F), other = made(2, 0.5F), shorter = made(1, 0.5F), plain = made(2, 0);
+  numbers moved = here;
+  rule.update(moved, {.direction = numbers{4, -4}});
+  ASSERT_TRUE(other.restore(rule.state()));
+  rule.update(here, {.direction = numbers{1, 1}}), other.update(there, {.direction = numbers{1, 1}});
+  EXPECT_EQ(here, there);
+  EXPECT_FALSE(shorter.restore(rule.state()));
+  EXPECT_FALSE(plain.restore(rule.state()));
+  EXPECT_FALSE(rule.restore(plain.state()));
+}
+
 TEST(UpdateRule, BadOptionsAreSentences) {
   EXPECT_EQ(problem(ps::sgd_options{}), "");
   for (const float wrong : {-1.0F, 1e7F, 0.0F / 0.0F})
@@ -133,7 +151,7 @@ TEST(Slice, StateRoundTrip) {
   s.apply(numbers{1, 1, 1}, 1);
   s.add(3, numbers{1, 2, 3}, 1);
   slice other = made({9, 9, 9}, {.learning_rate = 1, .momentum = 0.5F});
-  other.rule().restore({s.rule().velocity().begin(), s.rule().velocity().end()});
+  ASSERT_TRUE(other.rule().restore(s.rule().state()));
   other.restore(s.version(), of(s), s.rounds());
   s.flush(3, 1), other.flush(3, 1);
   EXPECT_EQ(of(s), of(other));

@@ -94,10 +94,8 @@ inline bool take_shards(checkpoint_bytes& in, checkpoint& to) {
   for (std::uint32_t s = 0; s < to.model.shards; ++s) {
     shard_image part;
     std::uint64_t rounds = 0;
-    if (!in.take(part.version) || !in.take(part.parameters) || !in.take(part.velocity) || !in.take(rounds))
-      return false;
+    if (!in.take(part.version) || !in.take(part.parameters) || !in.take(part.rule) || !in.take(rounds)) return false;
     if (part.parameters.size() != to.model.size_of(s)) return false;
-    if (!part.velocity.empty() && part.velocity.size() != part.parameters.size()) return false;
     for (; rounds > 0; --rounds) {
       threads_ps::open_round round;
       if (!in.take(round.number) || !in.take(round.weight) || !in.take(round.sum)) return false;
@@ -123,7 +121,7 @@ inline bool take_shards(checkpoint_bytes& in, checkpoint& to) {
   out.put(std::string_view{reinterpret_cast<const char*>(c.controller.data()), c.controller.size()});
   for (const shard_image& part : c.shards) {
     out.put(part.version);
-    out.put(std::span<const float>{part.parameters}), out.put(std::span<const float>{part.velocity});
+    out.put(std::span<const float>{part.parameters}), out.put(std::string_view{part.rule});
     out.put(std::uint64_t{part.rounds.size()});
     for (const threads_ps::open_round& round : part.rounds)
       out.put(round.number), out.put(round.weight), out.put(std::span<const float>{round.sum});

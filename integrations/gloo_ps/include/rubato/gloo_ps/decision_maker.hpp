@@ -36,7 +36,7 @@ struct job_options {
   std::uint32_t nominal_samples = 32;  ///< behind a gradient of weight 1: what a worker uses where a grant has no batch
   std::uint64_t max_updates = 0;       ///< then the job has ended; 0: no end
   std::uint64_t seed = 0;
-  threads_ps::sgd_options rule{};
+  threads_ps::any_rule rule{};  ///< of the updates; each shard has one of its own
   guard_options guard{};
   limit_options limits{};
 };
@@ -48,7 +48,6 @@ struct job_options {
     return "model.shards is " + std::to_string(o.model.shards) + ", expected 1 to the number of parameters, " +
            std::to_string(o.model.parameters);
   if (o.nominal_samples == 0) return "nominal_samples is 0, expected at least 1";
-  if (std::string wrong = problem(o.rule); !wrong.empty()) return wrong;
   return problem(o.limits);
 }
 
@@ -61,7 +60,7 @@ struct named_policy {
 /// What a change of the policy did to the job.
 struct policy_change {
   std::string from{}, to{};
-  double at = 0;      ///< seconds since the start of the server
+  double at = 0;  ///< seconds since the start of the server
   /// Seconds from the last push before it (the change itself, where there was none) to the first release after it; -1:
   /// none came yet. Changes without a release between them have one pause.
   double pause = -1;
@@ -96,7 +95,7 @@ class decision_maker {
     for (std::uint32_t s = 0; s < options.model.shards; ++s) {
       const auto mine = initial.subspan(static_cast<std::size_t>(options.model.begin_of(s)),
                                         static_cast<std::size_t>(options.model.size_of(s)));
-      shards_.push_back(std::make_unique<shard_thread>(s, shard{mine, threads_ps::sgd{options.rule}}));
+      shards_.push_back(std::make_unique<shard_thread>(s, shard{mine, options.rule}));
     }
   }
   /// The options of the controller that a job has.
@@ -256,8 +255,11 @@ class decision_maker {
     if (c.model != options_.model)
       return bad(errc::invalid_option,
                  std::to_string(c.model.parameters) + " parameters in " + std::to_string(c.model.shards) + " shards");
-    if (c.shards.front().velocity.empty() != !(options_.rule.momentum > 0))
-      return bad(errc::invalid_option, "an update rule with another momentum");
+    for (std::uint32_t s = 0; s < options_.model.shards; ++s) {
+      threads_ps::any_rule tried = options_.rule;
+      tried.resize(static_cast<std::size_t>(options_.model.size_of(s)));
+      if (!tried.restore(c.shards[s].rule)) return bad(errc::invalid_option, "another update rule");
+    }
     const std::lock_guard lock{mutex_};
     archive state{c.controller};
     const errc code = sync_.load(state, [](worker_id) { return std::optional<ticket>{}; });
@@ -281,6 +283,15 @@ class decision_maker {
     const std::lock_guard lock{mutex_};
     if (version > restored_) lost_ = (std::max)(lost_, version - restored_);
     return lost_;
+  }
+
+  /// What an update rule has thrown last, since this was last asked: updates that a shard lacks, or has by half. Empty
+  /// if nothing.
+  [[nodiscard]] std::string take_failure() {
+    std::string last;
+    for (const auto& s : shards_)
+      if (std::string failure = s->take_failure(); !failure.empty()) last = std::move(failure);
+    return last;
   }
 
   /// Calls f(controller) under the lock: to read counters and the roster.
@@ -337,7 +348,7 @@ class decision_maker {
       change->pause = now - paused_since_;
   }
 
-  static constexpr bool decisions_are_timed = requires(Watcher& w, double seconds) { w.decided(seconds); };
+  static constexpr bool decisions_are_timed = requires(Watcher & w, double seconds) { w.decided(seconds); };
   template <class Call>
   static void timed([[maybe_unused]] steady::duration& taken, Call&& call) {
     if constexpr (decisions_are_timed) {

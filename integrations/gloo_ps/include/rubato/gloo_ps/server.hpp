@@ -173,6 +173,8 @@ class server {
     std::uint64_t tried = saved_;
     while (!decide_.closed()) {
       decide_.attend(after(0.02));
+      if (const std::string failure = decide_.take_failure(); !failure.empty())
+        refused_.note("an update that could not be made: " + failure);
       const std::uint64_t version = decide_.version();
       if (options_.checkpoint.empty() || version - tried < options_.checkpoint_every) continue;
       tried = version;  // also where it fails: a save stops all pushes

@@ -4,9 +4,11 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -56,8 +58,11 @@ struct shard_effect {
 /// which they were put in. Whoever puts effects into several shards does so under one lock, so that all of them have
 /// the same order.
 ///
-/// Thread  put() from any; the destructor carries out what was put in before it
-/// Tests   tests/integrations/gloo_ps/shard_test.cpp: OneOrder, ReadsSeeWhatCameBefore
+/// A rule that throws has its update counted all the same, so that all shards have the same updates; take_failure()
+/// says what it has thrown.
+///
+/// Thread  put() and take_failure() from any; the destructor carries out what was put in before it
+/// Tests   tests/integrations/gloo_ps/shard_test.cpp: OneOrder, ReadsSeeWhatCameBefore, ARuleThatThrowsIsTold
 class shard_thread {
  public:
   shard_thread(std::uint32_t index, shard held) : index_{index}, shard_{std::move(held)}, thread_{[this] { run(); }} {}
@@ -80,6 +85,12 @@ class shard_thread {
     news_.notify_one();
   }
 
+  /// What the update rule, or memory that is short, has thrown last, since this was last asked; empty if nothing.
+  [[nodiscard]] std::string take_failure() {
+    const std::lock_guard lock{mutex_};
+    return std::exchange(failure_, {});
+  }
+
  private:
   void run() {
     std::deque<shard_effect> work;
@@ -95,6 +106,16 @@ class shard_thread {
     }
   }
   void carry_out(shard_effect& e) {
+    try {
+      move_by(e);
+    } catch (const std::exception& thrown) {
+      if (e.what == shard_effect::kind::apply) shard_.skip();
+      const std::lock_guard lock{mutex_};
+      failure_ = thrown.what();
+    }
+    if (e.gradient) e.gradient->acks.arrive();
+  }
+  void move_by(shard_effect& e) {
     switch (e.what) {
       case shard_effect::kind::apply:
         shard_.apply(e.gradient->parts[index_], e.factor);
@@ -112,7 +133,6 @@ class shard_thread {
         e.look(shard_);
         break;
     }
-    if (e.gradient) e.gradient->acks.arrive();
   }
 
   const std::uint32_t index_;
@@ -120,6 +140,7 @@ class shard_thread {
   std::condition_variable news_;
   std::deque<shard_effect> queue_;
   bool closing_ = false;
+  std::string failure_;
   shard shard_;
   std::thread thread_;  // last: it uses the others
 };

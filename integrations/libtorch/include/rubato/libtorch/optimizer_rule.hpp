@@ -2,6 +2,7 @@
 #define RUBATO_LIBTORCH_OPTIMIZER_RULE_HPP
 
 #include <torch/optim.h>
+#include <torch/serialize/archive.h>
 #include <torch/types.h>
 
 #include <cstddef>
@@ -10,9 +11,11 @@
 #include <functional>
 #include <memory>
 #include <rubato/core/result.hpp>
-#include <rubato/threads_ps/update_rule.hpp>
+#include <rubato/threads_ps/any_rule.hpp>
 #include <span>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,13 +32,13 @@ namespace rubato::inline RUBATO_ABI::libtorch {
 ///
 ///     auto rule = libtorch::optimizer_rule::of<torch::optim::Adam>(torch::optim::AdamOptions(1e-3));
 ///
-/// Each shard has an optimizer of its own, over its slice as one tensor that lies where the slice does. So the optimizer
-/// must treat each number by itself, as SGD, Adam, AdamW, RMSprop and Adagrad do: what lies in which shard makes no
-/// difference then. LBFGS does not, and is refused.
+/// Each shard has an optimizer of its own, over its slice as one tensor that lies where the slice does. So the
+/// optimizer must treat each number by itself, as SGD, Adam, AdamW, RMSprop and Adagrad do: what lies in which shard
+/// makes no difference then. LBFGS does not, and is refused.
 ///
-/// The optimizer gets the mean gradient, and its learning rate times the weight of the step (update_step): a grant of half
-/// a batch, or with a learning rate scale of a half, is a step of half the length, by Adam as well as by SGD. A `schedule`
-/// is one more factor, by how many updates were made before.
+/// The optimizer gets the mean gradient, and its learning rate times the weight of the step (update_step): a grant of
+/// half a batch, or with a learning rate scale of a half, is a step of half the length, by Adam as well as by SGD. A
+/// `schedule` is one more factor, by how many updates were made before.
 ///
 /// Copies  begin anew: an optimizer belongs to one shard
 /// Throws  what the optimizer throws
@@ -67,21 +70,24 @@ class optimizer_rule {
         std::move(factor));
   }
 
-  optimizer_rule(const optimizer_rule& other) : factory_{other.factory_}, schedule_{other.schedule_} {}
+  optimizer_rule(const optimizer_rule& other)
+      : factory_{other.factory_}, schedule_{other.schedule_}, size_{other.size_} {}
   optimizer_rule(optimizer_rule&&) noexcept = default;
   optimizer_rule& operator=(optimizer_rule other) noexcept {
-    std::swap(factory_, other.factory_), std::swap(schedule_, other.schedule_), std::swap(now_, other.now_);
+    std::swap(factory_, other.factory_), std::swap(schedule_, other.schedule_), std::swap(size_, other.size_);
+    std::swap(saved_, other.saved_), std::swap(now_, other.now_);
     return *this;
   }
   ~optimizer_rule() = default;
 
-  void resize(std::size_t) noexcept {}
+  void resize(std::size_t size) noexcept { size_ = size; }
   void update(std::span<float> values, const threads_ps::update_step& step) {
     if (!now_ || now_->over.data() != values.data()) bind(values);
     const torch::NoGradGuard no_graph;
     // Read only: no optimizer writes into the gradient that it is given.
     torch::Tensor gradient = tensor_over({const_cast<float*>(step.direction.data()), step.direction.size()});
-    if (step.weight != 1 && step.weight != 0) gradient = at::mul_out(now_->mean, gradient, at::scalar_tensor(1 / step.weight));
+    if (step.weight != 1 && step.weight != 0)
+      gradient = at::mul_out(now_->mean, gradient, at::scalar_tensor(1 / step.weight));
     now_->parameters.mutable_grad() = gradient;
     const double weight = step.weight == 0 ? 1.0 : static_cast<double>(step.scale) * static_cast<double>(step.weight);
     set_rates(weight * (schedule_ ? schedule_(now_->updates) : 1.0));
@@ -89,9 +95,35 @@ class optimizer_rule {
     ++now_->updates;
   }
 
+  /// The number of updates, and what the optimizer remembers, as torch writes it.
+  [[nodiscard]] std::string state() const {
+    if (!now_) return saved_;
+    std::ostringstream text;
+    torch::serialize::OutputArchive archive;
+    now_->optimizer->save(archive);
+    archive.write("updates", torch::tensor(static_cast<std::int64_t>(now_->updates)), true);
+    archive.save_to(text);
+    return text.str();
+  }
+  /// False, and nothing has changed: not the state of such an optimizer for as many parameters.
+  [[nodiscard]] bool restore(std::string_view bytes) {
+    optimizer_rule tried = *this;
+    std::vector<float> values(size_);
+    try {
+      tried.saved_ = bytes;
+      tried.bind(values);
+      tried.update(values, {.direction = values});  // torch looks at shapes only when it computes
+    } catch (const std::exception&) {
+      return false;
+    }
+    saved_ = bytes;
+    now_.reset();
+    return true;
+  }
+
  private:
   // What exists once the slice is known.
-  struct state {
+  struct state_of_slice {
     std::span<float> over;
     torch::Tensor parameters, mean;
     std::unique_ptr<torch::optim::Optimizer> optimizer;
@@ -107,7 +139,7 @@ class optimizer_rule {
       now_->over = values;
       return now_->parameters.set_data(tensor_over(values));
     }
-    auto made = std::make_unique<state>();
+    auto made = std::make_unique<state_of_slice>();
     made->over = values;
     made->parameters = tensor_over(values);
     made->mean = torch::empty_like(made->parameters);
@@ -117,7 +149,18 @@ class optimizer_rule {
                 "LBFGS does not treat each parameter by itself, expected one that does");
     for (torch::optim::OptimizerParamGroup& group : made->optimizer->param_groups())
       made->rates.push_back(group.options().get_lr());
+    if (!saved_.empty()) go_on(*made);
     now_ = std::move(made);
+    saved_.clear();
+  }
+  void go_on(state_of_slice& made) const {
+    std::istringstream text{saved_};
+    torch::serialize::InputArchive archive;
+    archive.load_from(text);
+    torch::Tensor updates;
+    archive.read("updates", updates, true);
+    made.optimizer->load(archive);
+    made.updates = static_cast<std::uint64_t>(updates.item<std::int64_t>());
   }
   void set_rates(double factor) {
     std::size_t nth = 0;
@@ -127,10 +170,12 @@ class optimizer_rule {
 
   factory factory_;
   schedule schedule_;
-  std::unique_ptr<state> now_;
+  std::size_t size_ = 0;
+  std::string saved_;  // the state to go on from, once the slice is known
+  std::unique_ptr<state_of_slice> now_;
 };
 
-static_assert(threads_ps::UpdateRule<optimizer_rule>);
+static_assert(threads_ps::SavableRule<optimizer_rule>);
 
 }  // namespace rubato::inline RUBATO_ABI::libtorch
 

@@ -25,7 +25,8 @@ namespace rubato::inline RUBATO_ABI::libtorch {
 ///     const torch::Tensor loss = torch::nll_loss((*net)->forward(images), labels);
 ///     session.push(net->gradient(loss), {.samples = n, .loss = loss.item<float>()});
 ///
-/// Order   of named_parameters(). Those that need no gradient stay out of it, and as they are; so do buffers, such as the
+/// Order   of named_parameters(). Those that need no gradient stay out of it, and as they are; so do buffers, such as
+/// the
 ///         running means of a batch norm. A parameter that is registered twice is there once.
 /// Memory  parameters and gradient once each, besides what torch needs for a step
 /// Thread  one at a time; replicas of different threads share nothing
@@ -63,8 +64,8 @@ class replica {
   }
   [[nodiscard]] std::span<const float> values() const { return {parameters_.data_ptr<float>(), size()}; }
 
-  /// Of a scalar, as autograd::grad has it: nothing is written into the parameters' grad(). Zero for a parameter on which
-  /// the loss does not depend. Valid until the next call. Throws what torch throws.
+  /// Of a scalar, as autograd::grad has it: nothing is written into the parameters' grad(). Zero for a parameter on
+  /// which the loss does not depend. Valid until the next call. Throws what torch throws.
   [[nodiscard]] std::span<const float> gradient(const torch::Tensor& loss) {
     const std::vector<torch::Tensor> of = torch::autograd::grad({loss}, leaves_, {}, {}, false, true);
     const torch::NoGradGuard no_graph;

@@ -31,12 +31,16 @@ inline std::map<std::string, torch::Tensor> named_state(const torch::nn::Module&
   return all;
 }
 
-/// The file that torch.save() writes of a dictionary. torch::pickle_save() would put a type of TorchScript beside it, which
-/// torch.load() refuses to build where it loads weights only.
+/// The file that torch.save() writes of a dictionary. torch::pickle_save() would put a type of TorchScript beside it,
+/// which torch.load() refuses to build where it loads weights only.
 inline std::string saved(const c10::Dict<std::string, torch::Tensor>& state) {
   std::string dictionary, file;
   torch::jit::Pickler pickler{[&](const char* bytes, std::size_t n) { dictionary.append(bytes, n); },
-                              nullptr, nullptr, nullptr, nullptr, false};
+                              nullptr,
+                              nullptr,
+                              nullptr,
+                              nullptr,
+                              false};
   pickler.protocol();
   pickler.pushIValue(state);
   pickler.stop();
@@ -56,8 +60,8 @@ inline std::string saved(const c10::Dict<std::string, torch::Tensor>& state) {
 
 }  // namespace detail
 
-/// Writes parameters and buffers under their names, as torch.save(module.state_dict(), path) does in Python, complete or
-/// not at all:
+/// Writes parameters and buffers under their names, as torch.save(module.state_dict(), path) does in Python, complete
+/// or not at all:
 ///
 ///     model.load_state_dict(torch.load(path))
 ///
@@ -75,12 +79,13 @@ inline result<std::uint64_t> save_state(const std::string& path, const torch::nn
   }
 }
 
-/// Reads what save_state() wrote into a module with the same names and shapes. The number of tensors. All of it is looked at
-/// before anything is changed. The file is from somebody whom you trust: libtorch's reader is not made for others.
+/// Reads what save_state() wrote into a module with the same names and shapes. The number of tensors. All of it is
+/// looked at before anything is changed. The file is from somebody whom you trust: libtorch's reader is not made for
+/// others.
 ///
-/// Of Python's files it reads torch.save(dict(module.state_dict()), path); libtorch 1.13 wants two tensors in it at least.
-/// Errors  io; corrupt: not such a file; wrong_kind: of another module, with the name that is wrong
-/// Tests   tests/integrations/libtorch/state_file_test.cpp: RoundTrip, ReadsWhatPythonWrote, RefusesOtherModules,
+/// Of Python's files it reads torch.save(dict(module.state_dict()), path); libtorch 1.13 wants two tensors in it at
+/// least. Errors  io; corrupt: not such a file; wrong_kind: of another module, with the name that is wrong Tests
+/// tests/integrations/libtorch/state_file_test.cpp: RoundTrip, ReadsWhatPythonWrote, RefusesOtherModules,
 ///         RefusesWhatIsNoState
 inline result<std::uint64_t> load_state(const std::string& path, const torch::nn::Module& module) {
   std::ifstream file{path, std::ios::binary};

@@ -24,8 +24,8 @@ namespace rubato::inline RUBATO_ABI::libtorch {
 /// The step that a worker is to compute.
 struct worker_step {
   worker_id worker{};
-  std::uint64_t number = 0;          ///< of this life of the worker, from 1
-  std::uint32_t samples = 0;         ///< to take the loss of
+  std::uint64_t number = 0;           ///< of this life of the worker, from 1
+  std::uint32_t samples = 0;          ///< to take the loss of
   std::function<bool()> cancelled{};  ///< whether the gradient will be dropped: a long step had better end
 };
 
@@ -54,16 +54,16 @@ struct worker_end {
 ///       return torch::nll_loss(net->forward(b.images), b.labels);
 ///     });
 ///
-/// Each worker has a replica of the module. It pulls the parameters, calls your function, which computes the loss, takes
-/// the gradient by autograd::grad, pushes it, and waits until the policy lets it go on. The parameters lie in the shards
-/// of a threads_ps::server, whose optimizer steps are made under one mutex each; what gradients of a round become is one
-/// step of their mean.
+/// Each worker has a replica of the module. It pulls the parameters, calls your function, which computes the loss,
+/// takes the gradient by autograd::grad, pushes it, and waits until the policy lets it go on. The parameters lie in the
+/// shards of a threads_ps::server, whose optimizer steps are made under one mutex each; what gradients of a round
+/// become is one step of their mean.
 ///
 /// torch computes with as many threads as there are cores, for each worker: call at::set_num_threads(1) first, or with
 /// what there is of cores for each.
 ///
-/// Buffers of a module, such as the running means of a batch norm, belong to the replica; model() and the checkpoint have
-/// those of the worker that made the latest step.
+/// Buffers of a module, such as the running means of a batch norm, belong to the replica; model() and the checkpoint
+/// have those of the worker that made the latest step.
 ///
 /// Thread  work() and run() from any; the rest too
 /// Errors  by value; what your function throws ends that worker as a death does, and is told in its worker_end
@@ -87,8 +87,8 @@ class trainer {
         new trainer{options.nominal_samples, std::move(make_module), std::move(*first), std::move(*ps)}};
   }
 
-  /// One life of a worker, in the calling thread, until its function has no more for it, it is told that it has departed,
-  /// or stop() is called.
+  /// One life of a worker, in the calling thread, until its function has no more for it, it is told that it has
+  /// departed, or stop() is called.
   template <class Loss>
   worker_end work(worker_id who, Loss&& loss_of) {
     worker_end end;

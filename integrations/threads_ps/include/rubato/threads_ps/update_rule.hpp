@@ -3,22 +3,25 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstring>
 #include <rubato/config.hpp>
 #include <span>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 namespace rubato::inline RUBATO_ABI::threads_ps {
 
 /// What one update goes by: scale * direction, where the direction is a sum of gradients that add up to `weight`.
 ///
-/// A rule that is linear in its gradient needs no more than that product. One that takes the size of a gradient out again,
-/// as Adam does, has the mean gradient in direction / weight, and in scale * weight the factor on its learning rate.
+/// A rule that is linear in its gradient needs no more than that product. One that takes the size of a gradient out
+/// again, as Adam does, has the mean gradient in direction / weight, and in scale * weight the factor on its learning
+/// rate.
 struct update_step {
   std::span<const float> direction;
   float scale = 1.0F;
-  float weight = 1.0F;  ///< 1 for a gradient that comes alone; 0 for a round without gradients, whose direction is zeros
+  float weight =
+      1.0F;  ///< 1 for a gradient that comes alone; 0 for a round without gradients, whose direction is zeros
 };
 
 /// How an update moves parameters. Each shard has a copy of its own, for its slice.
@@ -51,7 +54,8 @@ struct sgd_options {
 ///     v = momentum * v + scale * direction;  values -= learning_rate * v
 ///
 /// Cost    O(size). Allocates in resize() alone, and there only with momentum.
-/// Tests   tests/integrations/threads_ps/slice_test.cpp: SgdMovesAgainstTheDirection, MomentumRemembers
+/// Tests   tests/integrations/threads_ps/slice_test.cpp: SgdMovesAgainstTheDirection, MomentumRemembers,
+///         StateRoundTrip
 class sgd {
  public:
   explicit sgd(const sgd_options& o = {}) : options_{o} {
@@ -73,10 +77,16 @@ class sgd {
     }
   }
 
-  /// What it remembers of earlier updates; empty without momentum.
-  [[nodiscard]] std::span<const float> velocity() const noexcept { return velocity_; }
-  /// Pre: from an sgd of the same size, with momentum if this one has.
-  void restore(std::vector<float> velocity) { velocity_ = std::move(velocity); }
+  /// The velocity, as it lies in memory; nothing without momentum.
+  [[nodiscard]] std::string state() const {
+    return {reinterpret_cast<const char*>(velocity_.data()), velocity_.size() * sizeof(float)};
+  }
+  /// False, and nothing has changed: not the state of an sgd of this size, with momentum if this one has.
+  [[nodiscard]] bool restore(std::string_view bytes) noexcept {
+    if (bytes.size() != velocity_.size() * sizeof(float)) return false;
+    if (!bytes.empty()) std::memcpy(velocity_.data(), bytes.data(), bytes.size());
+    return true;
+  }
 
  private:
   sgd_options options_;

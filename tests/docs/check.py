@@ -58,19 +58,23 @@ def check_links(root):
 
 
 def torch_options(source):
-    """What a block needs that includes torch; nothing else is asked of where it lies than the system's folders."""
+    """What a block needs that includes torch, where Debian's libtorch-dev is installed; None where it is not."""
     if "#include <torch/" not in source:
         return []
-    return ["-isystem", "/usr/include/torch/csrc/api/include", "-Wl,--no-as-needed", "-ltorch", "-ltorch_cpu", "-lc10"]
+    headers = pathlib.Path("/usr/include/torch/csrc/api/include")
+    return ["-isystem", headers, "-ltorch", "-ltorch_cpu", "-lc10"] if headers.is_dir() else None
 
 
 def first_error(root, source, run):
     """Compiles, and runs if asked to; what went wrong first, or nothing."""
+    torch = torch_options(source)
+    if torch is None:
+        return None
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "program"
         how = ["-o", program, "-pthread"] if run else ["-fsyntax-only"]
         made = subprocess.run([COMPILER, "-std=c++20", "-Wall", "-Wextra", "-Werror", *include_folders(root), "-x", "c++",
-                               "-", *torch_options(source), *how], input=source, text=True, capture_output=True, check=False)
+                               "-", *torch, *how], input=source, text=True, capture_output=True, check=False)
         if made.returncode != 0:
             return next((line for line in made.stderr.splitlines() if "error:" in line), "it does not compile")
         if run:

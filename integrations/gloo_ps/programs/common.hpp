@@ -24,6 +24,7 @@ struct common_options {
   std::uint32_t shards = 2, time_limit = 0;
   double connect_limit = 5;
 
+  common_options() { task.name = task_names.front(); }
   void add_to(CLI::App& app) {
     app.add_option("--store", store, "rendezvous: file:FOLDER that all machines see, or redis:HOST[:PORT]")->required();
     app.add_option("--host", host, "name or address of this machine, by which the others reach it")
@@ -32,10 +33,8 @@ struct common_options {
     app.add_option("--job", job, "number of the job; server and workers must agree")
         ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
         ->capture_default_str();
-    app.add_option(
-           "--task", task.name,
-           "what is trained: regression, images, or count (exact sums, for tests); server and workers must agree")
-        ->check(CLI::IsMember({"regression", "images", "count"}))
+    app.add_option("--task", task.name, "what is trained (count: exact sums, for tests); server and workers must agree")
+        ->check(CLI::IsMember(task_names))
         ->capture_default_str();
     app.add_option("--dimension", task.dimension, "parameters of regression and count")
         ->check(CLI::Range(1, 100'000'000))

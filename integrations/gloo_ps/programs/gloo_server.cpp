@@ -24,6 +24,7 @@
 #include <rubato/io/decision_log.hpp>
 #include <rubato/io/json_writer.hpp>
 #include <rubato/sync/extras/straggler_detector.hpp>
+#include <span>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -43,11 +44,11 @@ namespace {
 struct options {
   common_options common;
   ps::server_options server;
-  std::string policy = "ssp:3", control, log, report;
+  std::string policy = "ssp:3", control, log, report, model;
   std::uint64_t done = 0;
   double evict_from = 0;  // times the median step time; 0: nobody
   rubato::straggler_options stragglers;
-  rubato::threads_ps::sgd_options sgd;
+  rule_options rule;
 };
 
 struct watcher {
@@ -153,14 +154,13 @@ std::uint64_t finished(server& here, const evictions& evicted) {
   return all;
 }
 
-std::optional<rubato::error> write_report(const options& o, server& here, task& work, const evictions& evicted) {
+std::optional<rubato::error> write_report(const options& o, server& here, std::span<const float> parameters,
+                                          const task::verdict& quality, const evictions& evicted) {
   auto file = rubato::atomic_file::create(o.report);
   if (!file) return file.error();
-  const std::vector<float> parameters = here.parameters();
   rubato::json_writer json{*file};
   json.begin_object().member("life", here.options().life).member("version", here.decide().version());
   json.member("seconds", here.decide().seconds()).member("lost", here.decide().lost());
-  const task::verdict quality = work.judge(parameters);
   json.member("checkpoints", here.saves()).member("loss", quality.loss).member("accuracy", quality.accuracy);
   json.key("refused").begin_object();
   for (int i = 1; i < static_cast<int>(ps::refusal::count_); ++i)
@@ -220,8 +220,10 @@ class quorum_watch {
 
 int run(options o) {
   const auto fail = [](const std::string& what, int status = 1) { return complain("gloo_server", what, status); };
-  for (const auto& [option, file] :
-       {std::pair{"--checkpoint", &o.server.checkpoint}, {"--control", &o.control}, {"--report", &o.report}})
+  for (const auto& [option, file] : {std::pair{"--checkpoint", &o.server.checkpoint},
+                                     {"--control", &o.control},
+                                     {"--report", &o.report},
+                                     {"--model", &o.model}})
     if (const std::string wrong = no_room_for(option, *file); !wrong.empty()) return fail(wrong);
   std::optional<ps::checkpoint> saved;
   if (!o.server.checkpoint.empty() && ::access(o.server.checkpoint.c_str(), F_OK) == 0) {
@@ -236,10 +238,13 @@ int run(options o) {
   auto made = make_task(o.common.task);
   if (!made) return complain("gloo_server", made.error());
   task& work = **made;
-  o.server.job.model = {work.dimension(), o.common.shards};
+  if (!o.model.empty() && !work.has_file())
+    return fail("--model: task " + o.common.task.name + " has no file for it", 2);
+  o.server.job.model = {work.parameters().size(), o.common.shards};
   o.server.job.seed = o.common.task.seed;
-  if (const std::string wrong = problem(o.sgd); !wrong.empty()) return fail(wrong, 2);
-  o.server.job.rule = rubato::threads_ps::sgd{o.sgd};
+  auto updates = work.rule(o.rule);
+  if (!updates) return complain("gloo_server", updates.error());
+  o.server.job.rule = std::move(*updates);
   if (const std::string wrong = problem(o.server, *rule); !wrong.empty()) return fail(wrong, 2);
   const bool evicts = o.evict_from != 0;
   if (evicts) {
@@ -272,8 +277,8 @@ int run(options o) {
   if (!doors) return fail(doors.error().message);
   o.server.life = doors->life();
   const auto served = server::make(
-      o.server, {o.policy, *rule}, work.initial(), [](const std::string& line) { std::printf("%s\n", line.c_str()); },
-      std::move(observer));
+      o.server, {o.policy, *rule}, work.parameters(),
+      [](const std::string& line) { std::printf("%s\n", line.c_str()); }, std::move(observer));
   if (!served) return complain("gloo_server", served.error());
   server& here = **served;
   if (saved) {
@@ -314,15 +319,18 @@ int run(options o) {
   if (here.abandoned())
     return fail("life " + std::to_string(doors->life() + 1) + " of job " + std::to_string(o.common.job) +
                 " has begun: this server ends, at version " + std::to_string(here.decide().version()));
-  const task::verdict quality = work.judge(here.parameters());
+  std::ranges::copy(here.parameters(), work.parameters().begin());
+  const task::verdict quality = work.judge();
   std::printf("ended at version %llu after %.3f s, loss %.5f", wide(here.decide().version()), here.decide().seconds(),
               quality.loss);
   if (quality.accuracy >= 0) std::printf(", accuracy %.2f %%", 100 * quality.accuracy);
   std::printf("\n");
   if (!o.server.checkpoint.empty())
     if (const auto last = here.save(); !last) return fail(last.error().message);
+  if (!o.model.empty())
+    if (const auto size = work.save(o.model); !size) return fail(size.error().message);
   if (!o.report.empty())
-    if (const auto wrong = write_report(o, here, work, evicted)) return fail(wrong->message);
+    if (const auto wrong = write_report(o, here, work.parameters(), quality, evicted)) return fail(wrong->message);
   return here.decide().inspect([&](auto& sync) {
     if (!sync.watcher().log) return 0;
     const auto done = sync.watcher().log->sink().commit();
@@ -341,8 +349,9 @@ int main(int argc, char** argv) {
   app.add_option("--workers", job.workers, "worker indices go from 0 to this minus 1")->required();
   app.add_option("--quorum", job.quorum, "nobody runs before so many have joined; 0: all")->capture_default_str();
   app.add_option("--policy", o.policy, policy_names)->capture_default_str();
-  app.add_option("--learning-rate", o.sgd.learning_rate)->capture_default_str();
-  app.add_option("--momentum", o.sgd.momentum)->capture_default_str();
+  app.add_option("--optimizer", o.rule.name, "of the updates; which there are, the task says")->capture_default_str();
+  app.add_option("--learning-rate", o.rule.sgd.learning_rate)->capture_default_str();
+  app.add_option("--momentum", o.rule.sgd.momentum)->capture_default_str();
   app.add_option("--samples", job.nominal_samples, "of a step, where the policy does not say")->capture_default_str();
   app.add_option("--updates", job.max_updates, "after which the job ends; 0: no end")->capture_default_str();
   app.add_option("--done", o.done,
@@ -368,6 +377,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--log", o.log, "decision log, JSON lines; written at the end");
   app.add_option("--report", o.report, "JSON file, written at the end");
+  app.add_option("--model", o.model, "file for the trained model, where the task has one");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

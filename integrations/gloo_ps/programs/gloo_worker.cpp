@@ -8,7 +8,6 @@
 #include <rubato/gloo_ps/rendezvous.hpp>
 #include <rubato/gloo_ps/worker.hpp>
 #include <thread>
-#include <vector>
 
 #include "common.hpp"
 #include "task.hpp"
@@ -42,16 +41,15 @@ int run(const options& o) {
   task& work = **made;
   ps::worker self{ps::worker_options{.job = o.common.job,
                                      .id = {o.index, o.incarnation},
-                                     .model = {work.dimension(), o.common.shards},
+                                     .model = {work.parameters().size(), o.common.shards},
                                      .reply_limit = o.reply_limit,
                                      .give_up = o.give_up},
                   ps::gloo_connector{*device, *store, o.common.job, o.common.connect_limit}};
-  std::vector<float> parameters(work.dimension()), gradient(work.dimension());
   std::uint64_t pushed = 0;
   std::uint32_t connections = 0;
   bool ended = false;
   for (;;) {
-    const auto step = self.begin(parameters);  // also after the last push: its grant says that it is in
+    const auto step = self.begin(work.parameters());  // also after the last push: its grant says that it is in
     if (!step) return complain("gloo_worker", step.error().message);
     if (self.connections() != connections) {
       connections = self.connections();
@@ -60,9 +58,9 @@ int run(const options& o) {
     }
     ended = !*step;
     if (ended || (o.steps > 0 && pushed >= o.steps)) break;
-    const float loss = work.gradient(parameters, o.index, (*step)->number, (*step)->samples, gradient);
+    const task::gradient found = work.compute(o.index, (*step)->number, (*step)->samples);
     take_time(o, (*step)->number);
-    if (self.push(gradient, (*step)->samples, loss)) ++pushed;
+    if (self.push(found.mean, (*step)->samples, found.loss)) ++pushed;
   }
   self.leave();
   std::printf("worker %u: %llu steps, version %llu, %u connections, %s\n", o.index,

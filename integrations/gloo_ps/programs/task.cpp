@@ -16,29 +16,29 @@ namespace {
 
 class regression final : public task {
  public:
-  explicit regression(const task_options& o) : seed_{o.seed}, truth_(o.dimension), input_(o.dimension) {
+  explicit regression(const task_options& o)
+      : seed_{o.seed}, truth_(o.dimension), weights_(o.dimension), input_(o.dimension), gradient_(o.dimension) {
     rubato::random_sequence random{seed_, truth_stream};
     for (float& t : truth_) t = static_cast<float>(random.normal());
   }
-  std::size_t dimension() const override { return truth_.size(); }
-  float gradient(std::span<const float> weights, std::uint32_t worker, std::uint64_t step, std::uint32_t samples,
-                 std::span<float> to) override {
-    std::fill(to.begin(), to.end(), 0.0F);
+  std::span<float> parameters() override { return weights_; }
+  gradient compute(std::uint32_t worker, std::uint64_t step, std::uint32_t samples) override {
+    std::fill(gradient_.begin(), gradient_.end(), 0.0F);
     rubato::random_sequence random{seed_, worker, step << 24};
     double loss = 0;
     for (std::uint32_t i = 0; i < samples; ++i) {
-      const float error = draw(random, weights);
+      const float error = draw(random);
       loss += 0.5 * double{error} * double{error};
       const float weight = error / static_cast<float>(samples);
-      for (std::size_t k = 0; k < to.size(); ++k) to[k] += weight * input_[k];
+      for (std::size_t k = 0; k < gradient_.size(); ++k) gradient_[k] += weight * input_[k];
     }
-    return static_cast<float>(loss / samples);
+    return {.loss = static_cast<float>(loss / samples), .mean = gradient_};
   }
-  verdict judge(std::span<const float> weights) override {
+  verdict judge() override {
     rubato::random_sequence random{seed_, test_stream};
     double sum = 0;
     for (int i = 0; i < 1000; ++i) {
-      const double error = draw(random, weights);
+      const double error = draw(random);
       sum += 0.5 * error * error;
     }
     return {.loss = sum / 1000};
@@ -48,37 +48,36 @@ class regression final : public task {
   static constexpr std::uint64_t truth_stream = ~std::uint64_t{1}, test_stream = ~std::uint64_t{2};
 
   // One sample into input_; the error of the prediction.
-  float draw(rubato::random_sequence& random, std::span<const float> weights) {
+  float draw(rubato::random_sequence& random) {
     float error = 0.1F * static_cast<float>(random.normal());
     for (std::size_t k = 0; k < truth_.size(); ++k) {
       input_[k] = static_cast<float>(random.normal());
-      error += (weights[k] - truth_[k]) * input_[k];
+      error += (weights_[k] - truth_[k]) * input_[k];
     }
     return error;
   }
 
   std::uint64_t seed_;
-  std::vector<float> truth_, input_;
+  std::vector<float> truth_, weights_, input_, gradient_;
 };
 
 class count final : public task {
  public:
-  explicit count(const task_options& o) : dimension_{o.dimension} {}
-  std::size_t dimension() const override { return dimension_; }
-  float gradient(std::span<const float>, std::uint32_t worker, std::uint64_t, std::uint32_t,
-                 std::span<float> to) override {
-    std::fill(to.begin(), to.end(), 0.0F);
-    to[worker % to.size()] = 1.0F;
-    return 0.5F;
+  explicit count(const task_options& o) : counts_(o.dimension), gradient_(o.dimension) {}
+  std::span<float> parameters() override { return counts_; }
+  gradient compute(std::uint32_t worker, std::uint64_t, std::uint32_t) override {
+    std::fill(gradient_.begin(), gradient_.end(), 0.0F);
+    gradient_[worker % gradient_.size()] = 1.0F;
+    return {.loss = 0.5F, .mean = gradient_};
   }
-  verdict judge(std::span<const float>) override { return {}; }
+  verdict judge() override { return {}; }
 
  private:
-  std::size_t dimension_;
+  std::vector<float> counts_, gradient_;
 };
 
 #ifdef RUBATO_GLOO_PS_IMAGES
-// The simulator's objective; its parameters are only the place where it looks for ours.
+// The simulator's objective.
 class images final : public task {
  public:
   images(const task_options& o, rubato::support::image_set set)
@@ -88,21 +87,16 @@ class images final : public task {
         objective_{{.hidden_units = o.hidden_units, .input = rubato::sim::input_scale::unit, .data_fraction = 1},
                    prepared_} {
     objective_.reset(o.seed);
-    const auto p = objective_.parameters();
-    initial_.assign(p.begin(), p.end());
+    gradient_.resize(objective_.parameters().size());
   }
-  std::size_t dimension() const override { return initial_.size(); }
-  std::vector<float> initial() override { return initial_; }
-  float gradient(std::span<const float> parameters, std::uint32_t worker, std::uint64_t step, std::uint32_t samples,
-                 std::span<float> to) override {
-    std::ranges::copy(parameters, objective_.parameters().begin());
+  std::span<float> parameters() override { return objective_.parameters(); }
+  gradient compute(std::uint32_t worker, std::uint64_t step, std::uint32_t samples) override {
     const rubato::sim::gradient g = objective_.compute(worker, step, std::min(samples, 65'535U));
-    objective_.write_gradient(g.handle, to);
+    objective_.write_gradient(g.handle, gradient_);
     objective_.release(g.handle);
-    return g.loss;
+    return {.loss = g.loss, .mean = gradient_};
   }
-  verdict judge(std::span<const float> parameters) override {
-    std::ranges::copy(parameters, objective_.parameters().begin());
+  verdict judge() override {
     const rubato::sim::evaluation e = objective_.evaluate();
     return {.loss = e.loss, .accuracy = e.accuracy};
   }
@@ -111,11 +105,13 @@ class images final : public task {
   rubato::support::image_set set_;
   rubato::sim::image_data prepared_;
   rubato::sim::sgd_objective objective_;
-  std::vector<float> initial_;
+  std::vector<float> gradient_;
 };
 #endif
 
 }  // namespace
+
+const std::vector<std::string> task_names{"regression", "images", "count"};
 
 rubato::result<std::unique_ptr<task>> make_task(const task_options& o) {
   using made = std::unique_ptr<task>;

@@ -3,6 +3,7 @@
 
 #include <torch/nn.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "images.hpp"
@@ -24,16 +25,25 @@ inline torch::nn::Sequential convolutional() {
 }
 inline torch::nn::Sequential net_for(const images& all) { return all.grey() ? perceptron() : convolutional(); }
 
-/// Share of the held-out images that it recognises.
-inline double accuracy(torch::nn::Sequential& net, const images& all) {
+/// On the held-out images.
+struct judgement {
+  double loss = 0;      ///< mean, in nats
+  double accuracy = 0;  ///< share that is recognised
+};
+inline judgement judged(torch::nn::Sequential& net, const images& all) {
   const torch::InferenceMode no_graph;
   net->eval();
+  double loss = 0;
   std::int64_t right = 0;
   for (std::int64_t from = 0; from < all.judged(); from += 500) {
     const images::batch b = all.held_out(from, std::min<std::int64_t>(500, all.judged() - from));
-    right += net->forward(b.pixels).argmax(1).eq(b.labels).sum().item<std::int64_t>();
+    const torch::Tensor scores = net->forward(b.pixels);
+    loss += torch::cross_entropy_loss(scores, b.labels, {}, at::Reduction::Sum).item<double>();
+    right += scores.argmax(1).eq(b.labels).sum().item<std::int64_t>();
   }
-  return static_cast<double>(right) / static_cast<double>(all.judged());
+  net->train();
+  const auto count = static_cast<double>(all.judged());
+  return {.loss = loss / count, .accuracy = static_cast<double>(right) / count};
 }
 
 #endif

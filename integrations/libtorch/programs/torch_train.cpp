@@ -124,11 +124,11 @@ rubato::result<outcome> run(const options& o, const images& all, const std::stri
     found.steps_per_second += static_cast<double>(each.steps) / took;
   }
   for (auto& [when, net] : models)
-    if (accuracy(net, all) >= o.target) {
+    if (judged(net, all).accuracy >= o.target) {
       found.seconds = when;
       break;
     }
-  found.accuracy = accuracy(models.back().second, all);
+  found.accuracy = judged(models.back().second, all).accuracy;
   if (!o.save.empty())
     if (const auto saved = lt::save_state(o.save, *models.back().second); !saved) return saved.error();
   return t.server().inspect([&](auto&, watcher& seen) -> rubato::result<outcome> {

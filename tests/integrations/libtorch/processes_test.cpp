@@ -1,0 +1,77 @@
+// torch_server and torch_worker, on the images in the tree: workers and server are killed while they train.
+#include <gtest/gtest.h>
+#include <torch/nn.h>
+
+#include <sys/types.h>
+#include <unistd.h>
+#include <rubato/libtorch/state_file.hpp>
+#include <string>
+#include <vector>
+
+#include "../gloo_ps/processes.hpp"
+
+namespace libtorch_processes_test {
+namespace {
+
+class TorchProcesses : public rubato::test::process_test {
+ protected:
+  void SetUp() override {
+    if (::access(program("torch_server").c_str(), X_OK) != 0) GTEST_SKIP() << "no torch_server: built without Gloo";
+    process_test::SetUp();
+  }
+  [[nodiscard]] std::vector<std::string> words(const char* name, const std::vector<std::string>& more) const {
+    return with({program(name), "--store", store(), "--data", std::string{RUBATO_SOURCE_DIR} + "/examples/data",
+                 "--shards", "3", "--time-limit", std::to_string(time_limit), "--connect-limit", "5"},
+                more);
+  }
+  pid_t start_server() {
+    return start(
+        "server",
+        words("torch_server",
+              {"--workers",       "3",           "--policy",           "ssp:3", "--optimizer", "adam",
+               "--learning-rate", "0.002",       "--samples",          "32",    "--updates",   "600",
+               "--checkpoint",    at("state"),   "--checkpoint-every", "20",    "--report",    at("report.json"),
+               "--model",         at("model.pt")}));
+  }
+  pid_t start_worker(int index) {
+    return start("worker" + std::to_string(index),
+                 words("torch_worker", {"--index", std::to_string(index), "--compute", "3", "--give-up", "40"}));
+  }
+  // Whether the server writes it in time.
+  bool written(const char* file) const {
+    return within(60, [&] { return ::access(at(file).c_str(), F_OK) == 0; });
+  }
+};
+
+TEST_F(TorchProcesses, TrainThroughTheDeathOfAWorkerAndOfTheServer) {
+  pid_t server = start_server();
+  std::vector<pid_t> workers;
+  for (int w = 0; w < 3; ++w) workers.push_back(start_worker(w));
+  ASSERT_TRUE(written("state"));
+  kill_now(workers[1]);
+  kill_now(server);
+  server = start_server();
+  EXPECT_TRUE(logged("server", "restored version")) << "from its checkpoint, with what the optimizers remember";
+  EXPECT_EQ(wait(server), 0);
+  EXPECT_EQ(wait(workers[0]), 0);
+  EXPECT_EQ(wait(workers[2]), 0);
+  EXPECT_EQ(number("version"), 600);
+  EXPECT_GT(number("accuracy"), 0.8);
+
+  torch::nn::Sequential net{torch::nn::Flatten(), torch::nn::Linear(784, 128), torch::nn::ReLU(),
+                            torch::nn::Linear(128, 10)};
+  const auto read = rubato::libtorch::load_state(at("model.pt"), *net);
+  EXPECT_TRUE(read) << read.error().message;
+}
+
+TEST_F(TorchProcesses, WrongOptionsAreTold) {
+  EXPECT_EQ(wait(start("server", words("torch_server", {"--workers", "1", "--optimizer", "lbfgs"}))), 2);
+  EXPECT_TRUE(logged("server", "--optimizer lbfgs: expected sgd or adam"));
+  EXPECT_EQ(wait(start("other", words("torch_server", {"--workers", "1", "--learning-rate", "-1"}))), 2);
+  EXPECT_TRUE(logged("other", "optimizer: Invalid learning rate: -1"));
+  EXPECT_EQ(wait(start("worker", {program("torch_worker"), "--store", store(), "--index", "0"})), 2);
+  EXPECT_TRUE(logged("worker", "--data: a folder with images is needed"));
+}
+
+}  // namespace
+}  // namespace libtorch_processes_test

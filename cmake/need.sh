@@ -20,6 +20,8 @@ present() {
     libgloo-dev) has_header gloo/context.h ;;
     libtorch-dev) has_header torch/csrc/api/include/torch/version.h ;;
     python3-torch) python3 -c 'import torch' ;;
+    libopenmpi-dev) command -v mpicxx ;;
+    openmpi-bin) command -v mpirun ;;
     iproute2) command -v ip ;;
     *) command -v "$1" ;;  # the command is called like its package
   esac >/dev/null 2>&1

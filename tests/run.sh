@@ -91,7 +91,8 @@ while (($# > 0)); do
 done
 
 bash cmake/need.sh cmake ninja-build g++ clang libclang-rt-dev pkg-config python3 libgtest-dev libbenchmark-dev \
-  libcli11-dev nlohmann-json3-dev zlib1g-dev libgloo-dev iproute2 valgrind qemu-user
+  libcli11-dev nlohmann-json3-dev zlib1g-dev libgloo-dev libtorch-dev python3-torch libopenmpi-dev openmpi-bin \
+  iproute2 valgrind qemu-user
 
 passed=0
 failed=0

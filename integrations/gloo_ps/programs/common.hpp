@@ -8,28 +8,20 @@
 #include <cstdint>
 #include <cstdio>
 #include <limits>
-#include <memory>
-#include <rubato/gloo_ps/gloo_link.hpp>
-#include <rubato/gloo_ps/stores.hpp>
+#include <rubato/core/result.hpp>
 #include <string>
 #include <string_view>
 
 #include "task.hpp"
 
-/// Options that both programs have.
+/// Options that server and worker have, whatever moves the bytes.
 struct common_options {
-  std::string store, host = "127.0.0.1", interface;
   task_options task;
   std::uint64_t job = 1;
   std::uint32_t shards = 2, time_limit = 0;
-  double connect_limit = 5;
 
   common_options() { task.name = task_names.front(); }
   void add_to(CLI::App& app) {
-    app.add_option("--store", store, "rendezvous: file:FOLDER that all machines see, or redis:HOST[:PORT]")->required();
-    app.add_option("--host", host, "name or address of this machine, by which the others reach it")
-        ->capture_default_str();
-    app.add_option("--interface", interface, "network interface instead of --host");
     app.add_option("--job", job, "number of the job; server and workers must agree")
         ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
         ->capture_default_str();
@@ -47,9 +39,6 @@ struct common_options {
         ->check(CLI::Range(1, 64))
         ->capture_default_str();
     app.add_option("--seed", task.seed, "of data and stragglers")->capture_default_str();
-    app.add_option("--connect-limit", connect_limit, "seconds that one connection may take")
-        ->check(CLI::Range(0.1, 600.0))
-        ->capture_default_str();
     app.add_option("--time-limit", time_limit, "seconds after which the process is ended by force; 0: never")
         ->capture_default_str();
   }

@@ -73,5 +73,53 @@ TEST_F(TorchProcesses, WrongOptionsAreTold) {
   EXPECT_TRUE(logged("worker", "--data: a folder with images is needed"));
 }
 
+// Members without a server: one is killed and comes back, another is killed and stays away.
+class LocalSgd : public rubato::test::process_test {
+ protected:
+  void SetUp() override {
+    if (::access(program("torch_local_sgd").c_str(), X_OK) != 0)
+      GTEST_SKIP() << "no torch_local_sgd: built without Gloo";
+    process_test::SetUp();
+  }
+  pid_t start_member(int index, const std::vector<std::string>& more) {
+    return start(
+        "member" + std::to_string(index),
+        with({program("torch_local_sgd"), "--store", "file:" + (folder / "c10d").string(), "--data",
+              std::string{RUBATO_SOURCE_DIR} + "/examples/data", "--index", std::to_string(index), "--founders", "4",
+              "--samples", "32", "--compute", "2", "--time-limit", std::to_string(time_limit)},
+             more));
+  }
+};
+
+TEST_F(LocalSgd, GoesOnThroughTheDeathOfMembers) {
+  const std::vector<std::string> phases{"--phases", "1:100,4:150"};
+  std::vector<pid_t> members;
+  for (int m = 0; m < 4; ++m) members.push_back(start_member(m, phases));
+  ASSERT_TRUE(logged("member0", "group 1, 4 members"));
+  kill_now(members[2]);
+  ASSERT_TRUE(logged("member0", "group 2, 3 members")) << "a new group, of those who are left";
+  kill_now(members[1]);
+  ASSERT_TRUE(logged("member0", "group 3, 2 members"));
+  members[1] = start_member(1, phases);
+  ASSERT_TRUE(logged("member0", "group 4, 3 members")) << "who comes back is taken in";
+  for (const int m : {0, 1, 3}) EXPECT_EQ(wait(members[static_cast<std::size_t>(m)]), 0) << m;
+  EXPECT_TRUE(logged("member0", " 250 averages")) << "as many as were asked for";
+  EXPECT_TRUE(logged("member1", " 250 averages"));
+  const std::string all = read(folder / "member0.log") + read(folder / "member1.log") + read(folder / "member3.log");
+  const std::size_t found = all.find("accuracy ");
+  ASSERT_NE(found, std::string::npos);
+  EXPECT_GT(std::stod(all.substr(found + 9)), 80);
+}
+
+TEST_F(LocalSgd, WrongOptionsAreTold) {
+  EXPECT_EQ(wait(start_member(0, {"--phases", "0:3"})), 2);
+  EXPECT_TRUE(logged("member0", "expected PERIOD:AVERAGES, say 8:100"));
+  EXPECT_EQ(wait(start_member(1, {"--store", "nowhere"})), 2);
+  EXPECT_TRUE(logged("member1", "--store nowhere: expected file:PATH or tcp:HOST:PORT"));
+  EXPECT_EQ(wait(start_member(2, {"--patience", "0"})), 2);
+  EXPECT_TRUE(logged("member2", "patience is not above 0"));
+  EXPECT_EQ(wait(start_member(3, {"--store", "file:/nowhere/at/all", "--patience", "1"})), 1);
+}
+
 }  // namespace
 }  // namespace libtorch_processes_test

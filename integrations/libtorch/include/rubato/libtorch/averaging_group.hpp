@@ -1,0 +1,319 @@
+#ifndef RUBATO_LIBTORCH_AVERAGING_GROUP_HPP
+#define RUBATO_LIBTORCH_AVERAGING_GROUP_HPP
+
+#if !__has_include(<gloo/rendezvous/store.h>) || !defined(USE_C10D_GLOO)
+#error "averaging_group.hpp needs a libtorch with Gloo, and Gloo's headers (Debian: libgloo-dev)"
+#endif
+
+#include <torch/types.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <rubato/core/result.hpp>
+#include <span>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "sentence.hpp"
+
+namespace rubato::inline RUBATO_ABI::libtorch {
+
+/// How the members of a job find each other, and how long they wait.
+struct group_options {
+  std::uint64_t job = 1;
+  std::uint32_t index = 0;        ///< of this process, which no other has at the same time
+  std::uint32_t founders = 2;     ///< so many make the first group
+  double gather = 10;             ///< seconds that a new group waits for a member of the one before
+  double patience = 60;           ///< seconds until a process that no group takes in gives up
+  double exchange = 10;           ///< seconds that one exchange, or making a connection, may take
+  std::string host{"127.0.0.1"};  ///< name or address of this machine, by which the others reach it
+  std::string interface {};       ///< network interface instead of it
+};
+
+/// What is wrong with these options, as a sentence; empty if nothing is.
+[[nodiscard]] inline std::string problem(const group_options& o) {
+  if (o.founders == 0) return "founders is 0, expected at least 1";
+  for (const auto& [name, seconds] :
+       {std::pair{"gather", o.gather}, {"patience", o.patience}, {"exchange", o.exchange}})
+    if (!(seconds > 0 && seconds <= 86'400)) return std::string{name} + " is not above 0 and up to 86400";
+  return {};
+}
+
+/// Processes that average their parameters now and then, each with an optimizer of its own: local SGD (Stich 2019,
+/// arXiv 1805.09767), and, where they average after each step, synchronous SGD, to which it is equal for SGD with or
+/// without momentum.
+///
+///     auto group = libtorch::averaging_group::join(store, {.index = rank, .founders = 4}, net->parameters());
+///     for (int step = 1; step <= steps; ++step) {
+///       ...                                                       // a step of the local optimizer
+///       if (step % 8 == 0) group->average(net->parameters());     // how many took part, or an error
+///     }
+///
+/// The exchange is an all-reduce over c10d's Gloo. When a member dies, it fails for all others; then they leave their
+/// process group, which is of no more use, and make a new one under keys of its own in the store, of those who are
+/// there. Who is furthest in its number of averages gives its parameters to those who are behind; the others keep
+/// theirs, so that no local step is lost, and average again. A process that comes later, or again, is taken in after
+/// the next average, and gets the parameters of the group.
+///
+/// Store    any of c10d's that survives the members: FileStore on a folder that all machines see (new for each job), or
+///          a TCPStore whose server is in a process that stays; its own time-out becomes the patience
+/// Memory   one more copy of the parameters: what is exchanged, so that a failed exchange leaves them as they were
+/// Thread   one at a time; members in threads of one process each need a store object of their own
+/// Errors   by value; nothing of torch is thrown
+/// Tests    tests/integrations/libtorch/averaging_group_test.cpp
+class averaging_group {
+ public:
+  /// Founds the first group of the job with others, or is let into one that is at work: then, and to a founder of a
+  /// rank above 0, the parameters of the group are written. Errors  invalid_option: problem(options), or another number
+  /// of parameters than the others have; io: no group within
+  ///         the patience, with what the last attempt said
+  [[nodiscard]] static result<averaging_group> join(c10::intrusive_ptr<c10d::Store> store, group_options options,
+                                                    std::span<float> parameters) {
+    if (std::string wrong = problem(options); !wrong.empty()) return error{errc::invalid_option, std::move(wrong)};
+    store->setTimeout(milliseconds_of(options.patience));
+    averaging_group made{std::move(store), std::move(options)};
+    const std::int64_t founders = made.options_.founders;
+    if (const error wrong = made.regroup(parameters, {.members = founders, .all = founders}); wrong.code != errc::ok)
+      return wrong;
+    return made;
+  }
+
+  /// The mean of all members' parameters, in place, once all of them have called this; of how many. After a failure of
+  /// one, of those who are left.
+  /// Errors  io: this process is in no group any more, and none takes it in; the parameters are what they were
+  result<std::size_t> average(std::span<float> parameters) {
+    for (const std::uint64_t target = round_ + 1;;) {
+      std::int64_t newcomers = 0;
+      if (exchange(parameters, newcomers)) {
+        round_ = target;
+        const std::int64_t of = size_, all = size_ + newcomers;
+        if (newcomers > 0)
+          if (const error wrong = regroup(parameters, {.members = size_, .all = all}); wrong.code != errc::ok)
+            return wrong;
+        return static_cast<std::size_t>(of);
+      }
+      if (const error wrong = regroup(parameters, {.members = size_ - 1, .all = size_ - 1}); wrong.code != errc::ok)
+        return wrong;
+      if (round_ >= target) return size();  // others had done it, and this one has got what came out
+    }
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(size_); }
+  [[nodiscard]] std::size_t rank() const noexcept { return static_cast<std::size_t>(rank_); }
+  [[nodiscard]] std::uint64_t round() const noexcept { return round_; }  ///< averages made, of the job
+  /// Of the group, from 1: every death and every newcomer makes a new one.
+  [[nodiscard]] std::uint64_t generation() const noexcept { return static_cast<std::uint64_t>(generation_); }
+
+ private:
+  using steady = std::chrono::steady_clock;
+
+  // Who has to be there for a group to be made before the time to gather is over.
+  struct quorum {
+    std::int64_t members = 0;  // of the group before
+    std::int64_t all = 0;
+  };
+  // What a process says of itself when it arrives.
+  struct arrival {
+    std::uint32_t index = 0;
+    std::uint64_t round = 0;
+    std::uint64_t size = 0;
+    bool is_member = false;  // of the group before, or a founder
+  };
+
+  averaging_group(c10::intrusive_ptr<c10d::Store> store, group_options options)
+      : options_{std::move(options)},
+        board_{c10::make_intrusive<c10d::PrefixStore>("rubato/" + std::to_string(options_.job), std::move(store))} {}
+
+  [[nodiscard]] static steady::time_point after(double seconds) {
+    return steady::now() + std::chrono::duration_cast<steady::duration>(std::chrono::duration<double>{seconds});
+  }
+  [[nodiscard]] static std::chrono::milliseconds milliseconds_of(double seconds) {
+    return std::chrono::milliseconds{(std::max)(std::int64_t{1}, static_cast<std::int64_t>(1e3 * seconds))};
+  }
+  [[nodiscard]] static torch::Tensor view(std::span<float> values) {
+    return torch::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, torch::kFloat32);
+  }
+
+  // One all-reduce. False if it failed; then the group is left. Rank 0 says how many wait to be let in.
+  bool exchange(std::span<float> parameters, std::int64_t& newcomers) {
+    try {
+      const torch::NoGradGuard no_graph;
+      torch::Tensor waiting = torch::zeros({1}, torch::kInt64);
+      if (rank_ == 0) waiting[0] = count(key("late"));
+      sum(waiting);
+      torch::Tensor values = view(parameters);
+      scratch_.copy_(values);
+      sum(scratch_);
+      values.copy_(scratch_.div_(size_));
+      newcomers = waiting.item<std::int64_t>();
+      return true;
+    } catch (const std::exception& e) {
+      leave(e);
+      return false;
+    }
+  }
+  void sum(torch::Tensor& of) {
+    std::vector<torch::Tensor> one{of};
+    group_->allreduce(one)->wait();
+  }
+  void leave(const std::exception& e) {
+    trouble_ = sentence_of(e);
+    group_.reset();
+  }
+
+  [[nodiscard]] std::string key(const char* what) const { return std::to_string(generation_) + "/" + what; }
+  [[nodiscard]] std::string key(const char* what, std::int64_t n) const { return key(what) + std::to_string(n); }
+
+  // Until this process is in a group that works: one generation after the other.
+  error regroup(std::span<float> parameters, quorum wanted) {
+    group_.reset();
+    const steady::time_point until = after(options_.patience);
+    bool is_member = round_ > 0 || generation_ > 0;
+    try {
+      if (generation_ == 0) {
+        board_->add("processes", 1);  // a FileStore has no answers before it has a file
+        // Founders are those who find no group yet; who comes later begins behind the newest.
+        while (board_->check({std::to_string(generation_ + 1) + "/roster"})) ++generation_;
+        is_member = generation_ == 0;
+        if (!is_member) board_->add(key("late"), 1);
+      }
+      while (steady::now() < until) {
+        ++generation_;
+        const std::optional<std::vector<arrival>> roster = gathered(parameters.size(), is_member, wanted, until);
+        if (!roster) break;
+        if (roster->front().size != parameters.size())
+          return {errc::invalid_option, std::to_string(parameters.size()) + " parameters, expected " +
+                                            std::to_string(roster->front().size) + " as the group has"};
+        const auto self = std::find_if(roster->begin(), roster->end(),
+                                       [this](const arrival& each) { return each.index == options_.index; });
+        if (self == roster->end()) {
+          is_member = false;  // the group went on without this one, which stands in line
+          board_->add(key("late"), 1);
+          continue;
+        }
+        size_ = static_cast<std::int64_t>(roster->size());
+        rank_ = self - roster->begin();
+        if (connect() && agree(parameters, *roster)) return {};
+        is_member = true;
+        wanted = {.members = size_ - 1, .all = size_ - 1};
+      }
+    } catch (const std::exception& e) {
+      return {errc::io, "the store of job " + std::to_string(options_.job) + ": " + sentence_of(e)};
+    }
+    return {errc::io, "no group of job " + std::to_string(options_.job) + " took member " +
+                          std::to_string(options_.index) + " in within " + std::to_string(options_.patience) + " s" +
+                          (trouble_.empty() ? "" : "; the last attempt: " + trouble_)};
+  }
+
+  // Who is in the group of this generation, once that is settled: by the first that found enough to be there.
+  std::optional<std::vector<arrival>> gathered(std::size_t size, bool is_member, const quorum& wanted,
+                                               steady::time_point until) {
+    board_->set(key("arrival", board_->add(key("arrivals"), 1)),
+                bytes_of({{.index = options_.index, .round = round_, .size = size, .is_member = is_member}}));
+    const steady::time_point enough = after(options_.gather);
+    // A founder waits for all others; a job begins complete.
+    const bool founding = generation_ == 1;
+    for (;; std::this_thread::sleep_for(std::chrono::milliseconds{5})) {
+      if (board_->check({key("roster")})) return read(text_of(board_->get(key("roster"))));
+      const steady::time_point now = steady::now();
+      if (now >= until) return std::nullopt;
+      if (!is_member) continue;
+      const std::vector<arrival> all = arrivals();
+      const auto members = std::count_if(all.begin(), all.end(), [](const arrival& each) { return each.is_member; });
+      if ((members >= wanted.members && std::ssize(all) >= wanted.all) || (!founding && now >= enough))
+        board_->compareSet(key("roster"), {}, bytes_of(all));
+    }
+  }
+  // Those who have arrived and said who they are. Of two with one index the second is a process that was started again.
+  [[nodiscard]] std::vector<arrival> arrivals() {
+    std::vector<arrival> all;
+    for (std::int64_t n = 1, last = count(key("arrivals")); n <= last; ++n) {
+      if (!board_->check({key("arrival", n)})) continue;
+      const arrival one = read(text_of(board_->get(key("arrival", n)))).front();
+      std::erase_if(all, [&one](const arrival& each) { return each.index == one.index; });
+      all.push_back(one);
+    }
+    return all;
+  }
+  // Reads it, where add() of nothing would write.
+  [[nodiscard]] std::int64_t count(const std::string& of) {
+    return board_->check({of}) ? std::stoll(text_of(board_->get(of))) : 0;
+  }
+  [[nodiscard]] static std::string text_of(const std::vector<std::uint8_t>& raw) { return {raw.begin(), raw.end()}; }
+  [[nodiscard]] static std::vector<std::uint8_t> bytes_of(const std::vector<arrival>& all) {
+    std::ostringstream text;
+    for (const arrival& each : all)
+      text << each.index << ' ' << each.round << ' ' << each.size << ' ' << each.is_member << '\n';
+    const std::string whole = text.str();
+    return {whole.begin(), whole.end()};
+  }
+  [[nodiscard]] static std::vector<arrival> read(const std::string& text) {
+    std::istringstream words{text};
+    std::vector<arrival> all;
+    for (arrival each; words >> each.index >> each.round >> each.size >> each.is_member;) all.push_back(each);
+    return all;
+  }
+
+  bool connect() {
+    try {
+      auto options = c10d::ProcessGroupGloo::Options::create(milliseconds_of(options_.exchange));
+      options->devices.push_back(options_.interface.empty()
+                                     ? c10d::ProcessGroupGloo::createDeviceForHostname(options_.host)
+                                     : c10d::ProcessGroupGloo::createDeviceForInterface(options_.interface));
+      const auto place = c10::make_intrusive<c10d::PrefixStore>(key("group"), board_);
+      group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(place, static_cast<int>(rank_), static_cast<int>(size_),
+                                                           std::move(options));
+      return true;
+    } catch (const std::exception& e) {
+      leave(e);
+      return false;
+    }
+  }
+  // Who is behind gets the parameters of the first that is furthest; at the beginning all get those of rank 0.
+  bool agree(std::span<float> parameters, const std::vector<arrival>& roster) {
+    const auto [behind, furthest] = std::minmax_element(
+        roster.begin(), roster.end(), [](const arrival& a, const arrival& b) { return a.round < b.round; });
+    const auto first = std::find_if(roster.begin(), roster.end(),
+                                    [round = furthest->round](const arrival& each) { return each.round == round; });
+    try {
+      const torch::NoGradGuard no_graph;
+      torch::Tensor values = view(parameters);
+      scratch_ = values.clone();
+      if (behind->round < furthest->round || furthest->round == 0) {
+        std::vector<torch::Tensor> one{scratch_};
+        c10d::BroadcastOptions from;
+        from.rootRank = first - roster.begin();
+        group_->broadcast(one, from)->wait();
+        if (round_ < furthest->round || round_ == 0) values.copy_(scratch_);
+      }
+      round_ = (std::max)(round_, furthest->round);
+      return true;
+    } catch (const std::exception& e) {
+      leave(e);
+      return false;
+    }
+  }
+
+  group_options options_;
+  c10::intrusive_ptr<c10d::Store> board_;
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> group_{};
+  torch::Tensor scratch_{};
+  std::int64_t generation_ = 0, size_ = 0, rank_ = 0;
+  std::uint64_t round_ = 0;
+  std::string trouble_{};  // what ended the last group
+};
+
+}  // namespace rubato::inline RUBATO_ABI::libtorch
+
+#endif

@@ -1,0 +1,182 @@
+// One member of a job without a server: trains a network on images by steps of its own, and averages the parameters
+// with the other members now and then; after each step, that is synchronous SGD. Members die, and come back, at any
+// time. Status 0: it has made its steps; 1: it could not, and a sentence says why; 2: wrong options.
+#include <torch/nn.h>
+#include <torch/optim.h>
+#include <unistd.h>
+#include <torch/csrc/distributed/c10d/FileStore.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <rubato/libtorch/averaging_group.hpp>
+#include <rubato/libtorch/replica.hpp>
+#include <rubato/libtorch/state_file.hpp>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "images.hpp"
+#include "nets.hpp"
+
+namespace lt = rubato::libtorch;
+
+namespace {
+
+// So many averages, each after so many steps.
+struct phase {
+  std::uint64_t period = 1, averages = 0;
+};
+
+struct options {
+  lt::group_options group;
+  std::string store, data, save;
+  std::vector<std::string> phases{"1:100", "8:100"};
+  std::uint32_t samples = 64, time_limit = 0;
+  std::uint64_t seed = 1;
+  double rate = 0.05, momentum = 0, compute = 0;
+  bool keeps_store = false;
+};
+
+int complain(const std::string& what, int status = 1) {
+  std::fprintf(stderr, "torch_local_sgd: %s\n", what.c_str());
+  return status;
+}
+
+template <class Number>
+bool read_number(std::string_view text, Number& into) {
+  const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), into);
+  return bad == std::errc{} && end == text.data() + text.size();
+}
+
+// "PERIOD:AVERAGES"; nothing if it is not.
+std::optional<phase> phase_of(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  phase made;
+  const std::string_view all = text;
+  if (colon == std::string::npos || !read_number(all.substr(0, colon), made.period) ||
+      !read_number(all.substr(colon + 1), made.averages) || made.period == 0)
+    return std::nullopt;
+  return made;
+}
+// The period after so many averages of the job; nothing if that were all of them.
+std::optional<std::uint64_t> period_after(const std::vector<phase>& phases, std::uint64_t averages) {
+  for (const phase& each : phases) {
+    if (averages < each.averages) return each.period;
+    averages -= each.averages;
+  }
+  return std::nullopt;
+}
+
+// "file:PATH" or "tcp:HOST:PORT". Throws what torch throws; nothing if it is neither.
+c10::intrusive_ptr<c10d::Store> open_store(const options& o) {
+  if (o.store.starts_with("file:")) return c10::make_intrusive<c10d::FileStore>(o.store.substr(5), -1);
+  const std::size_t colon = o.store.rfind(':');
+  c10d::TCPStoreOptions where;
+  if (!o.store.starts_with("tcp:") || colon < 5 ||
+      !read_number(std::string_view{o.store}.substr(colon + 1), where.port))
+    return {};
+  where.isServer = o.keeps_store;
+  where.waitWorkers = false;
+  where.timeout = std::chrono::seconds{static_cast<std::int64_t>(o.group.patience) + 1};
+  return c10::make_intrusive<c10d::TCPStore>(o.store.substr(4, colon - 4), where);
+}
+
+int train(const options& o, const std::vector<phase>& phases, const images& all) {
+  torch::manual_seed(static_cast<std::int64_t>(o.seed));
+  auto net = lt::replica<torch::nn::Sequential>::make(net_for(all));
+  if (!net) return complain(net.error().message);
+  const auto store = open_store(o);
+  if (!store) return complain("--store " + o.store + ": expected file:PATH or tcp:HOST:PORT", 2);
+  auto group = lt::averaging_group::join(store, o.group, net->parameters());
+  if (!group) return complain(group.error().message, group.error().code == rubato::errc::invalid_option ? 2 : 1);
+  std::uint64_t generation = 0, steps = 0;
+  const auto tell_group = [&] {
+    if (std::exchange(generation, group->generation()) == group->generation()) return;
+    std::printf("member %u: group %llu, %zu members, from average %llu on\n", o.group.index,
+                static_cast<unsigned long long>(generation), group->size(),
+                static_cast<unsigned long long>(group->round()));
+  };
+  tell_group();
+  torch::optim::SGD optimizer{net->module()->parameters(), torch::optim::SGDOptions(o.rate).momentum(o.momentum)};
+  while (const auto period = period_after(phases, group->round())) {
+    for (std::uint64_t n = 0; n < *period; ++n) {
+      const images::batch b = all.draw(o.seed, o.group.index, (group->round() << 20) + n, o.samples);
+      optimizer.zero_grad();
+      torch::cross_entropy_loss((*net)->forward(b.pixels), b.labels).backward();
+      optimizer.step();
+      ++steps;
+      std::this_thread::sleep_for(std::chrono::duration<double, std::milli>{o.compute});
+    }
+    if (const auto of = group->average(net->parameters()); !of) return complain(of.error().message);
+    tell_group();
+  }
+  std::printf("member %u: %llu steps, %llu averages", o.group.index, static_cast<unsigned long long>(steps),
+              static_cast<unsigned long long>(group->round()));
+  if (group->rank() == 0) {
+    const judgement found = judged(net->module(), all);
+    std::printf(", loss %.5f, accuracy %.2f %%", found.loss, 100 * found.accuracy);
+    if (!o.save.empty())
+      if (const auto saved = lt::save_state(o.save, *net->module()); !saved) return complain(saved.error().message);
+  }
+  std::printf("\n");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  options o;
+  CLI::App app{"A member of a job that averages its parameters now and then, without a server."};
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.add_option("--store", o.store, "file:PATH that all machines see, new for each job, or tcp:HOST:PORT")->required();
+  app.add_flag("--keeps-store", o.keeps_store, "this process is the server of tcp:HOST:PORT: with it the job ends");
+  app.add_option("--data", o.data, "folder with the training files of MNIST or of CIFAR-10")->required();
+  app.add_option("--index", o.group.index, "of this member, from 0")->required();
+  app.add_option("--founders", o.group.founders, "the first group waits for so many")->capture_default_str();
+  app.add_option("--phases", o.phases, "PERIOD:AVERAGES, one phase after the other; period 1 is synchronous SGD")
+      ->delimiter(',')
+      ->check([](const std::string& text) { return phase_of(text) ? "" : "expected PERIOD:AVERAGES, say 8:100"; })
+      ->capture_default_str();
+  app.add_option("--samples", o.samples, "of a step")->check(CLI::Range(1, 65'535))->capture_default_str();
+  app.add_option("--learning-rate", o.rate)->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--momentum", o.momentum)->check(CLI::Range(0.0, 1.0))->capture_default_str();
+  app.add_option("--compute", o.compute, "milliseconds that a step takes besides what it takes")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  app.add_option("--job", o.group.job, "its number")->capture_default_str();
+  app.add_option("--host", o.group.host, "name or address of this machine, by which the others reach it")
+      ->capture_default_str();
+  app.add_option("--interface", o.group.interface, "network interface instead of --host");
+  app.add_option("--gather", o.group.gather, "seconds that a group waits for a member of the one before")
+      ->capture_default_str();
+  app.add_option("--patience", o.group.patience, "seconds without a group before it ends")->capture_default_str();
+  app.add_option("--exchange", o.group.exchange, "seconds that an exchange may take")->capture_default_str();
+  app.add_option("--save", o.save, "file for the model, that Python reads; rank 0 writes it");
+  app.add_option("--seed", o.seed)->capture_default_str();
+  app.add_option("--time-limit", o.time_limit, "seconds after which the process is ended by force; 0: never")
+      ->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  if (o.time_limit > 0) ::alarm(o.time_limit);
+  std::vector<phase> phases;
+  for (const std::string& each : o.phases) phases.push_back(*phase_of(each));
+  at::set_num_threads(1);
+  try {
+    const images all{o.data};
+    return train(o, phases, all);
+  } catch (const std::exception& e) {
+    return complain(lt::sentence_of(e));
+  }
+}

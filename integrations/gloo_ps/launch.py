@@ -46,7 +46,9 @@ class Group:
 def options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0],
                                      epilog="What follows -- goes to the server, for instance: -- --momentum 0.9")
-    parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder of gloo_server and gloo_worker")
+    parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder of the programs")
+    parser.add_argument("--programs", choices=("gloo", "torch"), default="gloo",
+                        help="gloo_server and gloo_worker, or torch_server and torch_worker")
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--policy", default="ssp:3")
     parser.add_argument("--steps", type=int, default=500, help="of each worker")
@@ -57,7 +59,8 @@ def options():
     parser.add_argument("--kills", type=int, default=0, help="workers that are killed and started again, at seeded instants")
     parser.add_argument("--dimension", type=int, default=64)
     parser.add_argument("--shards", type=int, default=2)
-    parser.add_argument("--task", choices=("regression", "images", "count"), default="regression")
+    parser.add_argument("--task", choices=("regression", "images", "count"),
+                        help="default: regression; the programs of torch have images alone")
     parser.add_argument("--data", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2] / "examples" / "data",
                         help="folder with images, for --task images")
     parser.add_argument("--seed", type=int, default=1)
@@ -65,9 +68,13 @@ def options():
     parser.add_argument("--logs", type=pathlib.Path, help="folder for logs and report; a temporary one that goes if not given")
     parser.add_argument("server", nargs="*", help="more options of the server, after --")
     chosen = parser.parse_args()
-    for program in ("gloo_server", "gloo_worker"):
-        if not os.access(chosen.bin / program, os.X_OK):
-            parser.error(f"--bin {chosen.bin}: there is no program {program}")
+    for part in ("server", "worker"):
+        if not os.access(chosen.bin / f"{chosen.programs}_{part}", os.X_OK):
+            parser.error(f"--bin {chosen.bin}: there is no program {chosen.programs}_{part}")
+    if chosen.task is None:
+        chosen.task = "images" if chosen.programs == "torch" else "regression"
+    if chosen.programs == "torch" and chosen.task != "images":
+        parser.error(f"--task {chosen.task}: the programs of torch train images")
     if chosen.workers < 1 or not 0 <= chosen.stragglers <= chosen.workers or chosen.steps < 1:
         parser.error("expected at least one worker, one step, and at most as many stragglers as workers")
     return chosen
@@ -77,13 +84,13 @@ def commands(o, folder):
     """The server's command, and a function from a worker's index to its command."""
     both = ["--store", f"file:{folder / 'store'}", "--task", o.task, "--dimension", str(o.dimension), "--shards", str(o.shards),
             "--seed", str(o.seed), "--time-limit", str(o.time_limit), "--data", str(o.data)]
-    server = [str(o.bin / "gloo_server"), *both, "--workers", str(o.workers), "--policy", o.policy, "--done", str(o.workers),
+    server = [str(o.bin / f"{o.programs}_server"), *both, "--workers", str(o.workers), "--policy", o.policy, "--done", str(o.workers),
               "--report", str(folder / "report.json"), *o.server]
     slow = set(random.Random(o.seed).sample(range(o.workers), o.stragglers))
 
     def worker(index):
         share = o.straggle if index in slow else 0.0
-        return [str(o.bin / "gloo_worker"), *both, "--index", str(index), "--steps", str(o.steps), "--compute", str(o.compute),
+        return [str(o.bin / f"{o.programs}_worker"), *both, "--index", str(index), "--steps", str(o.steps), "--compute", str(o.compute),
                 "--straggle", str(share), "--straggle-for", str(o.straggle_for), "--give-up", "30"]
 
     return server, worker

@@ -57,30 +57,35 @@ def check_links(root):
                 yield f"{page.relative_to(root)}: {target or 'the page'} has no heading #{anchor}"
 
 
-def torch_options(source):
-    """What a block needs that includes torch, where Debian's libtorch-dev is installed; None where it is not."""
-    if "#include <torch/" not in source:
-        return []
-    headers = pathlib.Path("/usr/include/torch/csrc/api/include")
-    return ["-isystem", headers, "-ltorch", "-ltorch_cpu", "-lc10"] if headers.is_dir() else None
+def engine_options(source):
+    """What a block needs that includes torch or MPI, where Debian's packages are installed; None where they are not."""
+    if "#include <torch/" in source:
+        headers = pathlib.Path("/usr/include/torch/csrc/api/include")
+        return ["-isystem", headers, "-ltorch", "-ltorch_cpu", "-lc10"] if headers.is_dir() else None
+    if "#include <rubato/mpi_ps/" in source:
+        if not shutil.which("mpicxx"):
+            return None
+        options = subprocess.run(["mpicxx", "--showme:compile"], text=True, capture_output=True, check=False).stdout.split()
+        return ["-DOMPI_SKIP_MPICXX", *(option.replace("-I", "-isystem", 1) for option in options)]
+    return []
 
 
 def first_error(root, source, run):
     """Compiles, and runs if asked to; what went wrong first, or nothing."""
-    torch = torch_options(source)
-    if torch is None:
+    engine = engine_options(source)
+    if engine is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "program"
         how = ["-o", program, "-pthread"] if run else ["-fsyntax-only"]
         made = subprocess.run([COMPILER, "-std=c++20", "-Wall", "-Wextra", "-Werror", *include_folders(root), "-x", "c++",
-                               "-", *torch, *how], input=source, text=True, capture_output=True, check=False)
+                               "-", *engine, *how], input=source, text=True, capture_output=True, check=False)
         if made.returncode != 0:
             return next((line for line in made.stderr.splitlines() if "error:" in line), "it does not compile")
         if run:
             ended = subprocess.run([program], cwd=folder, text=True, capture_output=True, timeout=60, check=False)
             if ended.returncode != 0:
-                return f"it ends with {ended.returncode}: {ended.stderr.strip()}"
+                return f"it ends with {ended.returncode}: {(ended.stderr + ended.stdout).strip()}"
     return None
 
 

@@ -64,6 +64,18 @@ TEST_F(TorchProcesses, TrainThroughTheDeathOfAWorkerAndOfTheServer) {
   EXPECT_TRUE(read) << read.error().message;
 }
 
+TEST_F(TorchProcesses, AreLaunchedTogether) {
+  const pid_t launcher = start(
+      "launch", {"python3", "-B", RUBATO_SOURCE_DIR "/integrations/gloo_ps/launch.py", "--bin", program(""),
+                 "--programs", "torch", "--workers", "2", "--steps", "20", "--compute", "0", "--time-limit", "60"});
+  EXPECT_EQ(wait(launcher), 0);
+  EXPECT_TRUE(logged("launch", "ended at version 40", 1));
+  EXPECT_EQ(wait(start("wrong", {"python3", "-B", RUBATO_SOURCE_DIR "/integrations/gloo_ps/launch.py", "--bin",
+                                 program(""), "--programs", "torch", "--task", "count"})),
+            2);
+  EXPECT_TRUE(logged("wrong", "--task count: the programs of torch train images"));
+}
+
 TEST_F(TorchProcesses, WrongOptionsAreTold) {
   EXPECT_EQ(wait(start("server", words("torch_server", {"--workers", "1", "--optimizer", "lbfgs"}))), 2);
   EXPECT_TRUE(logged("server", "--optimizer lbfgs: expected sgd or adam"));

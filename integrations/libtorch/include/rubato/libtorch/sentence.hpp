@@ -7,10 +7,12 @@
 
 namespace rubato::inline RUBATO_ABI::libtorch {
 
-/// What torch says was wrong, without the places in its code, which come from the second line on.
+/// What torch says was wrong, without the places in its code, which come after the first line that says something.
 [[nodiscard]] inline std::string sentence_of(const std::exception& e) {
-  const std::string all = e.what();
-  return all.substr(0, all.find('\n'));
+  std::string all = e.what();
+  all.erase(0, all.find_first_not_of(" \n"));
+  all = all.substr(0, all.find('\n'));
+  return all.empty() ? "an exception without a message" : all;
 }
 
 }  // namespace rubato::inline RUBATO_ABI::libtorch

@@ -2,6 +2,7 @@
 // usage: torch_averages MEMBERS PARAMETERS AVERAGES
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 
+#include <ATen/Parallel.h>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -31,7 +32,8 @@ int main(int argc, char** argv) {
         std::vector<float> mine(parameters);
         auto group = lt::averaging_group::join(c10::make_intrusive<c10d::FileStore>(store, -1),
                                                {.index = m, .founders = members}, mine);
-        if (!group) return static_cast<void>(std::fprintf(stderr, "torch_averages: %s\n", group.error().message.c_str()));
+        if (!group)
+          return static_cast<void>(std::fprintf(stderr, "torch_averages: %s\n", group.error().message.c_str()));
         const auto begin = std::chrono::steady_clock::now();
         for (std::uint64_t n = 0; n < averages; ++n)
           if (!group->average(mine)) return;

@@ -149,23 +149,19 @@ class averaging_group {
   bool exchange(std::span<float> parameters, std::int64_t& newcomers) {
     try {
       const torch::NoGradGuard no_graph;
-      torch::Tensor waiting = torch::zeros({1}, torch::kInt64);
-      if (rank_ == 0) waiting[0] = count(key("late"));
-      sum(waiting);
       torch::Tensor values = view(parameters);
-      scratch_.copy_(values);
-      sum(scratch_);
-      values.copy_(scratch_.div_(size_));
+      torch::Tensor mean = scratch_.narrow(0, 0, values.numel()), waiting = scratch_[values.numel()];
+      mean.copy_(values);
+      waiting.fill_(rank_ == 0 ? count(key("late")) : 0);
+      std::vector<torch::Tensor> one{scratch_};
+      group_->allreduce(one)->wait();
+      values.copy_(mean.div_(size_));
       newcomers = waiting.item<std::int64_t>();
       return true;
     } catch (const std::exception& e) {
       leave(e);
       return false;
     }
-  }
-  void sum(torch::Tensor& of) {
-    std::vector<torch::Tensor> one{of};
-    group_->allreduce(one)->wait();
   }
   void leave(const std::exception& e) {
     trouble_ = sentence_of(e);
@@ -289,13 +285,14 @@ class averaging_group {
     try {
       const torch::NoGradGuard no_graph;
       torch::Tensor values = view(parameters);
-      scratch_ = values.clone();
+      scratch_ = torch::zeros({values.numel() + 1});
+      scratch_.narrow(0, 0, values.numel()).copy_(values);
       if (behind->round < furthest->round || furthest->round == 0) {
         std::vector<torch::Tensor> one{scratch_};
         c10d::BroadcastOptions from;
         from.rootRank = first - roster.begin();
         group_->broadcast(one, from)->wait();
-        if (round_ < furthest->round || round_ == 0) values.copy_(scratch_);
+        if (round_ < furthest->round || round_ == 0) values.copy_(scratch_.narrow(0, 0, values.numel()));
       }
       round_ = (std::max)(round_, furthest->round);
       return true;
@@ -308,7 +305,7 @@ class averaging_group {
   group_options options_;
   c10::intrusive_ptr<c10d::Store> board_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_{};
-  torch::Tensor scratch_{};
+  torch::Tensor scratch_{};  // what is exchanged: the parameters, and how many wait to be let in
   std::int64_t generation_ = 0, size_ = 0, rank_ = 0;
   std::uint64_t round_ = 0;
   std::string trouble_{};  // what ended the last group

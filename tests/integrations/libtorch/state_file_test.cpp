@@ -87,12 +87,17 @@ TEST_F(StateFile, RefusesWhatIsNoState) {
   EXPECT_EQ(lt::save_state(at("missing") + "/state.pt", *net).error().code, errc::io);
 }
 
-// With the Python that RUBATO_TORCH_PYTHON names, else python3, where it has torch.
-TEST_F(StateFile, PythonReadsIt) {
+// A Python that has torch: the one that RUBATO_TORCH_PYTHON names, else python3, else Debian's; empty if none has it.
+std::string python_with_torch() {
   const char* const named = std::getenv("RUBATO_TORCH_PYTHON");
-  const std::string python = named != nullptr ? named : "python3";
-  if (std::system((python + " -c 'import torch' 2>/dev/null").c_str()) != 0)
-    GTEST_SKIP() << python << " has no torch (Debian: python3-torch)";
+  for (const std::string python : {named != nullptr ? named : "python3", "/usr/bin/python3"})
+    if (std::system((python + " -c 'import torch' 2>/dev/null").c_str()) == 0) return python;
+  return {};
+}
+
+TEST_F(StateFile, PythonReadsIt) {
+  const std::string python = python_with_torch();
+  if (python.empty()) GTEST_SKIP() << "no Python has torch (Debian: python3-torch)";
   torch::manual_seed(1);
   torch::nn::Sequential net{torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 4, 3)), torch::nn::BatchNorm2d(4),
                             torch::nn::ReLU(), torch::nn::Flatten(), torch::nn::Linear(4 * 6 * 6, 10)};

@@ -23,7 +23,7 @@ namespace {
 namespace lt = rubato::libtorch;
 using floats = std::vector<float>;
 
-// Members are threads; one dies by letting its group go.
+// Members are threads; one dies by letting its group go. The others keep theirs until all have ended.
 class AveragingGroup : public rubato::test::folder_test {
  protected:
   c10::intrusive_ptr<c10d::Store> store() {
@@ -32,19 +32,28 @@ class AveragingGroup : public rubato::test::folder_test {
   lt::group_options options(std::uint32_t index, std::uint32_t founders) {
     return {.index = index, .founders = founders, .gather = 5, .patience = 20, .exchange = 5};
   }
+  using kept = std::optional<lt::averaging_group>;
   template <class Member>
   void members(std::uint32_t count, Member&& member) {
+    std::vector<kept> groups(count);
     std::vector<std::jthread> threads;
-    for (std::uint32_t m = 0; m < count; ++m) threads.emplace_back([m, &member] { member(m); });
+    for (std::uint32_t m = 0; m < count; ++m) threads.emplace_back([m, &member, &groups] { member(m, groups[m]); });
+    threads.clear();
+  }
+  // False, and told, if it cannot.
+  bool join(kept& group, std::uint32_t index, std::uint32_t founders, floats& parameters) {
+    auto made = lt::averaging_group::join(store(), options(index, founders), parameters);
+    EXPECT_TRUE(made) << made.error().message;
+    if (made) group.emplace(std::move(*made));
+    return made.has_value();
   }
 };
 
 TEST_F(AveragingGroup, FoundersBeginWithTheParametersOfRankZero) {
   std::vector<floats> all{{1, 2, 3}, {4, 5, 6}, {7, 8, 9}};
   std::vector<std::size_t> ranks(3);
-  members(3, [&](std::uint32_t m) {
-    auto group = lt::averaging_group::join(store(), options(m, 3), all[m]);
-    ASSERT_TRUE(group) << group.error().message;
+  members(3, [&](std::uint32_t m, kept& group) {
+    ASSERT_TRUE(join(group, m, 3, all[m]));
     EXPECT_EQ(group->size(), 3U);
     EXPECT_EQ(group->generation(), 1U);
     ranks[m] = group->rank();
@@ -57,10 +66,9 @@ TEST_F(AveragingGroup, FoundersBeginWithTheParametersOfRankZero) {
 }
 
 TEST_F(AveragingGroup, AveragesAreMeans) {
-  members(3, [&](std::uint32_t m) {
+  members(3, [&](std::uint32_t m, kept& group) {
     floats mine{0, 0};
-    auto group = lt::averaging_group::join(store(), options(m, 3), mine);
-    ASSERT_TRUE(group) << group.error().message;
+    ASSERT_TRUE(join(group, m, 3, mine));
     for (int round = 1; round <= 5; ++round) {
       mine = {static_cast<float>(m * round), -1};
       const auto of = group->average(mine);
@@ -76,12 +84,11 @@ TEST_F(AveragingGroup, AveragesAreMeans) {
 
 TEST_F(AveragingGroup, SurvivorsOfADeathGoOnAndLoseNoLocalStep) {
   std::atomic<int> survivors = 0;
-  members(4, [&](std::uint32_t m) {
+  members(4, [&](std::uint32_t m, kept& group) {
     floats mine{0};
-    auto group = lt::averaging_group::join(store(), options(m, 4), mine);
-    ASSERT_TRUE(group) << group.error().message;
+    ASSERT_TRUE(join(group, m, 4, mine));
     for (int round = 1; round <= 6; ++round) {
-      if (m == 2 && round == 4) return;
+      if (m == 2 && round == 4) return group.reset();
       mine[0] += static_cast<float>(m);
       const auto begin = std::chrono::steady_clock::now();
       const auto of = group->average(mine);
@@ -99,11 +106,10 @@ TEST_F(AveragingGroup, SurvivorsOfADeathGoOnAndLoseNoLocalStep) {
 }
 
 TEST_F(AveragingGroup, TheLastMemberGoesOnAlone) {
-  members(2, [&](std::uint32_t m) {
+  members(2, [&](std::uint32_t m, kept& group) {
     floats mine{0};
-    auto group = lt::averaging_group::join(store(), options(m, 2), mine);
-    ASSERT_TRUE(group) << group.error().message;
-    if (m == 1) return;
+    ASSERT_TRUE(join(group, m, 2, mine));
+    if (m == 1) return group.reset();
     mine = {5};
     const auto of = group->average(mine);
     ASSERT_TRUE(of) << of.error().message;
@@ -114,12 +120,11 @@ TEST_F(AveragingGroup, TheLastMemberGoesOnAlone) {
 
 TEST_F(AveragingGroup, NewcomerIsTakenInWithTheParametersOfTheGroup) {
   std::atomic<bool> is_in = false;
-  members(3, [&](std::uint32_t m) {
+  members(3, [&](std::uint32_t m, kept& group) {
     floats mine{0, static_cast<float>(m)};
     if (m == 2) {  // comes later
       std::this_thread::sleep_for(std::chrono::milliseconds{300});
-      auto group = lt::averaging_group::join(store(), options(m, 2), mine);
-      ASSERT_TRUE(group) << group.error().message;
+      ASSERT_TRUE(join(group, m, 2, mine));
       EXPECT_GT(mine[0], 0);
       EXPECT_EQ(static_cast<float>(group->round()), mine[0]);
       EXPECT_EQ(group->size(), 3U);
@@ -131,8 +136,7 @@ TEST_F(AveragingGroup, NewcomerIsTakenInWithTheParametersOfTheGroup) {
       EXPECT_EQ(static_cast<float>(group->round()), mine[0]);
       return;
     }
-    auto group = lt::averaging_group::join(store(), options(m, 2), mine);
-    ASSERT_TRUE(group) << group.error().message;
+    ASSERT_TRUE(join(group, m, 2, mine));
     bool all_three = false;
     for (int round = 1; round <= 2000 && !all_three; ++round) {
       mine[0] = static_cast<float>(round);
@@ -157,7 +161,7 @@ TEST_F(AveragingGroup, OneThatNobodyTakesInSaysSo) {
 
 TEST_F(AveragingGroup, OtherSizesAreRefused) {
   std::atomic<int> refused = 0;
-  members(2, [&](std::uint32_t m) {
+  members(2, [&](std::uint32_t m, kept&) {
     floats mine(m == 0 ? 3 : 4);
     auto mine_options = options(m, 2);
     mine_options.exchange = 1;

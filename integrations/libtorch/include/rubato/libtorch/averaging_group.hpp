@@ -103,8 +103,7 @@ class averaging_group {
             return wrong;
         return static_cast<std::size_t>(of);
       }
-      if (const error wrong = regroup(parameters, {.members = size_ - 1, .all = size_ - 1}); wrong.code != errc::ok)
-        return wrong;
+      if (const error wrong = regroup(parameters, after_failure()); wrong.code != errc::ok) return wrong;
       if (round_ >= target) return size();  // others had done it, and this one has got what came out
     }
   }
@@ -122,6 +121,7 @@ class averaging_group {
   struct quorum {
     std::int64_t members = 0;  // of the group before
     std::int64_t all = 0;
+    bool one_died = false;  // probably: one less will do, once who is only late had its chance
   };
   // What a process says of itself when it arrives.
   struct arrival {
@@ -135,6 +135,7 @@ class averaging_group {
       : options_{std::move(options)},
         board_{c10::make_intrusive<c10d::PrefixStore>("rubato/" + std::to_string(options_.job), std::move(store))} {}
 
+  [[nodiscard]] quorum after_failure() const { return {.members = size_, .all = size_, .one_died = true}; }
   [[nodiscard]] static steady::time_point after(double seconds) {
     return steady::now() + std::chrono::duration_cast<steady::duration>(std::chrono::duration<double>{seconds});
   }
@@ -202,7 +203,7 @@ class averaging_group {
         rank_ = self - roster->begin();
         if (connect() && agree(parameters, *roster)) return {};
         is_member = true;
-        wanted = {.members = size_ - 1, .all = size_ - 1};
+        wanted = after_failure();
       }
     } catch (const std::exception& e) {
       return {errc::io, "the store of job " + std::to_string(options_.job) + ": " + sentence_of(e)};
@@ -218,6 +219,7 @@ class averaging_group {
     board_->set(key("arrival", board_->add(key("arrivals"), 1)),
                 bytes_of({{.index = options_.index, .round = round_, .size = size, .is_member = is_member}}));
     const steady::time_point enough = after(options_.gather);
+    const steady::time_point settled = after((std::min)(0.1, options_.gather));
     // A founder waits for all others; a job begins complete.
     const bool founding = generation_ == 1;
     for (;; std::this_thread::sleep_for(std::chrono::milliseconds{5})) {
@@ -227,7 +229,9 @@ class averaging_group {
       if (!is_member) continue;
       const std::vector<arrival> all = arrivals();
       const auto members = std::count_if(all.begin(), all.end(), [](const arrival& each) { return each.is_member; });
-      if ((members >= wanted.members && std::ssize(all) >= wanted.all) || (!founding && now >= enough))
+      const std::int64_t missing = wanted.one_died && now >= settled ? 1 : 0;
+      if ((members + missing >= wanted.members && std::ssize(all) + missing >= wanted.all) ||
+          (!founding && now >= enough))
         board_->compareSet(key("roster"), {}, bytes_of(all));
     }
   }

@@ -10,6 +10,7 @@ vcpkg_cmake_configure(
         -DRUBATO_BUILD_TESTING=OFF
         -DRUBATO_BUILD_EXAMPLES=OFF
         -DRUBATO_BUILD_BENCHMARKS=OFF
+        -DRUBATO_BUILD_INTEGRATIONS=OFF
         -DRUBATO_CMAKE_DIR=share/rubato
 )
 vcpkg_cmake_install()

@@ -6,10 +6,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <rubato/libtorch/averaging_group.hpp>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -103,6 +107,33 @@ TEST_F(AveragingGroup, SurvivorsOfADeathGoOnAndLoseNoLocalStep) {
     ++survivors;
   });
   EXPECT_EQ(survivors, 3);
+}
+
+// Gloo writes with SIGPIPE: a member that dies between two looks of the others would take them with it.
+TEST_F(AveragingGroup, BrokenPipesAreErrorsInEveryThreadOfAGroup) {
+  const auto threads = [] {
+    std::set<std::string> all;
+    for (const auto& each : std::filesystem::directory_iterator{"/proc/self/task"}) all.insert(each.path().string());
+    return all;
+  };
+  const auto blocks_broken_pipes = [](const std::string& thread) {
+    std::ifstream status{thread + "/status"};
+    for (std::string word; status >> word;)
+      if (word == "SigBlk:" && status >> word) return (std::stoull(word, nullptr, 16) >> (SIGPIPE - 1) & 1) == 1;
+    return false;
+  };
+  const std::set<std::string> before = threads();
+  floats mine{1};
+  kept group;
+  ASSERT_TRUE(join(group, 0, 1, mine));
+  std::size_t made = 0;
+  for (const std::string& each : threads())
+    if (!before.contains(each)) {
+      EXPECT_TRUE(blocks_broken_pipes(each)) << each;
+      ++made;
+    }
+  EXPECT_GT(made, 0U);
+  EXPECT_FALSE(blocks_broken_pipes("/proc/thread-self")) << "who joins has its signals as before";
 }
 
 TEST_F(AveragingGroup, TheLastMemberGoesOnAlone) {

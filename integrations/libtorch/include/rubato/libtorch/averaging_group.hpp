@@ -12,8 +12,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -69,7 +71,8 @@ struct group_options {
 /// Store    any of c10d's that survives the members: FileStore on a folder that all machines see (new for each job), or
 ///          a TCPStore whose server is in a process that stays; its own time-out becomes the patience
 /// Memory   one more copy of the parameters: what is exchanged, so that a failed exchange leaves them as they were
-/// Thread   one at a time; members in threads of one process each need a store object of their own
+/// Thread   one at a time; members in threads of one process each need a store object of their own. c10d's threads have
+///          SIGPIPE blocked, for Gloo would end the process with it that writes to a member that has just died
 /// Errors   by value; nothing of torch is thrown
 /// Tests    tests/integrations/libtorch/averaging_group_test.cpp
 class averaging_group {
@@ -117,6 +120,28 @@ class averaging_group {
  private:
   using steady = std::chrono::steady_clock;
 
+  // While it lives, writing to a connection that is broken is an error to this thread and not the end of the process;
+  // threads that begin meanwhile have it like that for good.
+  class broken_pipes_are_errors {
+   public:
+    broken_pipes_are_errors() {
+      ::sigemptyset(&pipe_);
+      ::sigaddset(&pipe_, SIGPIPE);
+      ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+    }
+    ~broken_pipes_are_errors() {
+      if (::sigismember(&before_, SIGPIPE) == 0) {
+        constexpr std::timespec at_once{};
+        static_cast<void>(::sigtimedwait(&pipe_, nullptr, &at_once));  // the one that waits would come now
+      }
+      ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
+    broken_pipes_are_errors(const broken_pipes_are_errors&) = delete;
+    broken_pipes_are_errors& operator=(const broken_pipes_are_errors&) = delete;
+
+   private:
+    ::sigset_t pipe_, before_;
+  };
   // Who has to be there for a group to be made before the time to gather is over.
   struct quorum {
     std::int64_t members = 0;  // of the group before
@@ -266,6 +291,7 @@ class averaging_group {
   }
 
   bool connect() {
+    const broken_pipes_are_errors guard;
     try {
       auto options = c10d::ProcessGroupGloo::Options::create(milliseconds_of(options_.exchange));
       options->devices.push_back(options_.interface.empty()

@@ -42,6 +42,8 @@ class image_task final : public task {
     const double rate = o.sgd.learning_rate;
     if (o.name != "sgd" && o.name != "adam")
       return rubato::error{errc::invalid_option, "--optimizer " + o.name + ": expected sgd or adam"};
+    if (o.name == "adam" && o.sgd.momentum != 0)
+      return rubato::error{errc::invalid_option, "--momentum: adam has none, expected --optimizer sgd"};
     auto made =
         o.name == "adam"
             ? lt::optimizer_rule::of<torch::optim::Adam>(torch::optim::AdamOptions(rate))

@@ -53,6 +53,8 @@ struct watcher {
 using trainer = lt::trainer<torch::nn::Sequential, watcher>;
 
 rubato::result<lt::optimizer_rule> rule_of(const options& o) {
+  if (o.optimizer == "adam" && o.momentum != 0)
+    return rubato::error{rubato::errc::invalid_option, "--momentum: adam has none, expected --optimizer sgd"};
   if (o.optimizer == "adam") return lt::optimizer_rule::of<torch::optim::Adam>(torch::optim::AdamOptions(o.rate));
   return lt::optimizer_rule::of<torch::optim::SGD>(torch::optim::SGDOptions(o.rate).momentum(o.momentum));
 }
@@ -110,9 +112,14 @@ rubato::result<outcome> run(const options& o, const images& all, const std::stri
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   std::vector<std::pair<double, torch::nn::Sequential>> models;
-  while (passed() < o.seconds) {
-    std::this_thread::sleep_for(std::chrono::duration<double>{std::min(o.look, o.seconds - passed())});
-    models.emplace_back(passed(), t.model());
+  try {
+    while (passed() < o.seconds) {
+      std::this_thread::sleep_for(std::chrono::duration<double>{std::min(o.look, o.seconds - passed())});
+      models.emplace_back(passed(), t.model());
+    }
+  } catch (...) {
+    t.stop();
+    throw;
   }
   const double took = passed();
   t.stop();

@@ -74,6 +74,7 @@ TEST_F(StateFile, RefusesOtherModules) {
 TEST_F(StateFile, RefusesWhatIsNoState) {
   Net net;
   EXPECT_EQ(lt::load_state(at("none.pt"), *net).error().code, errc::io);
+  EXPECT_EQ(lt::load_state(folder.string(), *net).error().code, errc::io);
   write(at("text.pt"), "a text");
   const auto text = lt::load_state(at("text.pt"), *net);
   EXPECT_EQ(text.error().code, errc::corrupt);
@@ -121,6 +122,31 @@ print(f"torch {torch.__version__}: outputs differ by at most {off:g}")
 sys.exit(0 if off <= 1e-5 else 1)
 )";
   EXPECT_EQ(std::system((python + " " + at("compare.py") + " " + at("net.pt") + " " + at("outputs.pt")).c_str()), 0);
+}
+
+TEST_F(StateFile, ReadsWhatPythonWrote) {
+  const std::string python = python_with_torch();
+  if (python.empty()) GTEST_SKIP() << "no Python has torch (Debian: python3-torch)";
+  std::ofstream{at("write.py")} << R"(
+import sys, torch
+from torch.nn import *
+net = Sequential(Linear(3, 4), BatchNorm1d(4), Linear(4, 2))
+net(torch.rand(16, 3))  # moves the running means
+x = torch.rand(5, 3)
+torch.save(dict(net.state_dict()), sys.argv[1])
+torch.save({"x": x, "y": net.eval()(x).detach()}, sys.argv[2])
+)";
+  ASSERT_EQ(std::system((python + " " + at("write.py") + " " + at("net.pt") + " " + at("outputs.pt")).c_str()), 0);
+  torch::nn::Sequential net{torch::nn::Linear(3, 4), torch::nn::BatchNorm1d(4), torch::nn::Linear(4, 2)};
+  const auto outputs = std::make_shared<torch::nn::Module>();
+  const torch::Tensor x = outputs->register_buffer("x", torch::zeros({5, 3}));
+  const torch::Tensor y = outputs->register_buffer("y", torch::zeros({5, 2}));
+  const auto tensors = lt::load_state(at("net.pt"), *net), two = lt::load_state(at("outputs.pt"), *outputs);
+  ASSERT_TRUE(tensors) << tensors.error().message;
+  ASSERT_TRUE(two) << two.error().message;
+  EXPECT_EQ(*tensors, 9U);
+  net->eval();
+  EXPECT_TRUE(torch::allclose(net->forward(x), y, 0, 1e-5));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <torch/optim.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -115,6 +117,58 @@ TEST(Trainer, AStepThatThrowsEndsThatWorkerAlone) {
   EXPECT_NE(ends[2].failure.find("shapes cannot be multiplied"), std::string::npos) << ends[2].failure;
 }
 
+TEST(Trainer, AFactoryThatThrowsEndsItsWorkerAlone) {
+  std::atomic<int> makes = 0;
+  auto t = trainer::make(
+      {.sync = {.capacity = 3}, .nominal_samples = 16},
+      [&] {
+        if (++makes == 3) throw std::runtime_error{"no such file"};  // the first one is of make()
+        return Net{};
+      },
+      sgd(), rubato::bsp{});
+  ASSERT_TRUE(t) << t.error().message;
+  int failed = 0;
+  for (const lt::worker_end& end : (*t)->run(3, steps(10))) {
+    EXPECT_EQ(end.steps, end.failure.empty() ? 10U : 0U);
+    if (end.failure == "no such file") ++failed;
+  }
+  EXPECT_EQ(failed, 1) << "and the quorum of three had been there";
+  const auto none = trainer::make(
+      {.sync = {.capacity = 1}}, []() -> Net { throw std::runtime_error{"no such file"}; }, sgd(), rubato::asp{});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message, "no module could be made: no such file");
+}
+
+TEST(Trainer, WhatIsNoExceptionEndsThatWorkerToo) {
+  const auto t = made(1, rubato::asp{});
+  EXPECT_EQ(t->work({0}, [](Net&, const lt::worker_step&) -> lt::batch_loss { throw 1; }).failure,
+            "something that is no std::exception");
+}
+
+TEST(Trainer, ALossThatIsNotFiniteIsDropped) {
+  const auto t = made(1, rubato::asp{});
+  const torch::Tensor before = t->model()->a->weight.clone();
+  const auto end = t->work({0}, [](Net& net, const lt::worker_step& step) -> lt::batch_loss {
+    return step.number > 1 ? torch::Tensor{} : net->forward(torch::ones({4, 2})).sum() + INFINITY;
+  });
+  EXPECT_EQ(end.failure, "");
+  EXPECT_EQ(t->server().inspect([](auto& sync) { return sync.counts().of(0, rubato::reason::non_finite); }), 1U);
+  EXPECT_TRUE(torch::equal(t->model()->a->weight, before)) << "the gradient was finite";
+}
+
+// A finite loss may have a gradient that is not: that of the square root is infinite at 0.
+TEST(Trainer, AGradientThatIsNotFiniteIsDropped) {
+  const auto t = made(1, rubato::asp{});
+  const torch::Tensor before = t->model()->a->weight.clone();
+  const auto end = t->work({0}, [](Net& net, const lt::worker_step& step) -> lt::batch_loss {
+    return step.number > 1 ? torch::Tensor{} : (net->forward(torch::ones({4, 2})) * 0).sum().sqrt();
+  });
+  EXPECT_EQ(end.failure, "");
+  EXPECT_EQ(end.steps, 1U);
+  EXPECT_EQ(t->server().inspect([](auto& sync) { return sync.counts().of(0, rubato::reason::non_finite); }), 1U);
+  EXPECT_TRUE(torch::equal(t->model()->a->weight, before));
+}
+
 TEST(Trainer, AWorkerComesBack) {
   const auto t = made(1, rubato::asp{});
   EXPECT_EQ(
@@ -147,6 +201,37 @@ TEST(Trainer, ABatchOfAnotherSizeWeighsByItsSamples) {
   loss_of(net, {.worker = {0}, .number = 1, .samples = 16}).backward();
   optimizer.step();
   EXPECT_TRUE(torch::allclose(net->a->weight, t->model()->a->weight, 1e-6, 1e-7));
+}
+
+// Grants small batches at twice the rate.
+struct half_batches {
+  [[nodiscard]] rubato::decision release(const rubato::cluster_view&, const rubato::event& what) const noexcept {
+    return (what.why == rubato::cause::push ? rubato::decision::submitter() : rubato::decision::all())
+        .with_batch(8)
+        .with_lr_scale(2);
+  }
+  void state(rubato::archive&) noexcept {}
+  static constexpr std::string_view kind = "half_batches";
+};
+
+TEST(Trainer, GrantsOfBatchAndLearningRateAreHonoured) {
+  const auto t = made(1, half_batches{}, 1);
+  Net net = t->model();
+  std::vector<std::uint32_t> samples;
+  const auto end = t->work({0}, [&](Net& here, const lt::worker_step& step) -> lt::batch_loss {
+    if (step.number > 2) return torch::Tensor{};
+    samples.push_back(step.samples);
+    return loss_of(here, step);
+  });
+  EXPECT_EQ(end.failure, "");
+  EXPECT_EQ(samples, (std::vector<std::uint32_t>{8, 8}));
+  torch::optim::SGD optimizer{net->parameters(), torch::optim::SGDOptions(0.1 * 2 * 8 / 16).momentum(0.5)};
+  for (std::uint64_t n = 1; n <= 2; ++n) {
+    optimizer.zero_grad();
+    loss_of(net, {.worker = {0}, .number = n, .samples = 8}).backward();
+    optimizer.step();
+  }
+  EXPECT_TRUE(torch::allclose(net->a->weight, t->model()->a->weight, 1e-5, 1e-6));
 }
 
 TEST(Trainer, TheModelHasTheBuffersOfTheLatestStep) {

@@ -38,9 +38,9 @@ namespace rubato::inline RUBATO_ABI::libtorch {
 ///
 /// The optimizer gets the mean gradient, and its learning rate times the weight of the step (update_step): a grant of
 /// half a batch, or with a learning rate scale of a half, is a step of half the length, by Adam as well as by SGD. A
-/// `schedule` is one more factor, by how many updates were made before.
+/// `schedule` is one more factor, by how many updates were made before; it is called by all shards, at the same time.
 ///
-/// Copies  begin anew: an optimizer belongs to one shard
+/// Copies  begin anew: an optimizer belongs to one shard. Factory and schedule are shared by all of them.
 /// Throws  what the optimizer throws
 /// Thread  as the shard: one at a time
 /// Tests   tests/integrations/libtorch/optimizer_rule_test.cpp

@@ -25,9 +25,8 @@ namespace rubato::inline RUBATO_ABI::libtorch {
 ///     const torch::Tensor loss = torch::nll_loss((*net)->forward(images), labels);
 ///     session.push(net->gradient(loss), {.samples = n, .loss = loss.item<float>()});
 ///
-/// Order   of named_parameters(). Those that need no gradient stay out of it, and as they are; so do buffers, such as
-/// the
-///         running means of a batch norm. A parameter that is registered twice is there once.
+/// Order   of named_parameters(); a parameter that is registered twice is there once. Those that need no gradient stay
+///         out of it, and as they are, and so do buffers, such as the running means of a batch norm.
 /// Memory  parameters and gradient once each, besides what torch needs for a step
 /// Thread  one at a time; replicas of different threads share nothing
 /// Tests   tests/integrations/libtorch/replica_test.cpp
@@ -53,6 +52,12 @@ class replica {
     return made;
   }
 
+  replica(replica&&) noexcept = default;
+  replica& operator=(replica&&) noexcept = default;
+  replica(const replica&) = delete;  // it would share the parameters
+  replica& operator=(const replica&) = delete;
+  ~replica() = default;
+
   [[nodiscard]] Module& module() noexcept { return module_; }
   auto* operator->() { return std::to_address(module_.operator->()); }
 
@@ -76,6 +81,11 @@ class replica {
         parts_[i].zero_();
     }
     return {gradient_.data_ptr<float>(), size()};
+  }
+  /// Euclidean, of what gradient() returned last; not finite if one of its numbers is not. One pass over it.
+  [[nodiscard]] float gradient_norm() const {
+    const torch::NoGradGuard no_graph;
+    return gradient_.norm().item<float>();
   }
 
  private:

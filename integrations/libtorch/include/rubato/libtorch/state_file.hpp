@@ -84,14 +84,20 @@ inline result<std::uint64_t> save_state(const std::string& path, const torch::nn
 /// others.
 ///
 /// Of Python's files it reads torch.save(dict(module.state_dict()), path); libtorch 1.13 wants two tensors in it at
-/// least. Errors  io; corrupt: not such a file; wrong_kind: of another module, with the name that is wrong Tests
-/// tests/integrations/libtorch/state_file_test.cpp: RoundTrip, ReadsWhatPythonWrote, RefusesOtherModules,
+/// least.
+///
+/// Errors  io; corrupt: not such a file; wrong_kind: of another module, with the name that is wrong
+/// Tests   tests/integrations/libtorch/state_file_test.cpp: RoundTrip, ReadsWhatPythonWrote, RefusesOtherModules,
 ///         RefusesWhatIsNoState
 inline result<std::uint64_t> load_state(const std::string& path, const torch::nn::Module& module) {
-  std::ifstream file{path, std::ios::binary};
-  if (!file) return error{errc::io, "cannot read " + path};
-  const std::vector<char> bytes{std::istreambuf_iterator<char>{file}, {}};
-  if (file.bad()) return error{errc::io, "cannot read " + path};
+  std::vector<char> bytes;
+  try {  // the standard library throws where a folder is read
+    std::ifstream file{path, std::ios::binary};
+    if (!file) return error{errc::io, "cannot read " + path};
+    bytes.assign(std::istreambuf_iterator<char>{file}, {});
+  } catch (const std::exception& e) {
+    return error{errc::io, "cannot read " + path + ": " + sentence_of(e)};
+  }
   const torch::NoGradGuard no_graph;
   std::map<std::string, torch::Tensor> saved;
   try {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <rubato/core/result.hpp>
 #include <rubato/sync/any_policy.hpp>
 #include <rubato/threads_ps/server.hpp>
@@ -41,7 +42,7 @@ struct batch_loss {
 /// How a worker has ended.
 struct worker_end {
   std::uint64_t steps = 0;  ///< pushed
-  std::string failure{};    ///< what its step, or the optimizer, has thrown, or why it was not let in; empty if nothing
+  std::string failure{};    ///< what was thrown in it, or why it was not let in; empty if nothing
 };
 
 /// Trains any torch module with workers that are threads of this process.
@@ -59,14 +60,17 @@ struct worker_end {
 /// shards of a threads_ps::server, whose optimizer steps are made under one mutex each; what gradients of a round
 /// become is one step of their mean.
 ///
+/// A gradient whose norm is not a finite float is dropped and counted, as one of a loss that is not.
+///
 /// torch computes with as many threads as there are cores, for each worker: call at::set_num_threads(1) first, or with
 /// what there is of cores for each.
 ///
 /// Buffers of a module, such as the running means of a batch norm, belong to the replica; model() and the checkpoint
 /// have those of the worker that made the latest step.
 ///
-/// Thread  work() and run() from any; the rest too
-/// Errors  by value; what your function throws ends that worker as a death does, and is told in its worker_end
+/// Thread  work() and run() from any; the rest too. Your function is called by all workers at once.
+/// Errors  by value, but of model(). What your function throws, or the factory, or an optimizer, ends that worker as a
+///         death does, and is told in its worker_end.
 /// Tests   tests/integrations/libtorch/trainer_test.cpp
 template <class Module, Observer Watcher = no_observer>
 class trainer {
@@ -75,16 +79,20 @@ class trainer {
   using module_factory = std::function<Module()>;
 
   /// The module that the factory makes first has the initial parameters.
-  /// Errors  invalid_option: of the server, or of the module (replica::make)
+  /// Errors  invalid_option: of the server, or of the module (replica::make), or what the factory has thrown
   [[nodiscard]] static result<std::unique_ptr<trainer>> make(const threads_ps::server_options& options,
                                                              module_factory make_module, optimizer_rule rule,
                                                              any_policy policy, Watcher watcher = {}) {
-    auto first = replica<Module>::make(make_module());
-    if (!first) return first.error();
-    auto ps = server_type::make(options, first->values(), std::move(policy), std::move(rule), std::move(watcher));
-    if (!ps) return ps.error();
-    return std::unique_ptr<trainer>{
-        new trainer{options.nominal_samples, std::move(make_module), std::move(*first), std::move(*ps)}};
+    try {
+      auto first = replica<Module>::make(make_module());
+      if (!first) return first.error();
+      auto ps = server_type::make(options, first->values(), std::move(policy), std::move(rule), std::move(watcher));
+      if (!ps) return ps.error();
+      return std::unique_ptr<trainer>{
+          new trainer{options.nominal_samples, std::move(make_module), std::move(*first), std::move(*ps)}};
+    } catch (const std::exception& e) {
+      return error{errc::invalid_option, "no module could be made: " + sentence_of(e)};
+    }
   }
 
   /// One life of a worker, in the calling thread, until its function has no more for it, it is told that it has
@@ -93,29 +101,42 @@ class trainer {
   worker_end work(worker_id who, Loss&& loss_of) {
     worker_end end;
     try {
-      replica<Module> net = make_replica();
-      auto me = server_->join(who);
+      std::optional<replica<Module>> net = make_replica_or_tell(end);
+      auto me = server_->join(who);  // also without one: the others wait for it, until it departs as dead
       if (!me) return {.failure = me.error().message};
-      while ((*me)->here()) step(**me, net, end, loss_of);
+      while (net && (*me)->here()) step(**me, *net, end, loss_of);
     } catch (const std::exception& e) {
       end.failure = sentence_of(e);
+    } catch (...) {
+      end.failure = "something that is no std::exception";
     }
     return end;
   }
-  /// Workers 0 to workers - 1, in a thread each, which calls loss_of(module, step); until all of them have ended.
+  /// Workers 0 to workers - 1, in a thread each, which calls loss_of(module, step); until all of them have ended. They
+  /// begin when a quorum is there: fewer workers than that wait for more of them, or for stop(). If there are not
+  /// threads enough, none trains, and the failures say so.
   template <class Loss>
   std::vector<worker_end> run(std::uint32_t workers, Loss&& loss_of) {
     std::vector<worker_end> ends(workers);
     std::vector<std::jthread> threads;
-    for (std::uint32_t w = 0; w < workers; ++w)
-      threads.emplace_back([this, w, &ends, &loss_of] { ends[w] = work({w}, loss_of); });
+    std::string failure;
+    try {
+      for (std::uint32_t w = 0; w < workers; ++w)
+        threads.emplace_back([this, w, &ends, &loss_of] { ends[w] = work({w}, loss_of); });
+    } catch (const std::exception& e) {
+      failure = "no thread for a worker: " + sentence_of(e);
+      stop();  // the others would wait for it
+    }
     threads.clear();
+    if (!failure.empty())
+      for (worker_end& each : ends) each.failure = failure;
     return ends;
   }
   /// Ends the work of everybody.
   void stop() { server_->shutdown(); }
 
-  /// A module with the present parameters, for an evaluation, or to be saved (state_file.hpp).
+  /// A module with the present parameters, for an evaluation, or to be saved (state_file.hpp). Throws what the factory
+  /// throws, or an optimizer in the step that it had still to make of the round before.
   [[nodiscard]] Module model() {
     replica<Module> net = make_replica();
     server_->snapshot(net.parameters());
@@ -143,6 +164,14 @@ class trainer {
     copy_each(first_->buffers(), (*made)->buffers());
     return std::move(*made);
   }
+  [[nodiscard]] std::optional<replica<Module>> make_replica_or_tell(worker_end& end) {
+    try {
+      return make_replica();
+    } catch (const std::exception& e) {
+      end.failure = sentence_of(e);
+    }
+    return std::nullopt;
+  }
   template <class Loss>
   void step(typename server_type::session& me, replica<Module>& net, worker_end& end, Loss& loss_of) {
     static_cast<void>(me.pull(net.parameters()));
@@ -152,9 +181,10 @@ class trainer {
                             .cancelled = [&me] { return me.cancelled(); }};
     const batch_loss loss = loss_of(net.module(), asked);
     if (!loss.mean.defined()) return static_cast<void>(me.finish());
-    const threads_ps::step_report report{.samples = loss.samples == 0 ? asked.samples : loss.samples,
-                                         .loss = loss.mean.template item<float>()};
     const std::span<const float> gradient = net.gradient(loss.mean);
+    const threads_ps::step_report report{.samples = loss.samples == 0 ? asked.samples : loss.samples,
+                                         .loss = loss.mean.template item<float>(),
+                                         .grad_norm = net.gradient_norm()};
     if (has_buffers_) {
       const std::lock_guard lock{mutex_};
       copy_each(net->buffers(), first_->buffers());

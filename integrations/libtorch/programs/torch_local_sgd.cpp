@@ -89,6 +89,19 @@ c10::intrusive_ptr<c10d::Store> open_store(const options& o) {
   return c10::make_intrusive<c10d::TCPStore>(o.store.substr(4, colon - 4), where);
 }
 
+// Tells who keeps the store that this member needs it no more; who keeps it waits for as many as there are.
+void let_go(const options& o, c10d::Store& store, std::size_t members) {
+  const std::string done = "torch_local_sgd/" + std::to_string(o.group.job) + "/done";
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>{o.group.gather};
+  try {
+    store.add(done, 1);
+    while (o.keeps_store && store.add(done, 0) < static_cast<std::int64_t>(members) &&
+           std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds{20});
+  } catch (const std::exception&) {  // it has not waited for so long: nobody minds
+  }
+}
+
 int train(const options& o, const std::vector<phase>& phases, const images& all) {
   torch::manual_seed(static_cast<std::int64_t>(o.seed));
   auto net = lt::replica<torch::nn::Sequential>::make(net_for(all));
@@ -118,8 +131,10 @@ int train(const options& o, const std::vector<phase>& phases, const images& all)
     if (const auto of = group->average(net->parameters()); !of) return complain(of.error().message);
     tell_group();
   }
+  let_go(o, *store, group->size());
   std::printf("member %u: %llu steps, %llu averages", o.group.index, static_cast<unsigned long long>(steps),
               static_cast<unsigned long long>(group->round()));
+  if (group->replaced() > 0) std::printf(", %llu times too late", static_cast<unsigned long long>(group->replaced()));
   if (group->rank() == 0) {
     const judgement found = judged(net->module(), all);
     std::printf(", loss %.5f, accuracy %.2f %%", found.loss, 100 * found.accuracy);
@@ -137,7 +152,8 @@ int main(int argc, char** argv) {
   CLI::App app{"A member of a job that averages its parameters now and then, without a server."};
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_option("--store", o.store, "file:PATH that all machines see, new for each job, or tcp:HOST:PORT")->required();
-  app.add_flag("--keeps-store", o.keeps_store, "this process is the server of tcp:HOST:PORT: with it the job ends");
+  app.add_flag("--keeps-store", o.keeps_store,
+               "this process is the server of tcp:HOST:PORT, and ends last: no group is made without it");
   app.add_option("--data", o.data, "folder with the training files of MNIST or of CIFAR-10")->required();
   app.add_option("--index", o.group.index, "of this member, from 0")->required();
   app.add_option("--founders", o.group.founders, "the first group waits for so many")->capture_default_str();
@@ -158,7 +174,7 @@ int main(int argc, char** argv) {
   app.add_option("--gather", o.group.gather, "seconds that a group waits for a member of the one before")
       ->capture_default_str();
   app.add_option("--patience", o.group.patience, "seconds without a group before it ends")->capture_default_str();
-  app.add_option("--exchange", o.group.exchange, "seconds that an exchange may take")->capture_default_str();
+  app.add_option("--exchange", o.group.exchange, "seconds that an exchange waits for a member")->capture_default_str();
   app.add_option("--save", o.save, "file for the model, that Python reads; rank 0 writes it");
   app.add_option("--seed", o.seed)->capture_default_str();
   app.add_option("--time-limit", o.time_limit, "seconds after which the process is ended by force; 0: never")

@@ -1,8 +1,8 @@
 #if __has_include(<gloo/rendezvous/store.h>) && defined(USE_C10D_GLOO)
 
 #include <gtest/gtest.h>
+#include <torch/optim.h>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
-#include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -86,6 +86,30 @@ TEST_F(AveragingGroup, AveragesAreMeans) {
   });
 }
 
+// Each member is drawn to a place of its own, by SGD with momentum.
+TEST_F(AveragingGroup, AveragingAfterEachStepIsSynchronousSgd) {
+  constexpr float rate = 0.1F, momentum = 0.9F;
+  constexpr int rounds = 20;
+  const std::vector<float> places{1, 3, -7};
+  members(3, [&](std::uint32_t m, kept& group) {
+    floats mine{0};
+    ASSERT_TRUE(join(group, m, 3, mine));
+    torch::Tensor x = torch::from_blob(mine.data(), {1});
+    torch::optim::SGD optimizer{{x}, torch::optim::SGDOptions(rate).momentum(momentum)};
+    for (int n = 0; n < rounds; ++n) {
+      x.mutable_grad() = x - places[m];
+      optimizer.step();
+      ASSERT_TRUE(group->average(mine));
+    }
+    float synchronous = 0, velocity = 0;
+    for (int n = 0; n < rounds; ++n) {
+      velocity = momentum * velocity + synchronous - (places[0] + places[1] + places[2]) / 3;
+      synchronous -= rate * velocity;
+    }
+    EXPECT_NEAR(mine[0], synchronous, 1e-4);
+  });
+}
+
 TEST_F(AveragingGroup, SurvivorsOfADeathGoOnAndLoseNoLocalStep) {
   std::atomic<int> survivors = 0;
   members(4, [&](std::uint32_t m, kept& group) {
@@ -134,6 +158,63 @@ TEST_F(AveragingGroup, BrokenPipesAreErrorsInEveryThreadOfAGroup) {
     }
   EXPECT_GT(made, 0U);
   EXPECT_FALSE(blocks_broken_pipes("/proc/thread-self")) << "who joins has its signals as before";
+}
+
+TEST_F(AveragingGroup, ADeathBeforeTheFirstAverageLosesNoLocalStep) {
+  members(3, [&](std::uint32_t m, kept& group) {
+    floats mine{0};
+    ASSERT_TRUE(join(group, m, 3, mine));
+    if (m == 2) return group.reset();
+    mine = {static_cast<float>(m + 1)};
+    const auto of = group->average(mine);
+    ASSERT_TRUE(of) << of.error().message;
+    EXPECT_EQ(*of, 2U);
+    EXPECT_EQ(mine, floats{1.5F});
+    EXPECT_EQ(group->replaced(), 0U);
+  });
+}
+
+TEST_F(AveragingGroup, WhoIsTooLateIsReplacedAndCanAskAgain) {
+  std::atomic<bool> is_alone = false, has_asked = false, is_in = false;
+  members(2, [&](std::uint32_t m, kept& group) {
+    floats mine{0};
+    auto impatient = options(m, 2);
+    impatient.exchange = impatient.gather = 0.5;
+    impatient.patience = m == 0 ? 20 : 2;
+    auto made = lt::averaging_group::join(store(), impatient, mine);
+    ASSERT_TRUE(made) << made.error().message;
+    group.emplace(std::move(*made));
+    const auto wait_for = [](const std::atomic<bool>& flag) {
+      while (!flag) std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    };
+    if (m == 0) {
+      mine = {7};
+      const auto alone = group->average(mine);
+      ASSERT_TRUE(alone) << alone.error().message;
+      EXPECT_EQ(*alone, 1U);
+      is_alone = true;
+      for (wait_for(has_asked); !is_in; std::this_thread::sleep_for(std::chrono::milliseconds{5})) {
+        const auto of = group->average(mine);
+        ASSERT_TRUE(of) << of.error().message;
+      }
+      EXPECT_EQ(group->replaced(), 0U);
+      return;
+    }
+    wait_for(is_alone);
+    mine = {100};
+    const auto nobody = group->average(mine);
+    has_asked = true;
+    ASSERT_FALSE(nobody);
+    EXPECT_EQ(nobody.error().code, rubato::errc::io);
+    EXPECT_EQ(mine, floats{100}) << "what they were";
+    // The other one may be between two averages for longer than the patience here.
+    auto of = group->average(mine);
+    for (int i = 0; i < 20 && !of; ++i) of = group->average(mine);
+    is_in = true;
+    ASSERT_TRUE(of) << of.error().message;
+    EXPECT_EQ(mine, floats{7}) << "those of the group";
+    EXPECT_EQ(group->replaced(), 1U);
+  });
 }
 
 TEST_F(AveragingGroup, TheLastMemberGoesOnAlone) {
@@ -190,20 +271,59 @@ TEST_F(AveragingGroup, OneThatNobodyTakesInSaysSo) {
   EXPECT_EQ(group.error().message, "no group of job 1 took member 0 in within 0.200000 s");
 }
 
-TEST_F(AveragingGroup, OtherSizesAreRefused) {
+TEST_F(AveragingGroup, AFounderOfAnotherSizeIsRefused) {
   std::atomic<int> refused = 0;
-  members(2, [&](std::uint32_t m, kept&) {
-    floats mine(m == 0 ? 3 : 4);
-    auto mine_options = options(m, 2);
-    mine_options.exchange = 1;
-    mine_options.gather = 0.5;
-    auto group = lt::averaging_group::join(store(), mine_options, mine);
-    if (group) return;
+  members(4, [&](std::uint32_t m, kept& kept_group) {
+    floats mine(m == 1 ? 3 : 4);
+    auto group = lt::averaging_group::join(store(), options(m, 4), mine);
+    ASSERT_EQ(group.has_value(), m != 1);
+    if (group) {
+      EXPECT_EQ(group->size(), 3U);
+      kept_group.emplace(std::move(*group));
+      return;
+    }
     EXPECT_EQ(group.error().code, rubato::errc::invalid_option);
-    EXPECT_NE(group.error().message.find(" as the group has"), std::string::npos) << group.error().message;
+    EXPECT_EQ(group.error().message, "3 parameters, expected 4 as the group has");
     ++refused;
   });
-  EXPECT_EQ(refused, 1) << "the other is a group alone";
+  EXPECT_EQ(refused, 1);
+}
+
+TEST_F(AveragingGroup, ANewcomerOfAnotherSizeIsRefusedAndNobodyElse) {
+  std::atomic<bool> is_refused = false;
+  members(3, [&](std::uint32_t m, kept& group) {
+    if (m == 2) {
+      while (!std::filesystem::exists(folder / "averaging")) std::this_thread::sleep_for(std::chrono::milliseconds{5});
+      floats mine(5);
+      const auto no = lt::averaging_group::join(store(), options(m, 2), mine);
+      is_refused = true;
+      ASSERT_FALSE(no);
+      EXPECT_EQ(no.error().code, rubato::errc::invalid_option);
+      EXPECT_EQ(no.error().message, "5 parameters, expected 2 as the group has");
+      return;
+    }
+    floats mine{0, 1};
+    ASSERT_TRUE(join(group, m, 2, mine));
+    do {
+      mine[0] = is_refused ? 1.0F : 0.0F;  // the mean is above 0 for both once one of them knows
+      const auto of = group->average(mine);
+      ASSERT_TRUE(of) << of.error().message;
+      EXPECT_EQ(*of, 2U);
+      if (m == 0) std::ofstream{folder / "averaging"} << 1;
+    } while (mine[0] == 0);
+  });
+  EXPECT_TRUE(is_refused);
+}
+
+TEST_F(AveragingGroup, AverageRefusesAnotherNumberOfParameters) {
+  floats mine{1}, other{1, 2};
+  kept group;
+  ASSERT_TRUE(join(group, 0, 1, mine));
+  const auto no = group->average(other);
+  ASSERT_FALSE(no);
+  EXPECT_EQ(no.error().code, rubato::errc::invalid_option);
+  EXPECT_EQ(no.error().message, "2 parameters, expected 1 as there were at first");
+  EXPECT_TRUE(group->average(mine));
 }
 
 TEST_F(AveragingGroup, WrongOptionsAreSentences) {

@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 #include <torch/nn.h>
 
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <unistd.h>
+#include <csignal>
 #include <rubato/libtorch/state_file.hpp>
 #include <string>
 #include <vector>
@@ -81,6 +84,9 @@ TEST_F(TorchProcesses, WrongOptionsAreTold) {
   EXPECT_TRUE(logged("server", "--optimizer lbfgs: expected sgd or adam"));
   EXPECT_EQ(wait(start("other", words("torch_server", {"--workers", "1", "--learning-rate", "-1"}))), 2);
   EXPECT_TRUE(logged("other", "optimizer: Invalid learning rate: -1"));
+  EXPECT_EQ(wait(start("adam", words("torch_server", {"--workers", "1", "--optimizer", "adam", "--momentum", "0.9"}))),
+            2);
+  EXPECT_TRUE(logged("adam", "--momentum: adam has none"));
   EXPECT_EQ(wait(start("worker", {program("torch_worker"), "--store", store(), "--index", "0"})), 2);
   EXPECT_TRUE(logged("worker", "--data: a folder with images is needed"));
 }
@@ -92,6 +98,17 @@ class LocalSgd : public rubato::test::process_test {
     if (::access(program("torch_local_sgd").c_str(), X_OK) != 0)
       GTEST_SKIP() << "no torch_local_sgd: built without Gloo";
     process_test::SetUp();
+  }
+  // That nobody listens at now; 0 if there is none.
+  static int free_port() {
+    const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    socklen_t size = sizeof at;
+    const bool found = ::bind(listener, reinterpret_cast<const sockaddr*>(&at), size) == 0 &&
+                       ::getsockname(listener, reinterpret_cast<sockaddr*>(&at), &size) == 0;
+    ::close(listener);
+    return found ? ntohs(at.sin_port) : 0;
   }
   pid_t start_member(int index, const std::vector<std::string>& more) {
     return start(
@@ -121,6 +138,36 @@ TEST_F(LocalSgd, GoesOnThroughTheDeathOfMembers) {
   const std::size_t found = all.find("accuracy ");
   ASSERT_NE(found, std::string::npos);
   EXPECT_GT(std::stod(all.substr(found + 9)), 80);
+}
+
+// As GoesOnThroughTheDeathOfMembers, but for the store, which the first member keeps.
+TEST_F(LocalSgd, FindEachOtherOverTcp) {
+  const std::string store = "tcp:127.0.0.1:" + std::to_string(free_port());
+  const std::vector<std::string> more{"--store", store, "--founders", "3", "--phases", "1:20,4:180"};
+  std::vector<pid_t> members{start_member(0, with(more, {"--keeps-store"}))};
+  for (int m = 1; m < 3; ++m) members.push_back(start_member(m, more));
+  ASSERT_TRUE(logged("member0", "group 1, 3 members"));
+  kill_now(members[2]);
+  ASSERT_TRUE(logged("member0", "group 2, 2 members"));
+  for (const int m : {0, 1}) EXPECT_EQ(wait(members[static_cast<std::size_t>(m)]), 0) << m;
+  EXPECT_TRUE(logged("member0", " 200 averages"));
+  EXPECT_TRUE(logged("member1", " 200 averages"));
+}
+
+// Stopped beyond the time of an exchange: the others go on, and it is told that it was too late.
+TEST_F(LocalSgd, AMemberThatHangsIsGoneOnWithoutAndTakenInAgain) {
+  const std::string store = "tcp:127.0.0.1:" + std::to_string(free_port());  // a FileStore could be locked just then
+  const std::vector<std::string> more{"--store", store,        "--founders", "3",        "--phases",
+                                      "8:300",   "--exchange", "2",          "--gather", "2"};
+  std::vector<pid_t> members{start_member(0, with(more, {"--keeps-store"}))};
+  for (int m = 1; m < 3; ++m) members.push_back(start_member(m, more));
+  ASSERT_TRUE(logged("member0", "group 1, 3 members"));
+  ::kill(members[2], SIGSTOP);
+  ASSERT_TRUE(logged("member0", "group 2, 2 members"));
+  ::kill(members[2], SIGCONT);
+  ASSERT_TRUE(logged("member0", "group 3, 3 members"));
+  for (const pid_t each : members) EXPECT_EQ(wait(each), 0);
+  EXPECT_TRUE(logged("member2", " times too late"));
 }
 
 TEST_F(LocalSgd, WrongOptionsAreTold) {

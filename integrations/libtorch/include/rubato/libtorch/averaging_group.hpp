@@ -36,9 +36,9 @@ struct group_options {
   std::uint64_t job = 1;
   std::uint32_t index = 0;        ///< of this process, which no other has at the same time
   std::uint32_t founders = 2;     ///< so many make the first group
-  double gather = 10;             ///< seconds that a new group waits for a member of the one before
-  double patience = 60;           ///< seconds until a process that no group takes in gives up
-  double exchange = 10;           ///< seconds that one exchange, or making a connection, may take
+  double gather = 10;             ///< seconds that a new group waits for members of the one before
+  double patience = 60;           ///< seconds until a process that no group takes in, or none that works, gives up
+  double exchange = 10;           ///< seconds that one member waits for another in an exchange; to connect, five times
   std::string host{"127.0.0.1"};  ///< name or address of this machine, by which the others reach it
   std::string interface {};       ///< network interface instead of it
 };
@@ -64,12 +64,15 @@ struct group_options {
 ///
 /// The exchange is an all-reduce over c10d's Gloo. When a member dies, it fails for all others; then they leave their
 /// process group, which is of no more use, and make a new one under keys of its own in the store, of those who are
-/// there. Who is furthest in its number of averages gives its parameters to those who are behind; the others keep
-/// theirs, so that no local step is lost, and average again. A process that comes later, or again, is taken in after
-/// the next average, and gets the parameters of the group.
+/// there: of all but one after a tenth of a second, of fewer after the time to gather. Who is furthest in its number of
+/// averages gives its parameters to those who are behind; the others keep theirs, so that no local step of theirs is
+/// lost, and average again. A process that comes later, or again, is taken in after the next average, and gets the
+/// parameters of the group. So does one that was so late with an average that the others went on without it: what it
+/// has learned since its last one is lost, and replaced() counts it.
 ///
 /// Store    any of c10d's that survives the members: FileStore on a folder that all machines see (new for each job), or
-///          a TCPStore whose server is in a process that stays; its own time-out becomes the patience
+///          a TCPStore whose server is in a process that stays; its own time-out becomes the patience. FileStore locks
+///          its file: a member that is stopped just then stops all, until it goes on or dies.
 /// Memory   one more copy of the parameters: what is exchanged, so that a failed exchange leaves them as they were
 /// Thread   one at a time; members in threads of one process each need a store object of their own. c10d's threads have
 ///          SIGPIPE blocked, for Gloo would end the process with it that writes to a member that has just died
@@ -78,8 +81,8 @@ struct group_options {
 class averaging_group {
  public:
   /// Founds the first group of the job with others, or is let into one that is at work: then, and to a founder of a
-  /// rank above 0, the parameters of the group are written. Errors  invalid_option: problem(options), or another number
-  /// of parameters than the others have; io: no group within
+  /// rank above 0, the parameters of the group are written.
+  /// Errors  invalid_option: problem(options), or another number of parameters than the group has; io: no group within
   ///         the patience, with what the last attempt said
   [[nodiscard]] static result<averaging_group> join(c10::intrusive_ptr<c10d::Store> store, group_options options,
                                                     std::span<float> parameters) {
@@ -87,35 +90,36 @@ class averaging_group {
     store->setTimeout(milliseconds_of(options.patience));
     averaging_group made{std::move(store), std::move(options)};
     const std::int64_t founders = made.options_.founders;
-    if (const error wrong = made.regroup(parameters, {.members = founders, .all = founders}); wrong.code != errc::ok)
-      return wrong;
+    const error wrong = made.regroup(parameters, {.members = founders, .all = founders}, after(made.options_.patience));
+    if (wrong.code != errc::ok) return wrong;
     return made;
   }
 
   /// The mean of all members' parameters, in place, once all of them have called this; of how many. After a failure of
-  /// one, of those who are left.
-  /// Errors  io: this process is in no group any more, and none takes it in; the parameters are what they were
+  /// one, of those who are left: it looks for them for the patience at most, and what it has begun by then may take six
+  /// times as long as an exchange.
+  /// Errors  invalid_option: another number of parameters than at join(). io: this process is in no group any more, and
+  ///         none takes it in, or none that can average; the parameters are what they were, and it may be called again
   result<std::size_t> average(std::span<float> parameters) {
-    for (const std::uint64_t target = round_ + 1;;) {
-      std::int64_t newcomers = 0;
-      if (exchange(parameters, newcomers)) {
-        round_ = target;
-        const std::int64_t of = size_, all = size_ + newcomers;
-        if (newcomers > 0)
-          if (const error wrong = regroup(parameters, {.members = size_, .all = all}); wrong.code != errc::ok)
-            return wrong;
-        return static_cast<std::size_t>(of);
-      }
-      if (const error wrong = regroup(parameters, after_failure()); wrong.code != errc::ok) return wrong;
-      if (round_ >= target) return size();  // others had done it, and this one has got what came out
+    if (parameters.size() != count_)
+      return error{errc::invalid_option, std::to_string(parameters.size()) + " parameters, expected " +
+                                             std::to_string(count_) + " as there were at first"};
+    const std::uint64_t target = progress_ + 1;
+    if (std::int64_t newcomers = 0; group_ && exchange(parameters, newcomers)) return averaged(parameters, newcomers);
+    for (const steady::time_point until = after(options_.patience);;) {
+      if (const error wrong = regroup(parameters, after_failure(), until); wrong.code != errc::ok) return wrong;
+      if (progress_ >= target) return size();  // others had done it, and this one has got what came out
+      if (std::int64_t newcomers = 0; exchange(parameters, newcomers)) return averaged(parameters, newcomers);
     }
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(size_); }
   [[nodiscard]] std::size_t rank() const noexcept { return static_cast<std::size_t>(rank_); }
-  [[nodiscard]] std::uint64_t round() const noexcept { return round_; }  ///< averages made, of the job
+  [[nodiscard]] std::uint64_t round() const noexcept { return progress_ - 1; }  ///< averages made, of the job
   /// Of the group, from 1: every death and every newcomer makes a new one.
   [[nodiscard]] std::uint64_t generation() const noexcept { return static_cast<std::uint64_t>(generation_); }
+  /// How often the others have gone on without this process, and their parameters have replaced its own.
+  [[nodiscard]] std::uint64_t replaced() const noexcept { return replaced_; }
 
  private:
   using steady = std::chrono::steady_clock;
@@ -147,11 +151,12 @@ class averaging_group {
     std::int64_t members = 0;  // of the group before
     std::int64_t all = 0;
     bool one_died = false;  // probably: one less will do, once who is only late had its chance
+    bool connects = false;  // others may still be at it, for the group that has just failed
   };
   // What a process says of itself when it arrives.
   struct arrival {
     std::uint32_t index = 0;
-    std::uint64_t round = 0;
+    std::uint64_t progress = 0;
     std::uint64_t size = 0;
     bool is_member = false;  // of the group before, or a founder
   };
@@ -161,6 +166,12 @@ class averaging_group {
         board_{c10::make_intrusive<c10d::PrefixStore>("rubato/" + std::to_string(options_.job), std::move(store))} {}
 
   [[nodiscard]] quorum after_failure() const { return {.members = size_, .all = size_, .one_died = true}; }
+  // Of a group that has not come about.
+  [[nodiscard]] static quorum after_failure(const std::vector<arrival>& roster) {
+    const auto members =
+        std::count_if(roster.begin(), roster.end(), [](const arrival& each) { return each.is_member; });
+    return {.members = members, .all = members, .one_died = true, .connects = true};
+  }
   [[nodiscard]] static steady::time_point after(double seconds) {
     return steady::now() + std::chrono::duration_cast<steady::duration>(std::chrono::duration<double>{seconds});
   }
@@ -171,6 +182,15 @@ class averaging_group {
     return torch::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, torch::kFloat32);
   }
 
+  // What has to be done after an exchange that has succeeded.
+  std::size_t averaged(std::span<float> parameters, std::int64_t newcomers) {
+    const std::int64_t of = size_;
+    ++progress_;
+    // If that fails, there is no group, and the next average looks for one.
+    if (newcomers > 0)
+      static_cast<void>(regroup(parameters, {.members = size_, .all = size_ + newcomers}, after(options_.patience)));
+    return static_cast<std::size_t>(of);
+  }
   // One all-reduce. False if it failed; then the group is left. Rank 0 says how many wait to be let in.
   bool exchange(std::span<float> parameters, std::int64_t& newcomers) {
     try {
@@ -198,52 +218,59 @@ class averaging_group {
   [[nodiscard]] std::string key(const char* what, std::int64_t n) const { return key(what) + std::to_string(n); }
 
   // Until this process is in a group that works: one generation after the other.
-  error regroup(std::span<float> parameters, quorum wanted) {
+  error regroup(std::span<float> parameters, quorum wanted, steady::time_point until) {
     group_.reset();
-    const steady::time_point until = after(options_.patience);
-    bool is_member = round_ > 0 || generation_ > 0;
+    std::int64_t known = generation_;  // the last whose roster was read: should this fail, the next call goes on there
     try {
       if (generation_ == 0) {
         board_->add("processes", 1);  // a FileStore has no answers before it has a file
         // Founders are those who find no group yet; who comes later begins behind the newest.
         while (board_->check({std::to_string(generation_ + 1) + "/roster"})) ++generation_;
-        is_member = generation_ == 0;
-        if (!is_member) board_->add(key("late"), 1);
+        known = generation_;
+        if (generation_ > 0) stand_in_line();
       }
       while (steady::now() < until) {
         ++generation_;
-        const std::optional<std::vector<arrival>> roster = gathered(parameters.size(), is_member, wanted, until);
+        const std::optional<std::vector<arrival>> roster = gathered(parameters.size(), wanted, until);
         if (!roster) break;
-        if (roster->front().size != parameters.size())
-          return {errc::invalid_option, std::to_string(parameters.size()) + " parameters, expected " +
-                                            std::to_string(roster->front().size) + " as the group has"};
-        const auto self = std::find_if(roster->begin(), roster->end(),
-                                       [this](const arrival& each) { return each.index == options_.index; });
+        known = generation_;
+        // Whoever had this index before, and died, may be in it too.
+        const auto self = std::find_if(roster->begin(), roster->end(), [&](const arrival& each) {
+          return each.index == options_.index && each.progress == progress_ && each.size == parameters.size();
+        });
         if (self == roster->end()) {
-          is_member = false;  // the group went on without this one, which stands in line
-          board_->add(key("late"), 1);
+          if (roster->front().size != parameters.size())
+            return {errc::invalid_option, std::to_string(parameters.size()) + " parameters, expected " +
+                                              std::to_string(roster->front().size) + " as the group has"};
+          stand_in_line();  // the group went on without this one
           continue;
         }
         size_ = static_cast<std::int64_t>(roster->size());
         rank_ = self - roster->begin();
         if (connect() && agree(parameters, *roster)) return {};
-        is_member = true;
-        wanted = after_failure();
+        is_member_ = is_member_ || progress_ > 0;  // a newcomer has nothing to found a group with
+        wanted = after_failure(*roster);
       }
     } catch (const std::exception& e) {
+      generation_ = known;
       return {errc::io, "the store of job " + std::to_string(options_.job) + ": " + sentence_of(e)};
     }
+    generation_ = known;
     return {errc::io, "no group of job " + std::to_string(options_.job) + " took member " +
                           std::to_string(options_.index) + " in within " + std::to_string(options_.patience) + " s" +
                           (trouble_.empty() ? "" : "; the last attempt: " + trouble_)};
   }
 
+  void stand_in_line() {
+    is_member_ = false;
+    is_late_ = true;
+    board_->add(key("late"), 1);
+  }
   // Who is in the group of this generation, once that is settled: by the first that found enough to be there.
-  std::optional<std::vector<arrival>> gathered(std::size_t size, bool is_member, const quorum& wanted,
-                                               steady::time_point until) {
+  std::optional<std::vector<arrival>> gathered(std::size_t size, const quorum& wanted, steady::time_point until) {
     board_->set(key("arrival", board_->add(key("arrivals"), 1)),
-                bytes_of({{.index = options_.index, .round = round_, .size = size, .is_member = is_member}}));
-    const steady::time_point enough = after(options_.gather);
+                bytes_of({{.index = options_.index, .progress = progress_, .size = size, .is_member = is_member_}}));
+    const steady::time_point enough = after(options_.gather + (wanted.connects ? 6 * options_.exchange : 0));
     const steady::time_point settled = after((std::min)(0.1, options_.gather));
     // A founder waits for all others; a job begins complete.
     const bool founding = generation_ == 1;
@@ -251,14 +278,25 @@ class averaging_group {
       if (board_->check({key("roster")})) return read(text_of(board_->get(key("roster"))));
       const steady::time_point now = steady::now();
       if (now >= until) return std::nullopt;
-      if (!is_member) continue;
-      const std::vector<arrival> all = arrivals();
+      if (!is_member_) continue;
+      std::vector<arrival> all = arrivals();
       const auto members = std::count_if(all.begin(), all.end(), [](const arrival& each) { return each.is_member; });
       const std::int64_t missing = wanted.one_died && now >= settled ? 1 : 0;
       if ((members + missing >= wanted.members && std::ssize(all) + missing >= wanted.all) ||
-          (!founding && now >= enough))
+          (!founding && now >= enough)) {
+        const std::uint64_t common = founding ? size_of_most(all) : size;
+        std::erase_if(all, [common](const arrival& each) { return each.size != common; });  // those are told
         board_->compareSet(key("roster"), {}, bytes_of(all));
+      }
     }
+  }
+  [[nodiscard]] static std::uint64_t size_of_most(const std::vector<arrival>& all) {
+    const auto as_large = [&all](const arrival& each) {
+      return std::count_if(all.begin(), all.end(), [&](const arrival& other) { return other.size == each.size; });
+    };
+    return std::max_element(all.begin(), all.end(),
+                            [&](const arrival& a, const arrival& b) { return as_large(a) < as_large(b); })
+        ->size;
   }
   // Those who have arrived and said who they are. Of two with one index the second is a process that was started again.
   [[nodiscard]] std::vector<arrival> arrivals() {
@@ -279,14 +317,14 @@ class averaging_group {
   [[nodiscard]] static std::vector<std::uint8_t> bytes_of(const std::vector<arrival>& all) {
     std::ostringstream text;
     for (const arrival& each : all)
-      text << each.index << ' ' << each.round << ' ' << each.size << ' ' << each.is_member << '\n';
+      text << each.index << ' ' << each.progress << ' ' << each.size << ' ' << each.is_member << '\n';
     const std::string whole = text.str();
     return {whole.begin(), whole.end()};
   }
   [[nodiscard]] static std::vector<arrival> read(const std::string& text) {
     std::istringstream words{text};
     std::vector<arrival> all;
-    for (arrival each; words >> each.index >> each.round >> each.size >> each.is_member;) all.push_back(each);
+    for (arrival each; words >> each.index >> each.progress >> each.size >> each.is_member;) all.push_back(each);
     return all;
   }
 
@@ -308,28 +346,32 @@ class averaging_group {
   }
   // Who is behind gets the parameters of the first that is furthest; at the beginning all get those of rank 0.
   bool agree(std::span<float> parameters, const std::vector<arrival>& roster) {
-    const auto [behind, furthest] = std::minmax_element(
-        roster.begin(), roster.end(), [](const arrival& a, const arrival& b) { return a.round < b.round; });
-    const auto first = std::find_if(roster.begin(), roster.end(),
-                                    [round = furthest->round](const arrival& each) { return each.round == round; });
+    const auto less = [](const arrival& a, const arrival& b) { return a.progress < b.progress; };
+    const std::uint64_t behind = std::min_element(roster.begin(), roster.end(), less)->progress;
+    const auto first = std::max_element(roster.begin(), roster.end(), less);  // of those who are furthest
+    const bool gets_others = progress_ < first->progress || progress_ == 0;
     try {
       const torch::NoGradGuard no_graph;
       torch::Tensor values = view(parameters);
       scratch_ = torch::zeros({values.numel() + 1});
       scratch_.narrow(0, 0, values.numel()).copy_(values);
-      if (behind->round < furthest->round || furthest->round == 0) {
+      if (behind < first->progress || first->progress == 0) {
         std::vector<torch::Tensor> one{scratch_};
         c10d::BroadcastOptions from;
         from.rootRank = first - roster.begin();
         group_->broadcast(one, from)->wait();
-        if (round_ < furthest->round || round_ == 0) values.copy_(scratch_.narrow(0, 0, values.numel()));
+        if (gets_others) values.copy_(scratch_.narrow(0, 0, values.numel()));
       }
-      round_ = (std::max)(round_, furthest->round);
-      return true;
     } catch (const std::exception& e) {
       leave(e);
       return false;
     }
+    if (is_late_ && gets_others && progress_ > 0) ++replaced_;
+    is_member_ = true;
+    is_late_ = false;
+    progress_ = (std::max)(first->progress, std::uint64_t{1});
+    count_ = parameters.size();
+    return true;
   }
 
   group_options options_;
@@ -337,7 +379,11 @@ class averaging_group {
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_{};
   torch::Tensor scratch_{};  // what is exchanged: the parameters, and how many wait to be let in
   std::int64_t generation_ = 0, size_ = 0, rank_ = 0;
-  std::uint64_t round_ = 0;
+  std::uint64_t progress_ = 0;  // averages and one, once it has the parameters of the job
+  std::uint64_t replaced_ = 0;
+  bool is_member_ = true;  // of the group before, or a founder: one that can make a group
+  bool is_late_ = false;   // the others went on without it, or were there before
+  std::size_t count_ = 0;  // of parameters
   std::string trouble_{};  // what ended the last group
 };
 

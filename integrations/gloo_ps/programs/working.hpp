@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <rubato/core/rng.hpp>
 #include <rubato/gloo_ps/worker.hpp>
 #include <string>
@@ -47,10 +48,9 @@ inline void take_time(const working_options& o, std::uint64_t seed, std::uint64_
   std::this_thread::sleep_for(std::chrono::duration<double, std::milli>{o.compute + (straggles ? o.straggle_for : 0)});
 }
 
-/// Fetches parameters, computes a gradient, pushes it, again and again, until it has made its steps or the server says
-/// that the job has ended, or goes on without it. The status that the program ends with.
+// work_to_the_end(), which catches what this throws.
 template <class Connect>
-int work_to_the_end(const char* program, const common_options& common, const working_options& o, Connect connect) {
+int work_of(const char* program, const common_options& common, const working_options& o, Connect connect) {
   namespace ps = rubato::gloo_ps;
   auto made = make_task(common.task);
   if (!made) return complain(program, made.error());
@@ -83,6 +83,18 @@ int work_to_the_end(const char* program, const common_options& common, const wor
               static_cast<unsigned long long>(pushed), static_cast<unsigned long long>(self.seen()), connections,
               ended ? self.farewell().c_str() : "done");
   return 0;
+}
+
+/// Fetches parameters, computes a gradient, pushes it, again and again, until it has made its steps or the server says
+/// that the job has ended, or goes on without it. The status that the program ends with; also where a step throws.
+template <class Connect>
+int work_to_the_end(const char* program, const common_options& common, const working_options& o, Connect connect) {
+  try {
+    return work_of(program, common, o, std::move(connect));
+  } catch (const std::exception& e) {
+    const std::string all = e.what();
+    return complain(program, all.substr(0, all.find('\n')));  // torch says more, of places in its code
+  }
 }
 
 #endif

@@ -34,16 +34,12 @@ ps::mpi_process& process() {
 class MpiLink : public testing::Test {
  protected:
   std::pair<ps::mpi_link, ps::mpi_link> connected() {
-    auto here = connector()({}, after(1));
+    auto here = ps::mpi_connector{process(), 0}({}, after(1));
     auto there = doors_.accept(after(1));
     return {std::move(*here), std::move(*there)};
   }
 
  private:
-  static ps::mpi_connector& connector() {  // of the process: no two connections have one number
-    static ps::mpi_connector all{process(), 0};
-    return all;
-  }
   ps::mpi_doors doors_{process()};
 };
 
@@ -131,15 +127,35 @@ TEST_F(MpiLink, OversizedIsRefusedBeforeAllocation) {
 
 TEST_F(MpiLink, SilentPeerIsBounded) {
   auto [here, there] = connected();
+  const std::size_t before = process().in_flight();
   bytes got;
   const auto begin = ps::steady::now();
   EXPECT_EQ(there.recv(got, 10, after(0.05)).how, status::timed_out);
   EXPECT_TRUE(there.alive()) << "silence is not death";
   EXPECT_EQ(here.send(some(5'000'000), after(0.05)).how, status::closed) << "nobody takes so much";
   EXPECT_LT(ps::steady::now() - begin, std::chrono::seconds{5});
-  EXPECT_EQ(process().in_flight(), 1U) << "its bytes are MPI's until it has done with them";
+  EXPECT_EQ(process().in_flight(), before + 1) << "its bytes are MPI's until it has done with them";
   EXPECT_TRUE(there.recv(got, 5'000'000, after(10))) << "and it may still arrive";
-  EXPECT_EQ(process().in_flight(), 0U);
+  EXPECT_EQ(process().in_flight(), before);
+}
+
+// A long message is taken only by who listens.
+TEST_F(MpiLink, CloseEndsASend) {
+  auto [here, there] = connected();
+  const std::size_t before = process().in_flight();
+  const auto begin = ps::steady::now();
+  std::thread closer{[&t = there] {
+    std::this_thread::sleep_for(std::chrono::milliseconds{50});
+    EXPECT_TRUE(t.send(some(5), after(1)));  // its last word hides nothing
+    t.close();
+  }};
+  const ps::transfer no = here.send(some(5'000'000), after(30));
+  closer.join();
+  EXPECT_EQ(no.how, status::closed);
+  EXPECT_EQ(no.why, "the peer has ended the connection");
+  EXPECT_LT(ps::steady::now() - begin, std::chrono::seconds{10});
+  EXPECT_FALSE(here.alive());
+  EXPECT_EQ(process().in_flight(), before + 1) << "and stays with MPI";
 }
 
 TEST_F(MpiLink, ConnectionsOfARankAreApart) {

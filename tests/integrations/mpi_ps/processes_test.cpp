@@ -30,6 +30,8 @@ class MpiProcesses : public rubato::test::process_test {
                                    "--oversubscribe",
                                    "-n",
                                    std::to_string(ranks)};
+    if (const char* const asan = std::getenv("ASAN_OPTIONS"))
+      words.insert(words.begin() + 2, std::string{"ASAN_OPTIONS="} + asan);
     if (::geteuid() == 0) words.emplace_back("--allow-run-as-root");
     words = with(words, of_mpirun);
     words = with(words, {program("mpi_train"), "--task", "count", "--dimension",
@@ -94,9 +96,9 @@ TEST_F(MpiProcesses, DeadRankEndsTheJobWhichGoesOnFromItsCheckpoint) {
 
 // What Open MPI does not tell, the time limits of the steps find out.
 TEST_F(MpiProcesses, DeadRankIsMissedByNobodyIfMpirunLetsTheOthersLive) {
-  const pid_t job =
-      run_ranks("job", 4, {"--enable-recovery"},
-                {"--policy", "ssp:3", "--steps", "300", "--compute", "2", "--floor", "1", "--ceiling", "2"});
+  const pid_t job = run_ranks(
+      "job", 4, {"--enable-recovery", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self"},
+      {"--policy", "ssp:3", "--steps", "300", "--compute", "2", "--floor", "1", "--ceiling", "2", "--linger", "1"});
   ASSERT_TRUE(logged("job", "worker 1: incarnation 0"));
   kill_rank(job, 2);
   EXPECT_EQ(wait(job), 0);
@@ -106,6 +108,45 @@ TEST_F(MpiProcesses, DeadRankIsMissedByNobodyIfMpirunLetsTheOthersLive) {
   EXPECT_EQ(end["parameters"][0], -300);
   EXPECT_EQ(end["parameters"][2], -300);
   EXPECT_GT(end["parameters"][1], -300);
+}
+
+TEST_F(MpiProcesses, DeathOfAllWorkersEndsTheJob) {
+  const pid_t job = run_ranks("job", 3, {"--enable-recovery"},
+                              {"--policy", "asp", "--steps", "0", "--floor", "0.5", "--ceiling", "1", "--linger", "1"});
+  for (const int rank : {1, 2}) {
+    ASSERT_TRUE(logged("job", "worker " + std::to_string(rank - 1) + ": incarnation 0"));
+    kill_rank(job, rank);
+  }
+  EXPECT_EQ(wait(job, 30), 0);
+  EXPECT_EQ(reported()["ends"]["silent"], 2);
+}
+
+TEST_F(MpiProcesses, WorkersEndWithoutTheirServer) {
+  const pid_t job = run_ranks("job", 3, {"--enable-recovery"},
+                              {"--policy", "asp", "--steps", "0", "--give-up", "1", "--reply-limit", "1"});
+  ASSERT_TRUE(logged("job", "worker 0: incarnation 0"));
+  kill_rank(job, 0);
+  EXPECT_GE(wait(job, 40), 0) << "it ends; which status mpirun has is its own affair";
+  EXPECT_TRUE(logged("job", "took worker 0 within 1.0"));
+  EXPECT_TRUE(logged("job", "took worker 1 within 1.0"));
+}
+
+// Stopped beyond its time limit, over TCP, with a push so long that the server would have to take it: the others go on,
+// and it comes back as another life.
+TEST_F(MpiProcesses, RankThatHangsComesBack) {
+  const pid_t job = run_ranks("job", 3, {"--mca", "pml", "ob1", "--mca", "btl", "tcp,self"},
+                              {"--policy", "ssp:3", "--steps", "600", "--compute", "5", "--floor", "1", "--ceiling",
+                               "2", "--dimension", "500000", "--linger", "20"});
+  ASSERT_TRUE(logged("job", "worker 1: incarnation 0"));
+  pid_t victim = -1;
+  ASSERT_TRUE(within(10, [&] { return (victim = process_of(job, 2)) > 0; }));
+  ::kill(victim, SIGSTOP);
+  ASSERT_TRUE(logged("job", "worker 1, incarnation 0: silent"));
+  ::kill(victim, SIGCONT);
+  EXPECT_TRUE(logged("job", "worker 1: incarnation 1"));
+  EXPECT_EQ(wait(job), 0);
+  EXPECT_EQ(reported()["ends"]["done"], 2);
+  EXPECT_GE(reported()["ends"]["silent"], 1);
 }
 
 TEST_F(MpiProcesses, WrongOptionsAreSentences) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <rubato/core/types.hpp>
 #include <span>
@@ -15,36 +16,33 @@
 
 namespace rubato::inline RUBATO_ABI::mpi_ps {
 
-/// The tag of a message that announces a connection; the others are of connections, two each.
+/// The tag of a message that announces a connection; the others are of connections, four each.
 inline constexpr int new_connection = 0;
 
 /// A connection between two ranks, as a parameter server's workers have it: satisfies gloo_ps::Link.
 ///
-/// MPI itself has none, so each gets a number, and its messages the tags of that number, one each way; the last byte of
-/// a message says whether it is one, or the end of the connection. What arrives for a connection that is over stays
-/// with MPI.
+/// MPI itself has none, so each gets a number, and its messages the tags of that number: one each way, and one each for
+/// its end. What arrives for a connection that is over stays with MPI.
 ///
 /// Death   MPI tells nobody that a rank has died, so alive() is true until the peer hangs up or MPI has an error; who
 ///         waits for a dead one is freed by its deadline.
 /// Memory  a message is copied once when it is sent; it is received where it stays
 /// Tests   tests/integrations/mpi_ps/mpi_link_test.cpp: LongAndShort, PollDoesNoHarm, CloseIsNoticed,
-///         OversizedIsRefusedBeforeAllocation, SilentPeerIsBounded, ConnectionsOfARankAreApart
+///         OversizedIsRefusedBeforeAllocation, SilentPeerIsBounded, CloseEndsASend, ConnectionsOfARankAreApart
 class mpi_link {
  public:
   enum class side : std::uint8_t { connects, accepts };
 
   mpi_link(mpi_process& process, int peer, std::uint32_t number, side here) noexcept
-      : process_{&process},
-        peer_{peer},
-        out_{tag_of(number, here == side::accepts)},
-        in_{tag_of(number, here == side::connects)} {}
+      : process_{&process}, peer_{peer}, tags_{tags_of(number)} {
+    if (here == side::accepts) std::swap(tags_.out, tags_.in), std::swap(tags_.my_end, tags_.its_end);
+  }
   mpi_link(mpi_link&& from) noexcept
       : process_{std::exchange(from.process_, nullptr)},
         peer_{from.peer_},
-        out_{from.out_},
-        in_{from.in_},
+        tags_{from.tags_},
         alive_{from.alive_},
-        has_empty_{from.has_empty_},
+        has_ended_{from.has_ended_},
         size_{from.size_} {}
   mpi_link& operator=(mpi_link&&) = delete;
   ~mpi_link() {
@@ -53,24 +51,21 @@ class mpi_link {
 
   transfer send(std::span<const std::byte> message, steady::time_point deadline) {
     if (!alive_) return lost();
-    bytes content(message.size() + 1);
-    if (!message.empty()) std::memcpy(content.data(), message.data(), message.size());
-    content.back() = goes_on;
-    return complete(process_->send(std::move(content), peer_, out_, (std::max)(deadline, after(0.001))));
+    return complete([&] {
+      return process_->send(bytes(message.begin(), message.end()), peer_, tags_.out, (std::max)(deadline, after(0.001)),
+                            [this]() noexcept { return has_ended(); });
+    });
   }
 
   transfer recv(bytes& into, std::size_t limit, steady::time_point deadline) {
     if (!poll(deadline)) return alive_ ? transfer{transfer::status::timed_out, "nothing came in time"} : lost();
-    if (std::exchange(has_empty_, false)) return into.clear(), transfer{};
-    const std::size_t size = std::exchange(size_, 0) - 1;
+    const std::size_t size = *std::exchange(size_, std::nullopt);
     if (size > limit) {
       close();  // the message stays with MPI
       return {transfer::status::oversized,
               "a message of " + std::to_string(size) + " bytes, expected at most " + std::to_string(limit)};
     }
-    transfer done = process_->recv(into, size + 1, peer_, in_, (std::max)(deadline, after(0.001)));
-    if (done) into.pop_back();
-    return complete(std::move(done));
+    return complete([&] { return process_->recv(into, size, peer_, tags_.in, (std::max)(deadline, after(0.001))); });
   }
 
   bool poll(steady::time_point deadline) {
@@ -81,50 +76,73 @@ class mpi_link {
   }
 
   void close() {
-    if (std::exchange(alive_, false)) static_cast<void>(process_->send({the_end}, peer_, out_, steady::now()));
+    if (std::exchange(alive_, false) && !has_ended_)
+      static_cast<void>(process_->send({}, peer_, tags_.my_end, steady::now()));
   }
 
-  /// Looks whether the peer has hung up; waits for nothing.
+  /// Looks whether the peer has hung up, and all that it has sent was received; waits for nothing.
   [[nodiscard]] bool alive() {
     static_cast<void>(arrives());
     return alive_;
   }
 
  private:
-  static constexpr std::byte goes_on{0}, the_end{1};
-  static constexpr std::uint32_t connections = 16'383;  // MPI has at least 32,768 tags
-  [[nodiscard]] static int tag_of(std::uint32_t number, bool of_accepting) noexcept {
-    return new_connection + 1 + 2 * static_cast<int>(number % connections) + (of_accepting ? 1 : 0);
+  struct tags {
+    int out = 0, in = 0, my_end = 0, its_end = 0;
+  };
+  static constexpr std::uint32_t connections = 8'191;  // MPI has at least 32,768 tags
+  [[nodiscard]] static tags tags_of(std::uint32_t number) noexcept {
+    const int first = new_connection + 1 + 4 * static_cast<int>(number % connections);
+    return {first, first + 1, first + 2, first + 3};
   }
 
   [[nodiscard]] static transfer lost() { return {transfer::status::closed, "the link is closed"}; }
   // After half a message there is no other one.
-  [[nodiscard]] transfer complete(transfer how) {
-    if (how) return how;
+  template <class Transfer>
+  [[nodiscard]] transfer complete(Transfer&& move) {
+    std::string why = "no memory for a message";
+    try {
+      transfer how = move();
+      if (how) return how;
+      why = std::move(how.why);
+    } catch (const std::bad_alloc&) {
+    }
     close();
-    return {transfer::status::closed, std::move(how.why)};
+    return {transfer::status::closed, std::move(why)};
   }
 
-  // Whether there is a message. An end is taken out, and so is a message of nothing, which looks like one.
-  bool arrives() {
-    if (has_empty_ || size_ > 0) return true;
-    if (!alive_) return false;
-    const auto found = process_->probe(peer_, in_);
-    if (!found) return false;
-    if (!found->trouble.empty()) return alive_ = false;
-    if (found->size > 1) {
-      size_ = found->size;
-      return true;
+  // Whether the peer has said that it is over, or MPI cannot tell.
+  bool has_ended() noexcept {
+    if (has_ended_) return true;
+    try {
+      const auto found = process_->probe(peer_, tags_.its_end);
+      bytes nothing;
+      if (found && found->trouble.empty())
+        static_cast<void>(process_->recv(nothing, found->size, peer_, tags_.its_end, after(1)));
+      has_ended_ = found.has_value();
+    } catch (const std::bad_alloc&) {
+      has_ended_ = true;
     }
-    bytes last;
-    has_empty_ = process_->recv(last, found->size, peer_, in_, after(1)) && !last.empty() && last.front() == goes_on;
-    return alive_ = has_empty_;
+    return has_ended_;
+  }
+  // Whether there is a message. The end is looked for first: what was sent before it is there by then.
+  bool arrives() {
+    if (size_) return true;
+    if (!alive_) return false;
+    const bool is_over = has_ended();
+    const auto found = process_->probe(peer_, tags_.in);
+    if (found && found->trouble.empty())
+      size_ = found->size;
+    else if (found || is_over)
+      alive_ = false;
+    return size_.has_value();
   }
 
   mpi_process* process_;
-  int peer_, out_, in_;
-  bool alive_ = true, has_empty_ = false;
-  std::size_t size_ = 0;  // of the message that has been found, with its last byte; 0: none
+  int peer_;
+  tags tags_;
+  bool alive_ = true, has_ended_ = false;
+  std::optional<std::size_t> size_{};  // of the message that has been found
 };
 static_assert(gloo_ps::Link<mpi_link>);
 
@@ -139,6 +157,7 @@ class mpi_doors {
       const auto found = process_->probe(MPI_ANY_SOURCE, new_connection);
       bytes knock;
       std::uint32_t number = 0;
+      if (found && !found->trouble.empty()) trouble_ = found->trouble;
       if (!found || !found->trouble.empty() ||
           !process_->recv(knock, found->size, found->peer, new_connection, after(1)) || knock.size() != sizeof number)
         continue;
@@ -147,9 +166,12 @@ class mpi_doors {
     } while (looks.pause(deadline));
     return std::nullopt;
   }
+  /// What MPI has said that made accept() return nothing, once.
+  [[nodiscard]] std::string take_trouble() { return std::exchange(trouble_, {}); }
 
  private:
   mpi_process* process_;
+  std::string trouble_{};
 };
 
 /// How a gloo_ps::worker reaches its server: each time a connection of a number of its own.
@@ -158,7 +180,7 @@ class mpi_connector {
   mpi_connector(mpi_process& process, int server_rank) noexcept : process_{&process}, server_{server_rank} {}
   /// Nothing if the server's rank does not take it in time.
   std::optional<mpi_link> operator()(worker_id, steady::time_point deadline) {
-    const std::uint32_t number = next_++;
+    const std::uint32_t number = process_->next_number();
     bytes knock(sizeof number);
     std::memcpy(knock.data(), &number, sizeof number);
     if (!process_->send(std::move(knock), server_, new_connection, deadline)) return std::nullopt;
@@ -168,7 +190,6 @@ class mpi_connector {
  private:
   mpi_process* process_;
   int server_;
-  std::uint32_t next_ = 0;
 };
 
 }  // namespace rubato::inline RUBATO_ABI::mpi_ps

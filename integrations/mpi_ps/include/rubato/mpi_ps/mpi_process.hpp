@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <climits>
 #include <condition_variable>
@@ -89,13 +90,21 @@ class mpi_process {
   mpi_process& operator=(const mpi_process&) = delete;
   ~mpi_process() { end(); }
 
+  /// Whether the other ranks live on when one dies: Open MPI's `mpirun --enable-recovery`.
+  [[nodiscard]] static bool outlives_others() noexcept {
+    const char* const recovery = std::getenv("OMPI_MCA_orte_enable_recovery");
+    return recovery != nullptr && *recovery != '\0' && *recovery != '0';
+  }
   /// Ends MPI, as the destructor does, but for this: MPI_Finalize waits for all ranks, and therefore for ever if one
-  /// has died. After so many seconds the process ends without it, with this status; else it is returned.
-  int finish(int status, double seconds = 5) {
+  /// has died, or hangs. After so many seconds the process ends without it, with this status; else it is returned.
+  /// mpirun takes a process that ends without MPI_Finalize for one that has failed, and ends the whole job, unless
+  /// outlives_others(): there the limit is 5 seconds unless you say otherwise, and else there is none.
+  int finish(int status, std::optional<double> limit = {}) {
+    const double seconds = limit.value_or(outlives_others() ? 5 : gloo_ps::longest_time);
     std::mutex mutex;
     std::condition_variable news;
     bool over = false;
-    std::thread limit{[&] {
+    std::thread timer{[&] {
       std::unique_lock lock{mutex};
       if (news.wait_until(lock, after(seconds), [&] { return over; })) return;
       std::fflush(nullptr);
@@ -107,12 +116,14 @@ class mpi_process {
       over = true;
       news.notify_one();
     }
-    limit.join();
+    timer.join();
     return status;
   }
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return size_; }
+  /// Of a connection that this process makes: no two have the same.
+  [[nodiscard]] std::uint32_t next_number() noexcept { return numbers_++; }
 
   /// Ends all ranks at once, with this status of this one.
   [[noreturn]] void abort(int status) {
@@ -120,16 +131,21 @@ class mpi_process {
     std::_Exit(status);
   }
 
-  /// Hands a message over. What the peer does not take by the deadline stays with MPI, which cannot be asked back for
-  /// it, and may still arrive. Status: done, timed_out, or closed with MPI's reason.
-  transfer send(bytes content, int peer, int tag, steady::time_point deadline) {
+  /// Hands a message over, unless is_over(), which throws nothing, says meanwhile that nobody will take it. What the
+  /// peer does not take by the deadline stays with MPI, which cannot be asked back for it, and may still arrive.
+  /// Status: done, timed_out, or closed, with MPI's reason or because it is over.
+  template <class IsOver>
+  transfer send(bytes content, int peer, int tag, steady::time_point deadline, IsOver&& is_over) {
     if (content.size() > std::size_t{INT_MAX}) return {transfer::status::closed, "a message of more than 2 GiB"};
     return complete(
         [&](parcel& out) {
           return MPI_Isend(out.content.data(), static_cast<int>(out.content.size()), MPI_BYTE, peer, tag, all_,
                            &out.request);
         },
-        content, deadline);
+        content, deadline, is_over);
+  }
+  transfer send(bytes content, int peer, int tag, steady::time_point deadline) {
+    return send(std::move(content), peer, tag, deadline, [] { return false; });
   }
   /// Receives a message of that size, which probe() has found; its memory is that of `into`, if that is enough. Status
   /// as above.
@@ -139,7 +155,7 @@ class mpi_process {
         [&](parcel& in) {
           return MPI_Irecv(in.content.data(), static_cast<int>(size), MPI_BYTE, peer, tag, all_, &in.request);
         },
-        into, deadline);
+        into, deadline, [] { return false; });
   }
 
   struct arrival {
@@ -168,10 +184,17 @@ class mpi_process {
  private:
   explicit mpi_process(bool ends_mpi) noexcept : ends_mpi_{ends_mpi} {}
 
-  // Waits a second at most for what is still on its way to others.
+  // Waits a second at most for what is still on its way to others. What is not taken even then is left to MPI, with its
+  // memory. Once MPI has ended, nothing of it may be called.
   void end() {
-    patience looks;
-    while (in_flight() > 0 && looks.pause(last_word_)) continue;
+    int ended = 0;
+    MPI_Finalized(&ended);
+    if (ended == 0 && all_ != MPI_COMM_NULL) {
+      patience looks;
+      while (in_flight() > 0 && looks.pause(last_word_)) continue;
+    }
+    if (!late_.empty()) static_cast<void>(new std::list<parcel>{std::move(late_)});
+    if (ended != 0) return;
     if (all_ != MPI_COMM_NULL) MPI_Comm_free(&all_);
     if (std::exchange(ends_mpi_, false)) MPI_Finalize();
   }
@@ -182,36 +205,39 @@ class mpi_process {
     MPI_Request request = MPI_REQUEST_NULL;
   };
 
-  template <class Begin>
-  transfer complete(Begin&& begin, bytes& content, steady::time_point deadline) {
-    auto what = std::make_unique<parcel>();
-    what->content.swap(content);
+  template <class Begin, class IsOver>
+  transfer complete(Begin&& begin, bytes& content, steady::time_point deadline, IsOver&& is_over) {
+    std::list<parcel> one(1);
+    parcel& what = one.front();
+    what.content.swap(content);
     patience looks;
     for (bool begun = false;; begun = true) {
       {
         const std::lock_guard lock{mutex_};
         int done = 0;
-        const int code = begun ? MPI_SUCCESS : begin(*what);
-        if (std::string why = problem(code == MPI_SUCCESS ? MPI_Test(&what->request, &done, MPI_STATUS_IGNORE) : code);
+        const int code = begun ? MPI_SUCCESS : begin(what);
+        if (std::string why = problem(code == MPI_SUCCESS ? MPI_Test(&what.request, &done, MPI_STATUS_IGNORE) : code);
             !why.empty())
           return {transfer::status::closed, std::move(why)};
         if (done != 0) {
-          content.swap(what->content);
+          content.swap(what.content);
           return {};
         }
       }
-      if (looks.pause(deadline)) continue;
+      const bool over = is_over();  // looks at MPI, under the mutex
+      if (!over && looks.pause(deadline)) continue;
       const std::lock_guard lock{mutex_};
-      late_.push_back(std::move(what));
+      late_.splice(late_.end(), one);
       last_word_ = after(1);
       sweep();
+      if (over) return {transfer::status::closed, "the peer has ended the connection"};
       return {transfer::status::timed_out, "the peer did not take or send a message in time"};
     }
   }
   void sweep() {
-    late_.remove_if([](const std::unique_ptr<parcel>& each) {
+    late_.remove_if([](parcel& each) {
       int done = 0;
-      return MPI_Test(&each->request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
+      return MPI_Test(&each.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
     });
   }
   [[nodiscard]] static std::string problem(int code) { return code == MPI_SUCCESS ? std::string{} : sentence(code); }
@@ -225,8 +251,9 @@ class mpi_process {
   bool ends_mpi_;
   MPI_Comm all_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
+  std::atomic<std::uint32_t> numbers_{0};
   std::mutex mutex_;
-  std::list<std::unique_ptr<parcel>> late_;
+  std::list<parcel> late_;
   steady::time_point last_word_{};
 };
 

@@ -4,15 +4,25 @@
 # CartPole, ten seeds. Results to standard output.
 # Workers of gloo_ps are killed at 200 instants; its server has up to 1,000 of them, controllers up to 100,000;
 # simulated ratios of policies are compared with real ones on threads.
-# usage: long.sh [SCALE]      SCALE: how many times the usual number of schedules (20, which is over a million events
-#                             for each policy); a fortieth of that under the sanitizers
+# The hosts of integrations/ that are processes are checked under the sanitizers.
+# usage: long.sh [SCALE [PART]...]
+#   SCALE: how many times the usual number of schedules (20, which is over a million events for each policy); a fortieth
+#   of that under the sanitizers. PART: schedules, hosts, kills, scale, real; without one, all of them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scale=${1:-20}
+parts=("${@:2}")
+all_parts=(schedules hosts kills scale real)
+for part in "${parts[@]}"; do
+  if [[ " ${all_parts[*]} " != *" $part "* ]]; then
+    printf 'usage: tests/long.sh [SCALE [PART]...]   parts: %s\n' "${all_parts[*]}" >&2
+    exit 2
+  fi
+done
 export CXX=${CXX:-g++}
 bash cmake/need.sh cmake ninja-build g++ clang libclang-rt-dev python3 libgtest-dev libbenchmark-dev libcli11-dev \
-  nlohmann-json3-dev zlib1g-dev libgloo-dev iproute2
+  nlohmann-json3-dev zlib1g-dev libgloo-dev libtorch-dev python3-torch libopenmpi-dev openmpi-bin iproute2
 
 printf 'commit %s, %s, RUBATO_TEST_SCALE=%s\n' "$(git describe --always --dirty 2>/dev/null || echo unknown)" \
   "$("$CXX" --version | head -n 1)" "$scale"
@@ -27,42 +37,68 @@ run() {
   printf '== %s %s, scale %s\n' "$1" "$2" "$3"
   RUBATO_TEST_SCALE=$3 "build/$1/bin/$2" --gtest_brief=0 | grep --line-buffered -vE '^\[ +RUN +\]|^$'
 }
-build release test_properties test_gloo_ps gloo_server gloo_worker classic_control scale gloo_scale rubato-lab benchmarks
-build asan test_properties test_sim test_examples test_gloo_ps gloo_server gloo_worker
-build tsan test_gloo_ps gloo_server gloo_worker
-build clang rubato-lab
-
-# Two at a time, since none of these has more than one thread that works.
-fortieth=$(awk "BEGIN { print $scale / 40 }")
-optimised() {
-  run release test_properties "$scale" &&
-    printf '== release classic_control\n' &&
-    build/release/bin/classic_control cartpole 1 10 build/logs/cartpole.csv
-}
 # One test is about numbers alone: it compares policies on images, twelve minutes and more under the sanitizers.
 checked() {
   run asan test_properties "$fortieth" && run asan test_sim "$fortieth" &&
     GTEST_FILTER=-LearnedPolicy.IsAsGoodAsRecorded run asan test_examples 1
 }
-optimised >build/logs/long_optimised.log 2>&1 &
-first=$!
-status=0
-checked || status=1
-wait "$first" || status=1
-cat build/logs/long_optimised.log
+optimised() {
+  run release test_properties "$scale" &&
+    printf '== release classic_control\n' &&
+    build/release/bin/classic_control cartpole 1 10 build/logs/cartpole.csv
+}
+part_schedules() {
+  build release test_properties classic_control benchmarks
+  build asan test_properties test_sim test_examples gloo_server gloo_worker
+  build clang rubato-lab
+  fortieth=$(awk "BEGIN { print $scale / 40 }")
+  # Two at a time, since none of these has more than one thread that works.
+  optimised >build/logs/long_optimised.log 2>&1 &
+  local first=$! status=0
+  checked || status=1
+  wait "$first" || status=1
+  cat build/logs/long_optimised.log
+  return "$status"
+}
+# The rest is alone on the machine: these are about time, or have many processes.
+#
+# Without file descriptors the sanitizers' own look at an object fails, which needs a pipe. What MPI and Python leave
+# behind when they end is not ours.
+part_hosts() {
+  local programs=(gloo_server gloo_worker) status=0
+  build asan test_gloo_ps test_libtorch test_mpi_ps torch_server torch_worker torch_local_sgd mpi_train "${programs[@]}"
+  build tsan test_gloo_ps "${programs[@]}"
+  for preset in asan tsan; do
+    GTEST_FILTER=-ManyWorkers.TooManyOpenFilesAreTold run "$preset" test_gloo_ps 1 || status=1
+  done
+  for program in test_libtorch test_mpi_ps; do
+    ASAN_OPTIONS=detect_leaks=0 run asan "$program" 1 || status=1
+  done
+  return "$status"
+}
+part_kills() {
+  build release test_gloo_ps gloo_server gloo_worker
+  printf '== gloo_ps, 200 kills\n'
+  RUBATO_GLOO_KILLS=200 build/release/bin/test_gloo_ps --gtest_filter='Processes.Killed*Sums*'
+}
+part_scale() {
+  local status=0
+  build release scale gloo_scale
+  printf '== scale\n'
+  build/release/bin/scale controller || status=1
+  build/release/bin/scale simulator || status=1
+  build/release/bin/gloo_scale || status=1
+  return "$status"
+}
+part_real() {
+  build release rubato-lab
+  printf '== simulated and real\n'
+  rm -rf build/logs/sim_to_real
+  python3 bench/experiments/sim_to_real.py build/release/bin/rubato-lab --out build/logs/sim_to_real
+}
 
-# Alone on the machine: these are about time, or have many processes.
-# Without file descriptors the sanitizers' own look at an object fails, which needs a pipe.
-for preset in asan tsan; do
-  GTEST_FILTER=-ManyWorkers.TooManyOpenFilesAreTold run "$preset" test_gloo_ps 1 || status=1
+status=0
+for part in "${parts[@]:-${all_parts[@]}}"; do
+  ("part_$part") || status=1
 done
-printf '== gloo_ps, 200 kills\n'
-RUBATO_GLOO_KILLS=200 build/release/bin/test_gloo_ps --gtest_filter='Processes.Killed*Sums*' || status=1
-printf '== scale\n'
-build/release/bin/scale controller || status=1
-build/release/bin/scale simulator || status=1
-build/release/bin/gloo_scale || status=1
-printf '== simulated and real\n'
-rm -rf build/logs/sim_to_real
-python3 bench/experiments/sim_to_real.py build/release/bin/rubato-lab --out build/logs/sim_to_real || status=1
 exit "$status"

@@ -6,7 +6,7 @@
 Pushes a second: four workers that compute nothing, a small model and one of a million parameters, ASP; the best of N
 runs, which take turns. Of averaging_group, averages a second of four members.
 Killed: one of four workers with steps of 5 ms is killed under BSP, where all others wait for it. How long the longest
-stillstand of the server was (from its decision log), or of the members, and whether the others finished.
+stillstand of the server was (from its decision log), and whether the others finished.
 Programs that are not there are left out.
 """
 import argparse
@@ -128,8 +128,9 @@ def death(o):
             folder = pathlib.Path(folder)
             log = folder / "log.jsonl"
             task = ["--task", "count", "--dimension", str(WORKERS)]
+            steps = 600
             job = make(o.bin, folder, [*task, "--policy", "bsp", "--samples", "1", "--log", str(log), "--floor", "1", "--ceiling", "3"],
-                       [*(task if make is Gloo else []), "--steps", "600", "--compute", "5"])
+                       [*(task if make is Gloo else []), "--steps", str(steps), "--compute", "5"])
             time.sleep(2.5)
             begin = time.monotonic()
             job.kill()
@@ -137,7 +138,8 @@ def death(o):
             took = time.monotonic() - begin
             if log.exists():
                 longest, pushes = stillstand(log)
-                print(f"| {name} | {longest:.3f} s | all of their steps: {pushes} pushes | {status} |")
+                then = "all of their steps" if pushes >= (WORKERS - 1) * steps else "NOT all of their steps"
+                print(f"| {name} | {longest:.3f} s | {then}: {pushes} pushes | {status} |")
             else:
                 print(f"| {name} | - | the job was over {took:.1f} s later | {status} |")
 

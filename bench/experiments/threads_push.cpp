@@ -1,4 +1,5 @@
-// Pushes a second of integrations/threads_ps, for hosts.py: workers that compute nothing, as threads, under ASP.
+// Pushes a second of integrations/threads_ps, for hosts.py: workers that compute nothing, as threads, under ASP. The
+// version counts what was applied; status 1 if that is not all.
 // usage: threads_push WORKERS PARAMETERS STEPS
 #include <chrono>
 #include <cstdint>
@@ -32,7 +33,8 @@ int main(int argc, char** argv) {
         if (me) static_cast<void>((*me)->finish());
       });
   }
-  std::printf("ended at version %llu after %.3f s\n", static_cast<unsigned long long>(steps * workers),
-              std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  return 0;
+  const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const std::uint64_t version = (*made)->inspect([](auto& sync) { return sync.version(); });
+  std::printf("ended at version %llu after %.3f s\n", static_cast<unsigned long long>(version), took);
+  return version == steps * workers ? 0 : 1;
 }

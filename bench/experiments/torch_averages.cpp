@@ -1,8 +1,11 @@
 // Averages a second of averaging_group, for hosts.py: members that compute nothing, as threads with a group each.
+// Status 1 if not all of them took part in each.
 // usage: torch_averages MEMBERS PARAMETERS AVERAGES
+#include <ATen/Parallel.h>
+#include <unistd.h>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 
-#include <ATen/Parallel.h>
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -23,6 +26,7 @@ int main(int argc, char** argv) {
   std::string store = (std::filesystem::temp_directory_path() / "torch_averages_XXXXXX").string();
   const int file = ::mkstemp(store.data());
   if (file < 0) return std::perror("torch_averages"), 1;
+  ::close(file);
   at::set_num_threads(1);
   std::vector<double> seconds(members);
   {
@@ -35,12 +39,16 @@ int main(int argc, char** argv) {
         if (!group)
           return static_cast<void>(std::fprintf(stderr, "torch_averages: %s\n", group.error().message.c_str()));
         const auto begin = std::chrono::steady_clock::now();
-        for (std::uint64_t n = 0; n < averages; ++n)
-          if (!group->average(mine)) return;
+        for (std::uint64_t n = 0; n < averages; ++n) {
+          const auto of = group->average(mine);
+          if (!of || *of != members)
+            return static_cast<void>(std::fprintf(stderr, "torch_averages: average %llu failed, or was not of all\n",
+                                                  static_cast<unsigned long long>(n + 1)));
+        }
         seconds[m] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       });
   }
   std::filesystem::remove(store);
   std::printf("ended at version %llu after %.3f s\n", static_cast<unsigned long long>(averages), seconds.front());
-  return seconds.front() > 0 ? 0 : 1;
+  return std::all_of(seconds.begin(), seconds.end(), [](double each) { return each > 0; }) ? 0 : 1;
 }

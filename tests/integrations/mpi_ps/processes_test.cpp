@@ -122,8 +122,9 @@ TEST_F(MpiProcesses, DeathOfAllWorkersEndsTheJob) {
 }
 
 TEST_F(MpiProcesses, WorkersEndWithoutTheirServer) {
-  const pid_t job = run_ranks("job", 3, {"--enable-recovery"},
-                              {"--policy", "asp", "--steps", "0", "--give-up", "1", "--reply-limit", "1"});
+  const pid_t job = run_ranks(
+      "job", 3, {"--enable-recovery"},
+      {"--policy", "asp", "--steps", "0", "--give-up", "1", "--reply-limit", "1", "--floor", "1", "--ceiling", "2"});
   ASSERT_TRUE(logged("job", "worker 0: incarnation 0"));
   kill_rank(job, 0);
   EXPECT_GE(wait(job, 40), 0) << "it ends; which status mpirun has is its own affair";

@@ -125,12 +125,14 @@ class mpi_link {
     }
     return has_ended_;
   }
-  // Whether there is a message. The end is looked for first: what was sent before it is there by then.
+  // Whether there is a message. Once the end is there, so is what was sent before it: one more look says whether
+  // anything is left.
   bool arrives() {
     if (size_) return true;
     if (!alive_) return false;
-    const bool is_over = has_ended();
-    const auto found = process_->probe(peer_, tags_.in);
+    auto found = process_->probe(peer_, tags_.in);
+    const bool is_over = !found && has_ended();
+    if (is_over) found = process_->probe(peer_, tags_.in);
     if (found && found->trouble.empty())
       size_ = found->size;
     else if (found || is_over)

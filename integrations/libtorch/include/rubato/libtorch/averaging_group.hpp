@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "sentence.hpp"
+#include "tensor_over.hpp"
 
 namespace rubato::inline RUBATO_ABI::libtorch {
 
@@ -178,9 +179,6 @@ class averaging_group {
   [[nodiscard]] static std::chrono::milliseconds milliseconds_of(double seconds) {
     return std::chrono::milliseconds{(std::max)(std::int64_t{1}, static_cast<std::int64_t>(1e3 * seconds))};
   }
-  [[nodiscard]] static torch::Tensor view(std::span<float> values) {
-    return torch::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, torch::kFloat32);
-  }
 
   // What has to be done after an exchange that has succeeded.
   std::size_t averaged(std::span<float> parameters, std::int64_t newcomers) {
@@ -195,7 +193,7 @@ class averaging_group {
   bool exchange(std::span<float> parameters, std::int64_t& newcomers) {
     try {
       const torch::NoGradGuard no_graph;
-      torch::Tensor values = view(parameters);
+      torch::Tensor values = tensor_over(parameters);
       torch::Tensor mean = scratch_.narrow(0, 0, values.numel()), waiting = scratch_[values.numel()];
       mean.copy_(values);
       waiting.fill_(rank_ == 0 ? count(key("late")) : 0);
@@ -352,7 +350,7 @@ class averaging_group {
     const bool gets_others = progress_ < first->progress || progress_ == 0;
     try {
       const torch::NoGradGuard no_graph;
-      torch::Tensor values = view(parameters);
+      torch::Tensor values = tensor_over(parameters);
       scratch_ = torch::zeros({values.numel() + 1});
       scratch_.narrow(0, 0, values.numel()).copy_(values);
       if (behind < first->progress || first->progress == 0) {

@@ -20,13 +20,9 @@
 #include <vector>
 
 #include "sentence.hpp"
+#include "tensor_over.hpp"
 
 namespace rubato::inline RUBATO_ABI::libtorch {
-
-/// Floats as a tensor of one dimension, where they lie. The floats outlive the tensor.
-[[nodiscard]] inline torch::Tensor tensor_over(std::span<float> values) {
-  return torch::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, torch::kFloat32);
-}
 
 /// A torch optimizer as the rule by which the shards of a parameter server move their slices.
 ///

@@ -5,9 +5,13 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
 endif()
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 set(CMAKE_CXX_EXTENSIONS OFF)
-add_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+set(CMAKE_CUDA_EXTENSIONS OFF)
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wshadow>"
+                    "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # False alarms: on std::string (GCC bug 105329) and on std::jthread.
-  add_compile_options(-Wno-restrict -Wno-array-bounds -Wno-maybe-uninitialized -Wno-stringop-overflow
-                      -Wno-stringop-overread)
+  set(false_alarms -Wno-restrict -Wno-array-bounds -Wno-maybe-uninitialized -Wno-stringop-overflow
+                   -Wno-stringop-overread)
+  list(JOIN false_alarms "," for_nvcc)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${false_alarms}>" "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${for_nvcc}>")
 endif()

@@ -7,6 +7,8 @@ set(RUBATO_CMAKE_DIR "${CMAKE_INSTALL_DATADIR}/cmake/rubato" CACHE STRING "Where
 
 install(TARGETS rubato EXPORT rubatoTargets FILE_SET HEADERS)
 install(EXPORT rubatoTargets NAMESPACE rubato:: DESTINATION "${RUBATO_CMAKE_DIR}")
+install(TARGETS rubato_cuda EXPORT rubatoCudaTargets FILE_SET HEADERS)
+install(EXPORT rubatoCudaTargets NAMESPACE rubato:: DESTINATION "${RUBATO_CMAKE_DIR}")
 
 configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/rubatoConfig.cmake.in" "${PROJECT_BINARY_DIR}/rubatoConfig.cmake"
                               INSTALL_DESTINATION "${RUBATO_CMAKE_DIR}"

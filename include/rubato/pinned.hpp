@@ -17,6 +17,8 @@
 //   RUBATO_DETAIL_EXACT          first statement of either: keeps clang to the written operations
 //   RUBATO_DETAIL_ALONE(x)       statement before the C library is called with the variable x
 //   RUBATO_DETAIL_BASELINE       attribute for the second half alone: no instruction that some processor lacks
+//   RUBATO_DETAIL_GNU_BEGIN      before code in the dialect of GCC and clang, and
+//   RUBATO_DETAIL_GNU_END        after it: nvcc passes it on to them as it stands, but warns of what it does not know
 //
 // A sum of products must not become a fused multiply-add, which rounds once instead of twice. On x86-64 the target has
 // no such instruction (nor any other that was added after SSE2). Inlining would undo that, since the body then takes on
@@ -43,6 +45,14 @@
 #define RUBATO_DETAIL_EXACT
 #endif
 #define RUBATO_DETAIL_ALONE(x) __asm__("" : "+m"(x))
+
+#if defined(__CUDACC__)
+#define RUBATO_DETAIL_GNU_BEGIN _Pragma("nv_diag_suppress 68,186,1675")
+#define RUBATO_DETAIL_GNU_END _Pragma("nv_diag_default 68,186,1675")
+#else
+#define RUBATO_DETAIL_GNU_BEGIN
+#define RUBATO_DETAIL_GNU_END
+#endif
 
 #if defined(__x86_64__)
 #define RUBATO_DETAIL_BASELINE_TARGET "no-sse3,no-avx,no-popcnt,no-lzcnt,no-bmi,no-bmi2,no-movbe"

@@ -75,6 +75,7 @@ case $mode in
     cat >>"$work/expected" <<END
 share/cmake/rubato/rubatoConfig.cmake
 share/cmake/rubato/rubatoConfigVersion.cmake
+share/cmake/rubato/rubatoCudaTargets.cmake
 share/cmake/rubato/rubatoTargets.cmake
 share/doc/rubato/LICENSE
 share/pkgconfig/rubato.pc

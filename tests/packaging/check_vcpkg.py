@@ -15,7 +15,8 @@ def main():
         run("cmake", f"-DPORT_DIR={PORT}", f"-DCURRENT_PACKAGES_DIR={packages}",
             f"-DCURRENT_BUILDTREES_DIR={folder}/buildtrees", "-P", pathlib.Path(__file__).parent / "shim.cmake")
         share = {f"share/rubato/{name}" for name in ("copyright", "usage", "rubatoConfig.cmake",
-                                                     "rubatoConfigVersion.cmake", "rubatoTargets.cmake")}
+                                                     "rubatoConfigVersion.cmake", "rubatoCudaTargets.cmake",
+                                                     "rubatoTargets.cmake")}
         headers = {f"include/{header}" for header in library_headers()}
         equal("files of the port", files_below(packages), share | headers | {"share/pkgconfig/rubato.pc"})
         equal("folders of the port", {path.name for path in packages.iterdir()}, {"include", "share"})

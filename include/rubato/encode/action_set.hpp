@@ -58,7 +58,7 @@ inline constexpr std::size_t group_actions = group_action_names.size();
 /// Tests   tests/encode/action_set_test.cpp: GreedyTakesTheHighestLegal, GreedySurvivesNaN, GreedyAgreesWithALoop
 [[nodiscard]] constexpr group_action greedy(std::span<const float, group_actions> values,
                                             std::uint32_t legal) noexcept {
-  const auto [hold, submitter, all] = std::array{values[0], values[1], values[2]};
+  const auto [hold, submitter, all] = std::array<float, group_actions>{values[0], values[1], values[2]};
   const bool may_hold = (legal & bit_of(group_action::hold)) != 0, may_all = (legal & bit_of(group_action::all)) != 0;
   const bool holds = may_hold & (hold == hold) & !(submitter > hold);
   const bool starts_all = may_all & (all == all) & !((holds ? hold : submitter) >= all);

@@ -2,6 +2,7 @@
 #define RUBATO_IO_POLICY_CARD_HPP
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -77,7 +78,7 @@ template <class Features>
 [[nodiscard]] constexpr std::uint64_t feature_hash(const Features& features) noexcept {
   std::uint64_t hash = fnv1a(std::string_view{});
   for (const auto& each : features)
-    for (const std::string_view text : {std::string_view{each.name}, std::string_view{each.unit}})
+    for (const std::string_view text : std::array<std::string_view, 2>{each.name, each.unit})
       hash = fnv1a(std::string_view{"\n"}, fnv1a(text, hash));
   return hash;
 }

@@ -182,7 +182,7 @@ class safetensors {
       tensor& t = file.tensors_.emplace_back(std::move(tensors[r.tensor]));
       t.bytes = {file.data_.get() + r.begin, static_cast<std::size_t>(r.end - r.begin)};
     }
-    return file;
+    return result<safetensors>{std::move(file)};
   }
 
   [[nodiscard]] error read_header(std::string_view text, std::vector<tensor>& tensors, std::vector<range>& ranges) {

@@ -11,6 +11,7 @@
 #include <immintrin.h>
 #endif
 
+RUBATO_DETAIL_GNU_BEGIN
 namespace rubato::inline RUBATO_ABI::rl {
 
 /// philox() of `Count` indices in a row, Count even: two at a time in a vector where the architecture has them always.
@@ -64,5 +65,6 @@ template <std::size_t Count>
 }
 
 }  // namespace rubato::inline RUBATO_ABI::rl
+RUBATO_DETAIL_GNU_END
 
 #endif

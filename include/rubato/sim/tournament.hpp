@@ -52,7 +52,7 @@ class tournament {
  private:
   // A time and below it a slot, in their order: times are not negative, so that they have the order of their bits. As
   // one number they are compared without a branch.
-  __extension__ using node = __int128;
+  __extension__ typedef __int128 node;
 
   [[nodiscard]] static node node_of(double time, std::uint32_t slot) noexcept {
     return node{std::bit_cast<std::int64_t>(time + 0.0)} << 64 | slot;  // -0 becomes 0

@@ -18,6 +18,7 @@
 #define RUBATO_DETAIL_HELPER RUBATO_DETAIL_NN_AVX512_INLINE
 #define RUBATO_DETAIL_KERNEL RUBATO_DETAIL_NN_AVX512
 
+RUBATO_DETAIL_GNU_BEGIN
 namespace rubato::inline RUBATO_ABI::nn::kernels::avx512 {
 
 template <std::size_t N>
@@ -98,6 +99,7 @@ RUBATO_DETAIL_HELPER inline pack<N> load_some(const float* from, std::size_t cou
 using avx2::activate_outputs;
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::avx512
+RUBATO_DETAIL_GNU_END
 
 #define RUBATO_DETAIL_SET avx512
 #define RUBATO_DETAIL_SET_NAME "avx512"

@@ -19,6 +19,7 @@
 #include "../../pinned.hpp"
 #include "kernel_set.hpp"
 
+RUBATO_DETAIL_GNU_BEGIN
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
 
 inline constexpr std::size_t width = RUBATO_DETAIL_WIDTH;
@@ -476,6 +477,7 @@ inline constexpr kernel_set<T> set{instruction_set::RUBATO_DETAIL_SET, RUBATO_DE
                                    &finish<T>};
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
+RUBATO_DETAIL_GNU_END
 
 #undef RUBATO_DETAIL_SET
 #undef RUBATO_DETAIL_SET_NAME

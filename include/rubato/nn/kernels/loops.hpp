@@ -16,6 +16,7 @@
 #include "kernel_set.hpp"
 #include "../../pinned.hpp"
 
+RUBATO_DETAIL_GNU_BEGIN
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
 
 // A pack of numbers is an extension of both compilers, on every architecture. Each output has a sum of its own, so
@@ -227,6 +228,7 @@ inline constexpr kernel_set<T> set{instruction_set::RUBATO_DETAIL_SET, RUBATO_DE
                                    &finish<T>};
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
+RUBATO_DETAIL_GNU_END
 
 #undef RUBATO_DETAIL_SET
 #undef RUBATO_DETAIL_SET_NAME

@@ -16,6 +16,7 @@
 #define RUBATO_DETAIL_AVX2 RUBATO_DETAIL_OPTIMISED __attribute__((target("avx2,fma")))
 #define RUBATO_DETAIL_AVX2_TILE RUBATO_DETAIL_AVX2 __attribute__((always_inline))
 
+RUBATO_DETAIL_GNU_BEGIN
 namespace rubato::inline RUBATO_ABI::sim::kernels::avx2::inline RUBATO_DETAIL_OF_UNIT {
 
 RUBATO_DETAIL_AVX2 inline void widen(const std::uint8_t* bytes, std::size_t count, float scale, float* out) {
@@ -305,6 +306,7 @@ inline constexpr kernel_set set{"avx2+fma",          "avx2+fma", widen,         
 }
 
 }  // namespace rubato::inline RUBATO_ABI::sim::kernels::avx2::inline RUBATO_DETAIL_OF_UNIT
+RUBATO_DETAIL_GNU_END
 
 #undef RUBATO_DETAIL_AVX2
 #undef RUBATO_DETAIL_AVX2_TILE

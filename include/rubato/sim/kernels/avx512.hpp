@@ -14,6 +14,7 @@
 #define RUBATO_DETAIL_AVX512 RUBATO_DETAIL_OPTIMISED __attribute__((target("avx512f,avx512dq")))
 #define RUBATO_DETAIL_AVX512_TILE RUBATO_DETAIL_AVX512 __attribute__((always_inline))
 
+RUBATO_DETAIL_GNU_BEGIN
 namespace rubato::inline RUBATO_ABI::sim::kernels::avx512::inline RUBATO_DETAIL_OF_UNIT {
 
 // Sums of 64 * Panels columns.
@@ -296,18 +297,21 @@ inline constexpr kernel_set set{
 }
 
 }  // namespace rubato::inline RUBATO_ABI::sim::kernels::avx512::inline RUBATO_DETAIL_OF_UNIT
+RUBATO_DETAIL_GNU_END
 
 #undef RUBATO_DETAIL_AVX512
 #undef RUBATO_DETAIL_AVX512_TILE
 
 #else
 
+RUBATO_DETAIL_GNU_BEGIN
 namespace rubato::inline RUBATO_ABI::sim::kernels::avx512::inline RUBATO_DETAIL_OF_UNIT {
 
 /// No such instructions on this architecture.
 [[nodiscard]] inline const kernel_set* available() noexcept { return nullptr; }
 
 }  // namespace rubato::inline RUBATO_ABI::sim::kernels::avx512::inline RUBATO_DETAIL_OF_UNIT
+RUBATO_DETAIL_GNU_END
 
 #endif
 

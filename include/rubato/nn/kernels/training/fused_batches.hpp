@@ -7,6 +7,7 @@
 #include "../../../pinned.hpp"
 #include "training_kernels.hpp"
 
+RUBATO_DETAIL_GNU_BEGIN
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
 
 // Eight rows of three numbers, as the weights of most policies' last layer are, as three columns of eight; and back. Of
@@ -310,5 +311,6 @@ RUBATO_DETAIL_KERNEL inline void forward(const dense_layer<T>& layer, std::size_
 }
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
+RUBATO_DETAIL_GNU_END
 
 #endif

@@ -8,6 +8,7 @@
 #include "../../../pinned.hpp"
 #include "training_kernels.hpp"
 
+RUBATO_DETAIL_GNU_BEGIN
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
 
 // The gradient by x where y = f(x), f being complete: see chain() in ../activation.hpp.
@@ -381,5 +382,6 @@ RUBATO_DETAIL_KERNEL inline void input_gradient(const dense_layer<T>& layer, std
 }
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
+RUBATO_DETAIL_GNU_END
 
 #endif

@@ -7,6 +7,7 @@
 #include "../../../pinned.hpp"
 #include "training_kernels.hpp"
 
+RUBATO_DETAIL_GNU_BEGIN
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
 
 // The square of a float is a double without rounding: eight sums, and then the rest.
@@ -148,5 +149,6 @@ RUBATO_DETAIL_KERNEL inline void adam(std::size_t count, const adam_step<T>& ste
 }
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
+RUBATO_DETAIL_GNU_END
 
 #endif

@@ -8,6 +8,7 @@
 #include "../../../pinned.hpp"
 #include "training_kernels.hpp"
 
+RUBATO_DETAIL_GNU_BEGIN
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
 
 // chain() of a number or of a pack.
@@ -190,6 +191,7 @@ RUBATO_DETAIL_HELPER inline gate_pack add_product(const gate_pack& sum, const ga
 }
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
+RUBATO_DETAIL_GNU_END
 
 #include "lstm_loops.hpp"
 #include "update_loops.hpp"

@@ -7,6 +7,7 @@
 #include "../../../pinned.hpp"
 #include "training_kernels.hpp"
 
+RUBATO_DETAIL_GNU_BEGIN
 namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET {
 
 template <std::floating_point T>
@@ -95,5 +96,6 @@ RUBATO_DETAIL_KERNEL inline void adam(std::size_t count, const adam_step<T>& ste
 }
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
+RUBATO_DETAIL_GNU_END
 
 #endif

@@ -1,0 +1,52 @@
+#ifndef RUBATO_CUDA_SHARED_BODY_CUH
+#define RUBATO_CUDA_SHARED_BODY_CUH
+
+#include <cmath>
+
+#include "../pinned.hpp"
+
+// What host and device compile from one text. The same text gives the same bits on both where it takes its sums of
+// products from here: a compiler may fuse them otherwise, and each of the two decides that for itself.
+//
+//   RUBATO_DETAIL_SHARED  attribute of a function for both
+//   RUBATO_DETAIL_DEVICE  1 while nvcc compiles for the device
+#if defined(__CUDACC__)
+#define RUBATO_DETAIL_SHARED __host__ __device__
+#else
+#define RUBATO_DETAIL_SHARED
+#endif
+#if defined(__CUDA_ARCH__)
+#define RUBATO_DETAIL_DEVICE 1
+#else
+#define RUBATO_DETAIL_DEVICE 0
+#endif
+
+namespace rubato::inline RUBATO_ABI::cuda {
+
+/// sum + a * b, rounded twice: the bits of nn::kernels::reproducible<float>().
+/// Tests   tests/cuda/network_test.cpp: EvaluateHasTheBitsOfTheHost
+struct exact_arithmetic {
+  [[nodiscard]] RUBATO_DETAIL_SHARED static float plus_product(float sum, float a, float b) noexcept {
+#if RUBATO_DETAIL_DEVICE
+    return __fadd_rn(sum, __fmul_rn(a, b));
+#else
+    return pinned::plus_product(sum, a, b);
+#endif
+  }
+};
+
+/// sum + a * b, rounded once, at twice the speed: within 1e-5 of the widest term of a sum of 64.
+/// Tests   tests/cuda/network_test.cpp: FusedIsCloseToExact
+struct fused_arithmetic {
+  [[nodiscard]] RUBATO_DETAIL_SHARED static float plus_product(float sum, float a, float b) noexcept {
+#if RUBATO_DETAIL_DEVICE
+    return __fmaf_rn(a, b, sum);
+#else
+    return __builtin_fmaf(a, b, sum);
+#endif
+  }
+};
+
+}  // namespace rubato::inline RUBATO_ABI::cuda
+
+#endif

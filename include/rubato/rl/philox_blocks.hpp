@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "../core/rng.hpp"
+#include "../pinned.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -2,6 +2,7 @@
 #define RUBATO_SIM_KERNELS_AVX2_HPP
 
 #include "kernel_set.hpp"
+#include "../../pinned.hpp"
 
 #if defined(__x86_64__)
 

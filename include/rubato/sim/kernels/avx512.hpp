@@ -3,6 +3,7 @@
 
 #include "avx2.hpp"
 #include "kernel_set.hpp"
+#include "../../pinned.hpp"
 
 #if defined(__x86_64__)
 

@@ -55,6 +55,10 @@ case $mode in
     done
     rm -rf "$work/build"
     ! configure_consumer -DMODE=find_package -DCOMPONENTS=nonsense || fail "an unknown component was accepted"
+    if command -v nvcc || [[ -x /usr/local/cuda/bin/nvcc ]]; then
+      rm -rf "$work/build"
+      build_and_run -DVERSION="$version" -DCOMPONENTS=cuda
+    fi
     ;;
   add_subdirectory | fetch_content)
     build_and_run

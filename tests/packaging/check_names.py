@@ -26,7 +26,9 @@ def main():
 
     equal("CMakeLists.txt: project", only("CMakeLists.txt", r"^project\((\w+)"), "rubato")
     equal("library.cmake: alias", only("cmake/library.cmake", r"^add_library\((\S+) ALIAS rubato\)"), "rubato::rubato")
-    equal("install.cmake: namespace", only("cmake/install.cmake", r"NAMESPACE (\S+)"), "rubato::")
+    for component in ("", "Cuda"):
+        namespace = only("cmake/install.cmake", rf"EXPORT rubato{component}Targets NAMESPACE (\S+)")
+        equal(f"install.cmake: namespace of rubato{component}Targets", namespace, "rubato::")
     equal("rubato.pc: name", only("cmake/rubato.pc.in", r"^Name: (.*)$"), "rubato")
 
     recipe = "packaging/conan/conanfile.py"

@@ -27,6 +27,13 @@
 #endif
 #endif
 
+// Attribute of a function that nvcc compiles for host and device.
+#if defined(__CUDACC__)
+#define RUBATO_DETAIL_SHARED __host__ __device__
+#else
+#define RUBATO_DETAIL_SHARED
+#endif
+
 // The inline namespace of every public name. It carries the version, and the assertion mode because that changes
 // function bodies: units built in different modes then fail to link instead of silently sharing one of the two bodies.
 #define RUBATO_DETAIL_JOIN(prefix, major, minor, suffix) prefix##major##_##minor##suffix

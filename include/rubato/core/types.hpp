@@ -19,7 +19,7 @@ inline constexpr clock_type unbounded = (std::numeric_limits<clock_type>::max)()
 inline constexpr std::uint32_t no_worker = (std::numeric_limits<std::uint32_t>::max)();
 
 /// a + b, or `unbounded` where that would overflow.
-[[nodiscard]] constexpr clock_type saturating_add(clock_type a, clock_type b) noexcept {
+[[nodiscard]] RUBATO_DETAIL_SHARED constexpr clock_type saturating_add(clock_type a, clock_type b) noexcept {
   return b > unbounded - a ? unbounded : a + b;
 }
 

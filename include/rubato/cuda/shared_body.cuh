@@ -8,13 +8,8 @@
 // What host and device compile from one text. The same text gives the same bits on both where it takes its sums of
 // products from here: a compiler may fuse them otherwise, and each of the two decides that for itself.
 //
-//   RUBATO_DETAIL_SHARED  attribute of a function for both
+//   RUBATO_DETAIL_SHARED  attribute of a function for both, see config.hpp
 //   RUBATO_DETAIL_DEVICE  1 while nvcc compiles for the device
-#if defined(__CUDACC__)
-#define RUBATO_DETAIL_SHARED __host__ __device__
-#else
-#define RUBATO_DETAIL_SHARED
-#endif
 #if defined(__CUDA_ARCH__)
 #define RUBATO_DETAIL_DEVICE 1
 #else

@@ -1,7 +1,6 @@
 // What torch_server and torch_worker train: a network on images, by torch. The rest of both is that of gloo_server and
 // gloo_worker.
 #include <torch/nn.h>
-#include <torch/optim.h>
 
 #include <exception>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "../../gloo_ps/programs/task.hpp"
 #include "images.hpp"
 #include "nets.hpp"
+#include "optimizers.hpp"
 
 namespace lt = rubato::libtorch;
 using rubato::errc;
@@ -39,15 +39,7 @@ class image_task final : public task {
     return {.loss = found.loss, .accuracy = found.accuracy};
   }
   rubato::result<rubato::threads_ps::any_rule> rule(const rule_options& o) const override {
-    const double rate = o.sgd.learning_rate;
-    if (o.name != "sgd" && o.name != "adam")
-      return rubato::error{errc::invalid_option, "--optimizer " + o.name + ": expected sgd or adam"};
-    if (o.name == "adam" && o.sgd.momentum != 0)
-      return rubato::error{errc::invalid_option, "--momentum: adam has none, expected --optimizer sgd"};
-    auto made =
-        o.name == "adam"
-            ? lt::optimizer_rule::of<torch::optim::Adam>(torch::optim::AdamOptions(rate))
-            : lt::optimizer_rule::of<torch::optim::SGD>(torch::optim::SGDOptions(rate).momentum(o.sgd.momentum));
+    auto made = optimizer_named(o.name, o.sgd.learning_rate, o.sgd.momentum);
     if (!made) return made.error();
     return rubato::threads_ps::any_rule{std::move(*made)};
   }

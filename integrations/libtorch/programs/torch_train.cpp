@@ -1,7 +1,6 @@
 // Trains a network on MNIST or CIFAR-10 with workers that are threads, under one policy after the other, and prints how
 // long each took to an accuracy. Status 0: done; 1: it could not be, and a sentence says why; 2: wrong options.
 #include <torch/nn.h>
-#include <torch/optim.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -23,6 +22,7 @@
 
 #include "images.hpp"
 #include "nets.hpp"
+#include "optimizers.hpp"
 #include "support/policy_names.hpp"
 #include "support/statistics.hpp"
 
@@ -52,13 +52,6 @@ struct watcher {
 };
 using trainer = lt::trainer<torch::nn::Sequential, watcher>;
 
-rubato::result<lt::optimizer_rule> rule_of(const options& o) {
-  if (o.optimizer == "adam" && o.momentum != 0)
-    return rubato::error{rubato::errc::invalid_option, "--momentum: adam has none, expected --optimizer sgd"};
-  if (o.optimizer == "adam") return lt::optimizer_rule::of<torch::optim::Adam>(torch::optim::AdamOptions(o.rate));
-  return lt::optimizer_rule::of<torch::optim::SGD>(torch::optim::SGDOptions(o.rate).momentum(o.momentum));
-}
-
 // A straggler sleeps; which step of whom is one, is drawn.
 void straggle(const options& o, std::uint64_t seed, const lt::worker_step& step) {
   rubato::random_sequence random{seed, (std::uint64_t{1} << 40) + step.worker.index, step.number};
@@ -82,7 +75,7 @@ std::optional<std::string> write_trace(const std::string& path, const rubato::ch
 // One run. Models are kept and judged afterwards, so that judging takes no time of the training.
 rubato::result<outcome> run(const options& o, const images& all, const std::string& name, std::uint64_t seed) {
   torch::manual_seed(seed);
-  auto rule = rule_of(o);
+  auto rule = optimizer_named(o.optimizer, o.rate, o.momentum);
   if (!rule) return rule.error();
   const rubato::any_policy policy = *policy_named(name);
   watcher observer;

@@ -71,6 +71,29 @@ TEST(Replica, WhatTheLossDoesNotNeedHasAZeroGradient) {
   EXPECT_EQ(gradient.back(), 1.0F);
 }
 
+struct BagImpl : torch::nn::Module {
+  torch::nn::Embedding words{
+      register_module("words", torch::nn::Embedding(torch::nn::EmbeddingOptions(10, 3).sparse(true)))};
+  torch::Tensor forward(const torch::Tensor& x) { return words(x); }
+};
+
+TEST(Replica, ASparseGradientIsMadeDense) {
+  auto r = lt::replica<std::shared_ptr<BagImpl>>::make(std::make_shared<BagImpl>());
+  ASSERT_TRUE(r) << r.error().message;
+  const auto gradient = r->gradient((*r)->forward(torch::tensor({4, 4, 7}, torch::kLong)).sum());
+  std::vector<float> expected(30, 0.0F);
+  std::fill(expected.begin() + 12, expected.begin() + 15, 2.0F);
+  std::fill(expected.begin() + 21, expected.begin() + 24, 1.0F);
+  EXPECT_EQ(std::vector<float>(gradient.begin(), gradient.end()), expected);
+}
+
+TEST(Replica, ASharedPointerIsAModule) {
+  auto r = lt::replica<std::shared_ptr<lt::test::NetImpl>>::make(std::make_shared<lt::test::NetImpl>());
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(r->size(), 21U);
+  EXPECT_EQ((*r)->forward(torch::rand({3, 2})).sizes(), (std::vector<std::int64_t>{3, 1}));
+}
+
 TEST(Replica, FrozenAndSharedParameters) {
   Net net;
   net->a->weight.set_requires_grad(false);
@@ -97,7 +120,7 @@ TEST(Replica, RefusesOtherModules) {
   Net doubles;
   doubles->to(torch::kFloat64);
   EXPECT_EQ(lt::replica<Net>::make(doubles).error().message,
-            "parameter a.weight is Double on cpu, expected Float on cpu");
+            "parameter a.weight is Double, Strided, on cpu, expected Float, Strided, on cpu");
   Net frozen;
   for (torch::Tensor& p : frozen->parameters()) p.set_requires_grad(false);
   EXPECT_EQ(lt::replica<Net>::make(frozen).error().message, "the module has no parameter that needs a gradient");

@@ -10,14 +10,17 @@
 #include <rubato/libtorch/trainer.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
+#include <rubato/sync/rivals/k_sync.hpp>
 #include <rubato/sync/ssp.hpp>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "../../support/thread_shortage.hpp"
 #include "some_nets.hpp"
 
 namespace libtorch_trainer_test {
@@ -85,6 +88,70 @@ TEST(Trainer, IsTheHandWrittenLoopOfOneWorker) {
     EXPECT_TRUE(torch::equal(net->parameters()[i], trained->parameters()[i])) << i;
 }
 
+TEST(Trainer, ARoundIsOneStepOfTheMeanOfItsWorkers) {
+  torch::manual_seed(1);
+  const auto t = made(3, rubato::bsp{});
+  Net net = t->model();
+  for (const lt::worker_end& end : t->run(3, steps(20))) EXPECT_EQ(end.failure, "");
+  torch::optim::SGD optimizer{net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.5)};
+  for (std::uint64_t n = 1; n <= 20; ++n) {
+    optimizer.zero_grad();
+    for (std::uint32_t w = 0; w < 3; ++w) (loss_of(net, {.worker = {w}, .number = n, .samples = 16}) / 3).backward();
+    optimizer.step();
+  }
+  const Net trained = t->model();
+  for (std::size_t i = 0; i < net->parameters().size(); ++i)
+    EXPECT_TRUE(torch::allclose(net->parameters()[i], trained->parameters()[i], 1e-5, 1e-6)) << i;
+}
+
+TEST(Trainer, KOfNGradientsMakeAnUpdate) {
+  struct watcher {
+    bool all_are_here = true;
+    std::uint64_t updates = 0, of_another_number = 0;
+    void operator()(const rubato::record& r) noexcept {
+      if (r.what == rubato::record::kind::depart) all_are_here = false;
+      if (r.what != rubato::record::kind::flush || !all_are_here) return;
+      ++updates;
+      if (r.count != 2) ++of_another_number;
+    }
+  };
+  at::set_num_threads(1);
+  auto t = lt::trainer<Net, watcher>::make(
+      {.sync = {.capacity = 3}, .nominal_samples = 16}, [] { return Net{}; }, sgd(), rubato::k_sync{.k = 2});
+  ASSERT_TRUE(t) << t.error().message;
+  const auto ends = (*t)->run(3, [](Net& net, const lt::worker_step& step) -> lt::batch_loss {
+    if (step.number > 30) return torch::Tensor{};
+    if (step.cancelled()) return lt::batch_loss::abandoned();
+    return loss_of(net, step);
+  });
+  for (const lt::worker_end& end : ends) EXPECT_EQ(end.failure, "");
+  (*t)->server().inspect([](auto&, watcher& seen) {
+    EXPECT_GE(seen.updates, 10U);
+    EXPECT_EQ(seen.of_another_number, 0U);
+  });
+}
+
+TEST(Trainer, ACancelledStepCanEndEarly) {
+  const auto t = made(2, rubato::k_sync{.k = 1});
+  std::atomic<int> abandoned = 0;
+  const auto ends = t->run(2, [&](Net& net, const lt::worker_step& step) -> lt::batch_loss {
+    if (step.worker.index == 0) {
+      if (step.number > 5) return torch::Tensor{};
+      return loss_of(net, step);
+    }
+    if (abandoned > 0) return torch::Tensor{};
+    while (!step.cancelled()) std::this_thread::yield();
+    ++abandoned;
+    return lt::batch_loss::abandoned();
+  });
+  EXPECT_EQ(ends[0].failure + ends[1].failure, "");
+  EXPECT_EQ(ends[1].steps, 1U);
+  EXPECT_EQ(t->server().inspect([](auto& sync) { return sync.counts().of(1, rubato::reason::cancelled); }), 1U);
+  const auto alone = made(1, rubato::asp{});
+  EXPECT_EQ(alone->work({0}, [](Net&, const lt::worker_step&) { return lt::batch_loss::abandoned(); }).failure,
+            "a step that is not cancelled was abandoned");
+}
+
 TEST(Trainer, TrainsUnderEveryRule) {
   const std::vector<std::pair<std::string, any_policy>> rules{
       {"bsp", rubato::bsp{}}, {"asp", rubato::asp{}}, {"ssp", rubato::ssp{.staleness = 2}}};
@@ -143,6 +210,73 @@ TEST(Trainer, WhatIsNoExceptionEndsThatWorkerToo) {
   const auto t = made(1, rubato::asp{});
   EXPECT_EQ(t->work({0}, [](Net&, const lt::worker_step&) -> lt::batch_loss { throw 1; }).failure,
             "something that is no std::exception");
+  std::atomic<int> makes = 0;
+  auto other = trainer::make(
+      {.sync = {.capacity = 3}, .nominal_samples = 16},
+      [&] {
+        if (++makes == 3) throw 1;
+        return Net{};
+      },
+      sgd(), rubato::bsp{});
+  ASSERT_TRUE(other) << other.error().message;
+  std::uint64_t steps_made = 0;
+  for (const lt::worker_end& end : (*other)->run(3, steps(10))) steps_made += end.steps;
+  EXPECT_EQ(steps_made, 20U) << "the others do not wait for it";
+  const auto none = trainer::make(
+      {.sync = {.capacity = 1}}, []() -> Net { throw 1; }, sgd(), rubato::asp{});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message, "no module could be made: something that is no std::exception");
+}
+
+TEST(Trainer, AFactoryOfOneModuleIsRefused) {
+  Net only;
+  auto t = trainer::make(
+      {.sync = {.capacity = 2}, .nominal_samples = 16}, [only] { return only; }, sgd(), rubato::asp{});
+  ASSERT_TRUE(t) << t.error().message;
+  for (const lt::worker_end& end : (*t)->run(2, steps(3)))
+    EXPECT_EQ(end.failure, "the factory gave a module that is in use, expected a new one each time");
+}
+
+TEST(Trainer, AFactoryOfAnotherModuleIsRefused) {
+  std::atomic<int> makes = 0;
+  auto t = trainer::make(
+      {.sync = {.capacity = 1}, .nominal_samples = 16},
+      [&] {
+        Net net;
+        if (++makes > 1) net->register_buffer("more", torch::zeros({2}));
+        return net;
+      },
+      sgd(), rubato::asp{});
+  ASSERT_TRUE(t) << t.error().message;
+  EXPECT_EQ((*t)->work({0}, steps(3)).failure, "the factory made another module than at first");
+}
+
+// An optimizer whose fifth step throws.
+struct failing_sgd : torch::optim::SGD {
+  using SGD::SGD;
+  torch::Tensor step(LossClosure closure = nullptr) override {
+    if (++steps == 5) throw std::runtime_error{"out of range"};
+    return SGD::step(std::move(closure));
+  }
+  int steps = 0;
+};
+
+TEST(Trainer, AnOptimizerThatThrows) {
+  for (const any_policy& policy : {any_policy{rubato::asp{}}, any_policy{rubato::bsp{}}}) {
+    at::set_num_threads(1);
+    auto t = trainer::make(
+        {.sync = {.capacity = 3}, .nominal_samples = 16}, [] { return Net{}; },
+        *lt::optimizer_rule::of<failing_sgd>(torch::optim::SGDOptions(0.1)), policy);
+    ASSERT_TRUE(t) << t.error().message;
+    int failed = 0;
+    for (const lt::worker_end& end : (*t)->run(3, steps(20))) {
+      if (end.failure == "out of range")
+        ++failed;
+      else
+        EXPECT_EQ(end.failure + std::to_string(end.steps), "20") << policy.kind();
+    }
+    EXPECT_EQ(failed, 1) << policy.kind();
+  }
 }
 
 TEST(Trainer, ALossThatIsNotFiniteIsDropped) {
@@ -187,6 +321,20 @@ TEST(Trainer, StopEndsEverybody) {
   });
   for (const lt::worker_end& end : ends) EXPECT_EQ(end.failure, "");
   EXPECT_LE(count, 33);
+}
+
+TEST(Trainer, StopIsNoFailure) {
+  const auto t = made(2, rubato::bsp{});
+  std::jthread stops{[&] { t->stop(); }};
+  EXPECT_EQ(t->work({0}, steps(3)).failure, "") << "it was waiting for a quorum, or came too late";
+}
+
+TEST(Trainer, WithoutThreadsItSaysSo) {
+  const auto t = made(2, rubato::bsp{});
+  rubato::test::thread_shortage shortage;
+  shortage.begin();
+  for (const lt::worker_end& end : t->run(2, steps(3)))
+    EXPECT_EQ(end.failure.substr(0, 24), "no thread for a worker: ") << end.failure;
 }
 
 TEST(Trainer, ABatchOfAnotherSizeWeighsByItsSamples) {
@@ -239,7 +387,7 @@ TEST(Trainer, TheModelHasTheBuffersOfTheLatestStep) {
   std::mutex mutex;
   std::set<std::int64_t> seen;
   const auto ends = t->run(2, [&](Normed& net, const lt::worker_step& step) -> lt::batch_loss {
-    if (step.number > 30) return torch::Tensor{};
+    if (step.number > (step.worker.index == 0 ? 10 : 30)) return torch::Tensor{};
     lt::batch_loss loss = loss_of(net, step);
     const std::lock_guard lock{mutex};
     seen.insert(net->norm->num_batches_tracked.item<std::int64_t>());
@@ -250,6 +398,20 @@ TEST(Trainer, TheModelHasTheBuffersOfTheLatestStep) {
   const Normed model = t->model();
   EXPECT_EQ(model->norm->num_batches_tracked.item<std::int64_t>(), 30);
   EXPECT_NE(model->norm->running_mean.abs().sum().item<float>(), 0.0F);
+}
+
+TEST(Trainer, ABatchThatIsNotFiniteLeavesTheBuffers) {
+  const auto t = made<Normed>(1, rubato::asp{});
+  const auto end = t->work({0}, [](Normed& net, const lt::worker_step& step) -> lt::batch_loss {
+    if (step.number > 3) return torch::Tensor{};
+    const torch::Tensor x = step.number == 2 ? torch::full({4, 2}, NAN) : torch::rand({4, 2});
+    return net->forward(x).sum();
+  });
+  EXPECT_EQ(end.failure, "");
+  EXPECT_EQ(end.steps, 3U);
+  const Normed model = t->model();
+  EXPECT_TRUE(model->norm->running_mean.isfinite().all().item<bool>());
+  EXPECT_EQ(model->norm->num_batches_tracked.item<std::int64_t>(), 2);
 }
 
 TEST(Trainer, FrozenParametersAreAlikeEverywhere) {
@@ -272,6 +434,7 @@ TEST(Trainer, FrozenParametersAreAlikeEverywhere) {
     return step.number > 3 ? torch::Tensor{} : loss_of(net, step);
   });
   EXPECT_EQ(makes, 3);
+  ASSERT_EQ(frozen.size(), 8U);
   for (const torch::Tensor& each : frozen) EXPECT_TRUE(torch::equal(each, frozen[0]));
   EXPECT_TRUE(torch::equal((*t)->model()->a->weight, frozen[0]));
 }

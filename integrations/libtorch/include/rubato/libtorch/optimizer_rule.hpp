@@ -34,7 +34,11 @@ namespace rubato::inline RUBATO_ABI::libtorch {
 ///
 /// The optimizer gets the mean gradient, and its learning rate times the weight of the step (update_step): a grant of
 /// half a batch, or with a learning rate scale of a half, is a step of half the length, by Adam as well as by SGD. A
-/// `schedule` is one more factor, by how many updates were made before; it is called by all shards, at the same time.
+/// `schedule` is one more factor, by how many updates were made before; it is called by all shards, at the same time,
+/// and by make() and restore(), which try a step on numbers of their own.
+///
+/// An optimizer must leave the gradient that it is given as it is: it is the worker's, and other shards read on.
+/// torch's do; one of yours that clips has to clip a copy. The gradient is in grad() only while it makes its step.
 ///
 /// Copies  begin anew: an optimizer belongs to one shard. Factory and schedule are shared by all of them.
 /// Throws  what the optimizer throws
@@ -50,7 +54,7 @@ class optimizer_rule {
     optimizer_rule made{std::move(make_optimizer), std::move(factor)};
     try {
       optimizer_rule tried = made;
-      const float gradient = 0;
+      float gradient = 0;
       float value = 0;
       tried.update({&value, 1}, {.direction = {&gradient, 1}});
     } catch (const std::exception& e) {
@@ -80,7 +84,6 @@ class optimizer_rule {
   void update(std::span<float> values, const threads_ps::update_step& step) {
     if (!now_ || now_->over.data() != values.data()) bind(values);
     const torch::NoGradGuard no_graph;
-    // Read only: no optimizer writes into the gradient that it is given.
     torch::Tensor gradient = tensor_over({const_cast<float*>(step.direction.data()), step.direction.size()});
     if (step.weight != 1 && step.weight != 0)
       gradient = at::mul_out(now_->mean, gradient, at::scalar_tensor(1 / step.weight));
@@ -88,6 +91,7 @@ class optimizer_rule {
     const double weight = step.weight == 0 ? 1.0 : static_cast<double>(step.scale) * static_cast<double>(step.weight);
     set_rates(weight * (schedule_ ? schedule_(now_->updates) : 1.0));
     now_->optimizer->step();
+    now_->parameters.mutable_grad().reset();
     ++now_->updates;
   }
 
@@ -138,7 +142,7 @@ class optimizer_rule {
     auto made = std::make_unique<state_of_slice>();
     made->over = values;
     made->parameters = tensor_over(values);
-    made->mean = torch::empty_like(made->parameters);
+    made->mean = torch::empty({0});  // as large as the slice once a round needs it
     made->optimizer = factory_(std::vector<torch::Tensor>{made->parameters});
     TORCH_CHECK(made->optimizer != nullptr, "the factory made none");
     TORCH_CHECK(dynamic_cast<torch::optim::LBFGS*>(made->optimizer.get()) == nullptr,

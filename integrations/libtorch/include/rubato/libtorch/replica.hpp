@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <rubato/core/result.hpp>
 #include <span>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,11 +30,13 @@ namespace rubato::inline RUBATO_ABI::libtorch {
 ///         out of it, and as they are, and so do buffers, such as the running means of a batch norm.
 /// Memory  parameters and gradient once each, besides what torch needs for a step
 /// Thread  one at a time; replicas of different threads share nothing
-/// Tests   tests/integrations/libtorch/replica_test.cpp
+/// Tests   tests/integrations/libtorch/replica_test.cpp: ParametersAreTheModules, TheGradientIsTorchs,
+///         WhatTheLossDoesNotNeedHasAZeroGradient, FrozenAndSharedParameters, ASparseGradientIsMadeDense,
+///         ASharedPointerIsAModule
 template <class Module>
 class replica {
  public:
-  /// Takes the module over. Errors  invalid_option: no trainable parameters; one that is not float32 on the CPU
+  /// Takes the module over. Errors  invalid_option: no trainable parameters; one that is not a dense float32 on the CPU
   [[nodiscard]] static result<replica> make(Module module) {
     replica made{std::move(module)};
     std::int64_t size = 0;
@@ -42,8 +45,8 @@ class replica {
       const auto is_same = [&](const torch::Tensor& known) { return known.is_same(each); };
       if (!each.requires_grad() || std::any_of(made.leaves_.begin(), made.leaves_.end(), is_same)) continue;
       if (each.scalar_type() != torch::kFloat32 || !each.device().is_cpu() || each.layout() != torch::kStrided)
-        return error{errc::invalid_option, "parameter " + named.key() + " is " + c10::toString(each.scalar_type()) +
-                                               " on " + each.device().str() + ", expected Float on cpu"};
+        return error{errc::invalid_option,
+                     "parameter " + named.key() + " is " + kind_of(each) + ", expected Float, Strided, on cpu"};
       made.leaves_.push_back(each);
       size += each.numel();
     }
@@ -70,16 +73,22 @@ class replica {
   [[nodiscard]] std::span<const float> values() const { return {parameters_.data_ptr<float>(), size()}; }
 
   /// Of a scalar, as autograd::grad has it: nothing is written into the parameters' grad(). Zero for a parameter on
-  /// which the loss does not depend. Valid until the next call. Throws what torch throws.
+  /// which the loss does not depend; a sparse one is made dense. Valid until the next call. Throws what torch throws.
   [[nodiscard]] std::span<const float> gradient(const torch::Tensor& loss) {
     const std::vector<torch::Tensor> of = torch::autograd::grad({loss}, leaves_, {}, {}, false, true);
     const torch::NoGradGuard no_graph;
     for (std::size_t i = 0; i < of.size(); ++i) {
       if (of[i].defined())
-        parts_[i].copy_(of[i]);
+        parts_[i].copy_(of[i].layout() == torch::kStrided ? of[i] : of[i].to_dense());
       else
         parts_[i].zero_();
     }
+    return {gradient_.data_ptr<float>(), size()};
+  }
+  /// Zeros in its place, of a step that came to nothing. Valid as long as gradient().
+  [[nodiscard]] std::span<const float> no_gradient() {
+    const torch::NoGradGuard no_graph;
+    gradient_.zero_();
     return {gradient_.data_ptr<float>(), size()};
   }
   /// Euclidean, of what gradient() returned last; not finite if one of its numbers is not. One pass over it.
@@ -90,6 +99,12 @@ class replica {
 
  private:
   explicit replica(Module module) : module_{std::move(module)} {}
+
+  [[nodiscard]] static std::string kind_of(const torch::Tensor& each) {
+    std::ostringstream text;
+    text << c10::toString(each.scalar_type()) << ", " << each.layout() << ", on " << each.device();
+    return text.str();
+  }
 
   void lay_out(std::int64_t size) {
     const torch::NoGradGuard no_graph;
@@ -116,6 +131,21 @@ class replica {
   std::vector<torch::Tensor> frozen = module.parameters();
   std::erase_if(frozen, [](const torch::Tensor& each) { return each.requires_grad(); });
   return frozen;
+}
+/// Names and shapes of parameters and buffers, a line each, and which of them are trained: alike for modules whose
+/// values can be copied from one to the other.
+[[nodiscard]] inline std::string shape_of(const torch::nn::Module& module) {
+  std::ostringstream text;
+  for (const auto& each : module.named_parameters())
+    text << each.key() << ' ' << each->sizes() << (each->requires_grad() ? "" : " frozen") << '\n';
+  for (const auto& each : module.named_buffers()) text << each.key() << ' ' << each->sizes() << " buffer\n";
+  return text.str();
+}
+[[nodiscard]] inline std::vector<torch::Tensor> clones_of(const std::vector<torch::Tensor>& all) {
+  const torch::NoGradGuard no_graph;
+  std::vector<torch::Tensor> made;
+  for (const torch::Tensor& each : all) made.push_back(each.clone());
+  return made;
 }
 /// The values of each, from tensors of the same shapes.
 inline void copy_each(const std::vector<torch::Tensor>& from, std::vector<torch::Tensor> to) {

@@ -27,11 +27,16 @@
 #endif
 #endif
 
-// Attribute of a function that nvcc compiles for host and device.
+// What nvcc compiles for host and device:
+//
+//   RUBATO_DETAIL_SHARED     attribute of such a function
+//   RUBATO_DETAIL_UNCHECKED  before one whose template arguments may have functions for the host alone
 #if defined(__CUDACC__)
 #define RUBATO_DETAIL_SHARED __host__ __device__
+#define RUBATO_DETAIL_UNCHECKED _Pragma("nv_exec_check_disable")
 #else
 #define RUBATO_DETAIL_SHARED
+#define RUBATO_DETAIL_UNCHECKED
 #endif
 
 // The inline namespace of every public name. It carries the version, and the assertion mode because that changes

@@ -38,15 +38,15 @@ class dynarray {
   }
   ~dynarray() { delete[] data_; }
 
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] T* data() noexcept { return data_; }
-  [[nodiscard]] const T* data() const noexcept { return data_; }
-  [[nodiscard]] T& operator[](std::size_t i) noexcept { return data_[i]; }
-  [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return data_[i]; }
-  [[nodiscard]] T* begin() noexcept { return data_; }
-  [[nodiscard]] T* end() noexcept { return data_ + size_; }
-  [[nodiscard]] const T* begin() const noexcept { return data_; }
-  [[nodiscard]] const T* end() const noexcept { return data_ + size_; }
+  [[nodiscard]] RUBATO_DETAIL_SHARED std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] RUBATO_DETAIL_SHARED T* data() noexcept { return data_; }
+  [[nodiscard]] RUBATO_DETAIL_SHARED const T* data() const noexcept { return data_; }
+  [[nodiscard]] RUBATO_DETAIL_SHARED T& operator[](std::size_t i) noexcept { return data_[i]; }
+  [[nodiscard]] RUBATO_DETAIL_SHARED const T& operator[](std::size_t i) const noexcept { return data_[i]; }
+  [[nodiscard]] RUBATO_DETAIL_SHARED T* begin() noexcept { return data_; }
+  [[nodiscard]] RUBATO_DETAIL_SHARED T* end() noexcept { return data_ + size_; }
+  [[nodiscard]] RUBATO_DETAIL_SHARED const T* begin() const noexcept { return data_; }
+  [[nodiscard]] RUBATO_DETAIL_SHARED const T* end() const noexcept { return data_ + size_; }
 
  private:
   void fill(const dynarray& other) noexcept {

@@ -115,4 +115,29 @@ template <class T>
 
 }  // namespace rubato::inline RUBATO_ABI::pinned
 
+namespace rubato::inline RUBATO_ABI::detail {
+
+// std::min, max, clamp and exchange, for what nvcc compiles for the device as well: it has no functions of the standard
+// library there.
+template <class T>
+[[nodiscard]] RUBATO_DETAIL_SHARED constexpr T smaller(T a, T b) noexcept {
+  return b < a ? b : a;
+}
+template <class T>
+[[nodiscard]] RUBATO_DETAIL_SHARED constexpr T larger(T a, T b) noexcept {
+  return a < b ? b : a;
+}
+template <class T>
+[[nodiscard]] RUBATO_DETAIL_SHARED constexpr T clamped(T x, T least, T most) noexcept {
+  return x < least ? least : most < x ? most : x;
+}
+template <class T>
+RUBATO_DETAIL_SHARED constexpr T exchanged(T& x, T next) noexcept {
+  const T before = x;
+  x = next;
+  return before;
+}
+
+}  // namespace rubato::inline RUBATO_ABI::detail
+
 #endif

@@ -1,12 +1,9 @@
 #ifndef RUBATO_SYNC_KNEE_FINDER_HPP
 #define RUBATO_SYNC_KNEE_FINDER_HPP
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <utility>
 
 #include "../dynarray.hpp"
 #include "../pinned.hpp"
@@ -15,21 +12,26 @@
 
 namespace rubato::inline RUBATO_ABI::detail {
 
-/// What knee knows and does: it measures steps, moves the level of parallelism, and holds the barrier. `threshold` and
-/// `most_scatter` are knee's.
-class knee_finder {
- public:
-  void resize(std::uint32_t capacity) {
-    *this = {};
-    each_ = dynarray<note>(capacity);
-  }
-  void reset(std::uint32_t worker) noexcept {
-    take_speed(worker);
-    each_[worker] = {};
-  }
+/// What knee knows of a worker.
+struct knee_note {
+  static constexpr std::uint8_t moved = 2, unknown = 3;
+  float usual = 0.0F;            // log of the time of its steps at the best level, from -most_log to most_log
+  float speed = 0.0F;            // that it brings into the machine: exp(-usual) while it runs, else 0
+  std::uint32_t period = 0;      // in which its step started; 0: another policy let it start
+  std::uint8_t doubt = unknown;  // of `usual`: unknown, or how many steps until it counts; moved after a change
+};
 
-  [[nodiscard]] decision release(const cluster_view& view, const event& what, float threshold,
-                                 float most_scatter) noexcept {
+/// What knee knows and does: it measures steps, moves the level of parallelism, and holds the barrier. `threshold` and
+/// `most_scatter` are knee's. View is cluster_view, or what a controller on a device has instead, as is Notes.
+template <class View, class Notes>
+class basic_knee_finder {
+ public:
+  void resize(std::uint32_t capacity) { *this = {}, each_ = Notes(capacity); }
+  RUBATO_DETAIL_SHARED void reset(std::uint32_t worker) noexcept { take_speed(worker), each_[worker] = {}; }
+
+  RUBATO_DETAIL_UNCHECKED [[nodiscard]] RUBATO_DETAIL_SHARED decision release(const View& view, const event& what,
+                                                                              float threshold,
+                                                                              float most_scatter) noexcept {
     if (view.alive() != alive_)
       count_members(view.alive());
     else if (what.why == cause::push && what.why_dropped != reason::cancelled)
@@ -37,19 +39,20 @@ class knee_finder {
     if (what.worker != no_worker) take_speed(what.worker);
     if (what.dropped) owes_turn_ = true;  // it learns nothing from those whose gradients are of no use
     const bool waits = meet(view);
-    const std::uint32_t most = (std::min)(level_, alive_);
+    const std::uint32_t most = smaller(level_, alive_);
     const std::uint32_t busy = view.busy();
     if (!settled_ && busy <= most) settled_ = true, ++period_;
-    if (waits || busy >= most) return decision::hold().with_wake_at(deadline_);
-    const bool turn = settled_ && most - busy == 1 && std::exchange(owes_turn_, false);
-    return decision::up_to(most - busy, turn ? release_order::fifo : release_order::fastest).with_wake_at(deadline_);
+    if (waits || busy >= most) return {.wakes = true, .wake_at = deadline_};
+    const bool turn = settled_ && most - busy == 1 && exchanged(owes_turn_, false);
+    const release_order order = turn ? release_order::fifo : release_order::fastest;
+    return {.verb = release_verb::up_to, .order = order, .count = most - busy, .wakes = true, .wake_at = deadline_};
   }
 
   /// The worker starts a step.
-  void start(const cluster_view& view, std::uint32_t worker) noexcept {
-    longest_batch_ = (std::max)(longest_batch_, log_batch_factor_);
-    if (deadline_ != never) deadline_ = (std::max)(deadline_, view.now() + longest());
-    note& e = each_[worker];
+  RUBATO_DETAIL_UNCHECKED RUBATO_DETAIL_SHARED void start(const View& view, std::uint32_t worker) noexcept {
+    longest_batch_ = larger(longest_batch_, log_batch_factor_);
+    if (deadline_ != never) deadline_ = larger(deadline_, view.now() + longest());
+    knee_note& e = each_[worker];
     take_speed(worker);
     e.period = period_;
     if (e.doubt == unknown) return;
@@ -63,24 +66,26 @@ class knee_finder {
   }
 
   /// The best level so far.
-  [[nodiscard]] std::uint32_t parallelism() const noexcept { return search_.level(alive_); }
+  [[nodiscard]] RUBATO_DETAIL_SHARED std::uint32_t parallelism() const noexcept { return search_.level(alive_); }
   /// alive / parallelism.
-  [[nodiscard]] float room() const noexcept { return static_cast<float>(alive_) / static_cast<float>(parallelism()); }
-  [[nodiscard]] bool searches() const noexcept { return search_.narrows; }
-  [[nodiscard]] bool has_barrier() const noexcept { return has_barrier_; }
+  [[nodiscard]] RUBATO_DETAIL_SHARED float room() const noexcept {
+    return static_cast<float>(alive_) / static_cast<float>(parallelism());
+  }
+  [[nodiscard]] RUBATO_DETAIL_SHARED bool searches() const noexcept { return search_.narrows; }
+  [[nodiscard]] RUBATO_DETAIL_SHARED bool has_barrier() const noexcept { return has_barrier_; }
 
   void state(archive& bytes) {
     search_.state(bytes);
     bytes(alive_, fewest_, members_, level_, period_, count_, strangers_, sum_, squares_, settled_, owes_turn_);
     bytes(scatter_, seen_, home_speed_, first_speeds_, firsts_);
     bytes(limit_, deadline_, log_batch_factor_, longest_batch_, windows_, patience_, has_barrier_);
-    for (note& e : each_) {
+    for (knee_note& e : each_) {
       bytes(e.usual, e.speed, e.period, e.doubt);
       if (e.doubt > unknown || !(std::abs(e.usual) <= most_log) || !(e.speed >= 0.0F && e.speed <= most_speed))
         bytes.fail();
     }
     sum_speeds();
-    if (level_ == 0 || (std::max)(patience_, search_.patience) > level_search::longest_patience ||
+    if (level_ == 0 || larger(patience_, search_.patience) > level_search::longest_patience ||
         !pinned::is_finite(scatter_ + log_batch_factor_ + longest_batch_ + limit_))
       bytes.fail();
   }
@@ -88,83 +93,76 @@ class knee_finder {
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
   static constexpr std::uint32_t least_window = 4;
-  static constexpr std::uint8_t moved = 2, unknown = 3;
-  static constexpr std::array share_of_newest{0.3F, 0.6F, 0.6F, 1.0F};  // in what is usual, by the doubt of that
+  static constexpr std::uint8_t moved = knee_note::moved, unknown = knee_note::unknown;
   static constexpr float longest_log = 65.0F, most_log = 80.0F, most_speed = 1e38F;
-
-  struct note {
-    float usual = 0.0F;            // log of the time of its steps at the best level, from -most_log to most_log
-    float speed = 0.0F;            // that it brings into the machine: exp(-usual) while it runs, else 0
-    std::uint32_t period = 0;      // in which its step started; 0: another policy let it start
-    std::uint8_t doubt = unknown;  // of `usual`: unknown, or how many steps until it counts; moved after a change
-  };
 
   // What is being compared bears an eighth more or fewer members, or clusters with much coming and going would never be
   // known; beyond that it is void. That few may all run says nothing of twice as many.
-  void count_members(std::uint32_t alive) noexcept {
+  RUBATO_DETAIL_SHARED void count_members(std::uint32_t alive) noexcept {
     const bool tries = level_ != parallelism();
     alive_ = alive;
     if (search_.home == no_worker && alive / 2 >= fewest_) search_anew(), fewest_ = alive;
     has_barrier_ = has_barrier_ && parallelism() == alive_;
-    fewest_ = (std::min)(fewest_, alive);
-    const std::uint32_t changed = (std::max)(alive_, members_) - (std::min)(alive_, members_);
-    if (changed > (members_ + 7) / 8 || (tries && (std::min)(level_, alive_) == parallelism()))
+    fewest_ = smaller(fewest_, alive);
+    const std::uint32_t changed = larger(alive_, members_) - smaller(alive_, members_);
+    if (changed > (members_ + 7) / 8 || (tries && smaller(level_, alive_) == parallelism()))
       return go_to(parallelism());
     if (!tries) level_ = parallelism();
   }
 
   // From everybody down.
-  void search_anew() noexcept {
+  RUBATO_DETAIL_SHARED void search_anew() noexcept {
     search_ = {};
     has_barrier_ = false;
     first_speeds_ = 0.0F, firsts_ = 0;
-    for (note& e : each_) e.doubt = unknown;
+    for (knee_note& e : each_) e.doubt = unknown;
     go_to(parallelism());
   }
 
   // It does not run, or not any longer.
-  void take_speed(std::uint32_t worker) noexcept {
-    const float speed = std::exchange(each_[worker].speed, 0.0F);
+  RUBATO_DETAIL_SHARED void take_speed(std::uint32_t worker) noexcept {
+    const float speed = exchanged(each_[worker].speed, 0.0F);
     speeds_ -= static_cast<double>(speed);
     known_ -= speed > 0.0F ? 1U : 0U;
     if (known_ == 0) speeds_ = 0.0;  // no rounding error lasts
   }
 
   // All anew: where speeds change, differences would make rounding errors grow.
-  void sum_speeds() noexcept {
+  RUBATO_DETAIL_SHARED void sum_speeds() noexcept {
     speeds_ = 0.0, known_ = 0;
-    for (const note& e : each_) speeds_ += static_cast<double>(e.speed), known_ += e.speed > 0.0F ? 1U : 0U;
+    for (const knee_note& e : each_) speeds_ += static_cast<double>(e.speed), known_ += e.speed > 0.0F ? 1U : 0U;
   }
 
   // Of all that run now, if nothing were shared; who is not known is taken for an average one.
-  [[nodiscard]] float speed(std::uint32_t running) const noexcept {
-    return static_cast<float>(speeds_ * running / (std::max)(known_, 1U));
+  [[nodiscard]] RUBATO_DETAIL_SHARED float speed(std::uint32_t running) const noexcept {
+    return static_cast<float>(speeds_ * running / larger(known_, 1U));
   }
 
-  void go_to(std::uint32_t level) noexcept {
+  RUBATO_DETAIL_SHARED void go_to(std::uint32_t level) noexcept {
     level_ = level, members_ = alive_, settled_ = false;
     count_ = strangers_ = 0;
     sum_ = squares_ = 0.0F;
   }
 
-  void measure(const cluster_view& view, std::uint32_t worker, float threshold, float most_scatter) noexcept {
-    note& e = each_[worker];
+  RUBATO_DETAIL_UNCHECKED RUBATO_DETAIL_SHARED void measure(const View& view, std::uint32_t worker, float threshold,
+                                                            float most_scatter) noexcept {
+    knee_note& e = each_[worker];
     const std::uint32_t home = parallelism();
-    const std::uint32_t at = (std::min)(level_, alive_);
+    const std::uint32_t at = smaller(level_, alive_);
     const bool at_one_level = settled_ && e.period == period_;  // from start to end
     // Counts as a step beside everybody.
     const bool first = e.doubt == unknown && e.period != 0 && search_.opens() && (at == home || !at_one_level);
     if (!first && !at_one_level) return;
     const float time = std::log(view.step_time_of_submitter()) - log_batch_factor_;
     if (std::abs(time) > longest_log) return;  // none: the host's clock has stepped back
-    const std::uint32_t window = (std::max)(least_window, at);
+    const std::uint32_t window = larger(least_window, at);
     const float off = time - e.usual;
     if (first || at == home) {
       if (e.doubt == 0) {
-        seen_ = (std::min)(seen_ + 1, 8 * window);
+        seen_ = smaller(seen_ + 1, 8 * window);
         scatter_ += (off * off - scatter_) / static_cast<float>(seen_);
       }
-      e.usual += share_of_newest[e.doubt] * off;
+      e.usual += (e.doubt == 0 ? 0.3F : e.doubt == unknown ? 1.0F : 0.6F) * off;
       e.doubt = e.doubt == unknown || e.doubt == 0 ? 0 : e.doubt - 1;
       if (first) first_speeds_ += std::exp(-time), ++firsts_;
       if (at != home || (!first && ++count_ < std::uint64_t{search_.patience} * window)) return;
@@ -184,11 +182,11 @@ class knee_finder {
   }
 
   // Ends a trial if its samples suffice, or if they have to.
-  void compare(const cluster_view& view, float threshold, float most_scatter, bool must_end) noexcept {
+  RUBATO_DETAIL_SHARED void compare(const View& view, float threshold, float most_scatter, bool must_end) noexcept {
     const std::uint32_t home = parallelism();
-    const std::uint32_t at = (std::min)(level_, alive_);
-    const auto low = static_cast<float>((std::min)(at, home));
-    const auto high = static_cast<float>((std::max)(at, home));
+    const std::uint32_t at = smaller(level_, alive_);
+    const auto low = static_cast<float>(smaller(at, home));
+    const auto high = static_cast<float>(larger(at, home));
     const auto samples = static_cast<float>(count_);
     const float change = sum_ / samples;
     const float now_speed = speed(at);
@@ -198,7 +196,7 @@ class knee_finder {
     const float more = sign * std::log(now_speed / home_speed_);  // throughput there, if they took no longer
     const float gain = more - cost;
     const float margin = gain - threshold * more;
-    const float variance = (std::max)(squares_ / samples - change * change, 1e-4F);
+    const float variance = larger(squares_ / samples - change * change, 1e-4F);
     const float sources = search_.opens() ? 2.0F : 1.0F;  // of scatter: what is usual is one step then
     const float here = (squares_ - samples * change * change) / sources, seen = static_cast<float>(seen_);
     const bool scatters = (scatter_ * seen + here) / (seen + samples) > most_scatter;
@@ -218,11 +216,11 @@ class knee_finder {
   }
 
   // The level that was tried is the best one. By how much longer steps take there is known of all together only.
-  void move_home(float change, float speed_there) noexcept {
-    const float quicker = std::exp(std::clamp(-change, -most_log, most_log));
-    for (note& e : each_) {
-      e.usual = std::clamp(e.usual + change, -most_log, most_log);
-      e.speed = (std::min)(e.speed * quicker, most_speed);
+  RUBATO_DETAIL_SHARED void move_home(float change, float speed_there) noexcept {
+    const float quicker = std::exp(clamped(-change, -most_log, most_log));
+    for (knee_note& e : each_) {
+      e.usual = clamped(e.usual + change, -most_log, most_log);
+      e.speed = smaller(e.speed * quicker, most_speed);
       if (e.doubt != unknown) e.doubt = moved;
     }
     sum_speeds();
@@ -231,7 +229,7 @@ class knee_finder {
   }
 
   // Stays at the best level where nothing is left to be tried.
-  void try_next(const cluster_view& view, float threshold) noexcept {
+  RUBATO_DETAIL_SHARED void try_next(const View& view, float threshold) noexcept {
     const std::uint32_t level = search_.next(alive_);
     if (level >= alive_ && parallelism() == alive_ && (has_barrier_ || windows_ >= patience_))
       weigh_barrier(view, threshold);
@@ -239,12 +237,12 @@ class knee_finder {
   }
 
   // What a barrier wins is what half the level would: half the staleness. So it may cost as much throughput.
-  void weigh_barrier(const cluster_view& view, float threshold) noexcept {
+  RUBATO_DETAIL_UNCHECKED RUBATO_DETAIL_SHARED void weigh_barrier(const View& view, float threshold) noexcept {
     double sum = 0.0, longest = 0.0, known = 0.0;
     for (std::uint32_t w = 0; w < each_.size(); ++w) {
       if (each_[w].doubt == unknown || !view.counts(w)) continue;
       const double time = std::exp(static_cast<double>(each_[w].usual));
-      sum += time, known += 1.0, longest = (std::max)(longest, time);
+      sum += time, known += 1.0, longest = larger(longest, time);
     }
     limit_ = std::exp2(static_cast<double>(threshold)) * sum / known;
     has_barrier_ = longest <= limit_;
@@ -252,16 +250,16 @@ class knee_finder {
     be_patient();
   }
 
-  void be_patient() noexcept {
+  RUBATO_DETAIL_SHARED void be_patient() noexcept {
     windows_ = 0;
-    patience_ = std::clamp(2 * patience_, 4 * level_search::first_patience, level_search::longest_patience);
+    patience_ = clamped(2 * patience_, 4 * level_search::first_patience, level_search::longest_patience);
   }
 
   // That a step of everybody may take.
-  [[nodiscard]] double longest() const noexcept { return limit_ * std::exp(static_cast<double>(longest_batch_)); }
+  RUBATO_DETAIL_SHARED double longest() const noexcept { return limit_ * std::exp(double{longest_batch_}); }
 
   // Whether those who have come wait for the rest. Steps that take too long say that the cluster is another one now.
-  [[nodiscard]] bool meet(const cluster_view& view) noexcept {
+  RUBATO_DETAIL_UNCHECKED [[nodiscard]] RUBATO_DETAIL_SHARED bool meet(const View& view) noexcept {
     if (has_barrier_ && view.now() >= deadline_) be_patient(), search_anew();
     const bool met = view.busy() == 0;
     if (met) longest_batch_ = log_batch_factor_;
@@ -272,7 +270,7 @@ class knee_finder {
     return deadline_ != never && !met;
   }
 
-  dynarray<note> each_{};
+  Notes each_{};
   level_search search_{};
   std::uint32_t alive_ = 0;
   std::uint32_t fewest_ = 0;     // that were there since the search from everybody down began
@@ -297,6 +295,8 @@ class knee_finder {
   std::uint32_t seen_ = 0;             // so many of them
   bool has_barrier_ = false, settled_ = false, owes_turn_ = false;
 };
+
+using knee_finder = basic_knee_finder<cluster_view, dynarray<knee_note>>;
 
 }  // namespace rubato::inline RUBATO_ABI::detail
 

@@ -1,11 +1,11 @@
 #ifndef RUBATO_SYNC_LEVEL_SEARCH_HPP
 #define RUBATO_SYNC_LEVEL_SEARCH_HPP
 
-#include <algorithm>
 #include <cstdint>
 
 #include "../core/archive.hpp"
 #include "../core/types.hpp"
+#include "../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI::detail {
 
@@ -23,19 +23,19 @@ struct level_search {
   bool narrows = true;
   bool upwards = true;
 
-  [[nodiscard]] std::uint32_t level(std::uint32_t alive) const noexcept {
-    return (std::max)((std::min)(home, alive), 1U);
+  [[nodiscard]] RUBATO_DETAIL_SHARED std::uint32_t level(std::uint32_t alive) const noexcept {
+    return larger(smaller(home, alive), 1U);
   }
 
   /// No trial is over yet.
-  [[nodiscard]] bool opens() const noexcept { return below == 0 && above == no_worker; }
+  [[nodiscard]] RUBATO_DETAIL_SHARED bool opens() const noexcept { return below == 0 && above == no_worker; }
 
   /// The level to try next; level(alive) if there is none.
-  [[nodiscard]] std::uint32_t next(std::uint32_t alive) noexcept {
+  [[nodiscard]] RUBATO_DETAIL_SHARED std::uint32_t next(std::uint32_t alive) noexcept {
     const std::uint32_t at = level(alive);
     if (narrows) {
-      const std::uint32_t down = at - (std::min)(below, at - 1);
-      const std::uint32_t up = (std::max)((std::min)(above, alive + 1), at + 1) - at;
+      const std::uint32_t down = at - smaller(below, at - 1);
+      const std::uint32_t up = larger(smaller(above, alive + 1), at + 1) - at;
       if (down > 1 && down >= up) return at - down / 2;
       if (up > 1) return at + up / 2;
       narrows = false;
@@ -47,22 +47,22 @@ struct level_search {
       return at;
     }
     upwards = upwards || at == 1;
-    const std::uint32_t step = (std::max)(stride, at / 8);
-    return upwards ? at + (std::min)(step, alive - (std::min)(at, alive)) : at - (std::min)(step, at - 1);
+    const std::uint32_t step = larger(stride, at / 8);
+    return upwards ? at + smaller(step, alive - smaller(at, alive)) : at - smaller(step, at - 1);
   }
 
-  void be_patient(std::uint32_t windows) noexcept {
-    patience = (std::min)((std::max)(patience, windows), longest_patience);
+  RUBATO_DETAIL_SHARED void be_patient(std::uint32_t windows) noexcept {
+    patience = smaller(larger(patience, windows), longest_patience);
   }
 
   /// A trial is over: is the higher of the two levels worth its staleness? `all_between` says that the answer holds for
   /// every level between them as well. True if home has moved.
-  bool judge(std::uint32_t tried, std::uint32_t alive, bool higher_is_worth_it, bool all_between) noexcept {
+  RUBATO_DETAIL_SHARED bool judge(std::uint32_t tried, std::uint32_t alive, bool is_worth, bool all_between) noexcept {
     const std::uint32_t at = level(alive);
-    const std::uint32_t low = (std::min)(tried, at), high = (std::max)(tried, at);
-    const bool moves = higher_is_worth_it == (tried > at);
+    const std::uint32_t low = smaller(tried, at), high = larger(tried, at);
+    const bool moves = is_worth == (tried > at);
     if (moves) home = tried >= alive ? no_worker : tried;
-    if (higher_is_worth_it)
+    if (is_worth)
       below = all_between ? high - 1 : low;
     else
       above = all_between ? low + 1 : high;
@@ -71,7 +71,7 @@ struct level_search {
       patience = first_patience;
     else
       be_patient(2 * patience);
-    stride = moves ? (std::min)(2 * stride, alive) : 1;
+    stride = moves ? smaller(2 * stride, alive) : 1;
     upwards = upwards == moves;
     return moves;
   }

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <rubato/core/result.hpp>
 #include <string>
@@ -57,6 +58,11 @@ struct common_options {
   }
 };
 
+/// What a program was called as, for what it says: gloo_server, or torch_server, which is the same with another task.
+inline const char* called_as(char** argv) {
+  const char* const slash = std::strrchr(argv[0], '/');
+  return slash == nullptr ? argv[0] : slash + 1;
+}
 inline int complain(const char* program, const std::string& what, int status = 1) {
   std::fprintf(stderr, "%s: %s\n", program, what.c_str());
   return status;

@@ -14,22 +14,22 @@ namespace ps = rubato::gloo_ps;
 
 namespace {
 
-int run(const gloo_options& where, const common_options& common, serving_options o) {
-  const auto fail = [](const std::string& what) { return complain("gloo_server", what); };
+int run(const char* program, const gloo_options& where, const common_options& common, serving_options o) {
+  const auto fail = [program](const std::string& what) { return complain(program, what); };
   const std::uint32_t workers = o.server.job.workers;
   auto job = served_job::prepare(std::move(o), common);
-  if (!job) return complain("gloo_server", job.error());
+  if (!job) return complain(program, job.error());
   if (const auto files = ps::allow_open_files(std::uint64_t{workers} + 64); !files)
     return fail(std::to_string(workers) + " workers: " + files.error().message);
   auto device = ps::gloo_device::open(where.host, where.interface);
-  if (!device) return complain("gloo_server", device.error());
+  if (!device) return complain(program, device.error());
   auto store = ps::open_store(where.store);
-  if (!store) return complain("gloo_server", store.error());
+  if (!store) return complain(program, store.error());
   if (ps::server_answers(*device, *store, common.job, 2))
     return fail("a server of job " + std::to_string(common.job) + " is at work in this store: end it first");
   auto doors = ps::gloo_doors::open(*device, *store, common.job, where.connect_limit);
   if (!doors) return fail(doors.error().message);
-  if (const auto wrong = job->open(doors->life())) return complain("gloo_server", *wrong);
+  if (const auto wrong = job->open(doors->life())) return complain(program, *wrong);
   auto& here = job->server();
   job->serve([&](session_threads& talks) -> std::string {
     if (doors->superseded()) here.abandon();
@@ -43,7 +43,7 @@ int run(const gloo_options& where, const common_options& common, serving_options
     return fail("life " + std::to_string(doors->life() + 1) + " of job " + std::to_string(common.job) +
                 " has begun: this server ends, at version " + std::to_string(here.decide().version()));
   const auto wrong = job->finish();
-  return wrong ? complain("gloo_server", *wrong) : 0;
+  return wrong ? complain(program, *wrong) : 0;
 }
 
 }  // namespace
@@ -65,8 +65,8 @@ int main(int argc, char** argv) {
   }
   common.apply();
   try {
-    return run(where, common, std::move(o));
+    return run(called_as(argv), where, common, std::move(o));
   } catch (const std::exception& e) {
-    return complain("gloo_server", e.what());
+    return complain(called_as(argv), e.what());
   }
 }

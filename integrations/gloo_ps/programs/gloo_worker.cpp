@@ -26,10 +26,10 @@ int main(int argc, char** argv) {
     return app.exit(e) == 0 ? 0 : 2;
   }
   common.apply();
+  const char* const program = called_as(argv);
   auto device = ps::gloo_device::open(where.host, where.interface);
-  if (!device) return complain("gloo_worker", device.error());
+  if (!device) return complain(program, device.error());
   auto store = ps::open_store(where.store);
-  if (!store) return complain("gloo_worker", store.error());
-  return work_to_the_end("gloo_worker", common, o,
-                         ps::gloo_connector{*device, *store, common.job, where.connect_limit});
+  if (!store) return complain(program, store.error());
+  return work_to_the_end(program, common, o, ps::gloo_connector{*device, *store, common.job, where.connect_limit});
 }

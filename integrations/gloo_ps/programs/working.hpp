@@ -50,7 +50,8 @@ inline void take_time(const working_options& o, std::uint64_t seed, std::uint64_
 
 // work_to_the_end(), which catches what this throws.
 template <class Connect>
-int work_of(const char* program, const common_options& common, const working_options& o, Connect connect) {
+int work_of(const char* program, const common_options& common, const working_options& o, Connect connect,
+            bool* has_begun) {
   namespace ps = rubato::gloo_ps;
   auto made = make_task(common.task);
   if (!made) return complain(program, made.error());
@@ -74,6 +75,7 @@ int work_of(const char* program, const common_options& common, const working_opt
     }
     ended = !*step;
     if (ended || (o.steps > 0 && pushed >= o.steps)) break;
+    if (has_begun != nullptr) *has_begun = true;
     const task::gradient found = work.compute(o.index, (*step)->number, (*step)->samples);
     take_time(o, common.task.seed, (*step)->number);
     if (self.push(found.mean, (*step)->samples, found.loss)) ++pushed;
@@ -87,10 +89,12 @@ int work_of(const char* program, const common_options& common, const working_opt
 
 /// Fetches parameters, computes a gradient, pushes it, again and again, until it has made its steps or the server says
 /// that the job has ended, or goes on without it. The status that the program ends with; also where a step throws.
+/// `has_begun`, if it is asked for, becomes true when the server lets it run its first step.
 template <class Connect>
-int work_to_the_end(const char* program, const common_options& common, const working_options& o, Connect connect) {
+int work_to_the_end(const char* program, const common_options& common, const working_options& o, Connect connect,
+                    bool* has_begun = nullptr) {
   try {
-    return work_of(program, common, o, std::move(connect));
+    return work_of(program, common, o, std::move(connect), has_begun);
   } catch (const std::exception& e) {
     const std::string all = e.what();
     return complain(program, all.substr(0, all.find('\n')));  // torch says more, of places in its code

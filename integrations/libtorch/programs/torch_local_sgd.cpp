@@ -167,7 +167,8 @@ int main(int argc, char** argv) {
   app.add_option("--compute", o.compute, "milliseconds that a step takes besides what it takes")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  app.add_option("--job", o.group.job, "its number")->capture_default_str();
+  app.add_option("--job", o.group.job, "its number; another one where all members of a job have died")
+      ->capture_default_str();
   app.add_option("--host", o.group.host, "name or address of this machine, by which the others reach it")
       ->capture_default_str();
   app.add_option("--interface", o.group.interface, "network interface instead of --host");
@@ -188,6 +189,7 @@ int main(int argc, char** argv) {
   if (o.time_limit > 0) ::alarm(o.time_limit);
   std::vector<phase> phases;
   for (const std::string& each : o.phases) phases.push_back(*phase_of(each));
+  if (const std::string wrong = lt::problem(o.group); !wrong.empty()) return complain(wrong, 2);
   at::set_num_threads(1);
   try {
     const images all{o.data};

@@ -115,6 +115,8 @@ rubato::result<outcome> run(const options& o, const images& all, const std::stri
     throw;
   }
   const double took = passed();
+  std::fprintf(stderr, "%s, seed %llu: trained for %.0f s; judging %zu models ...\n", name.c_str(),
+               static_cast<unsigned long long>(seed), took, models.size());
   t.stop();
   workers.join();
 
@@ -157,8 +159,17 @@ std::string spread(const std::vector<double>& of, const char* format) {
   return all;
 }
 
+// Whether a file can be written there, which nobody wants to learn after the training.
+std::optional<std::string> cannot_write(const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  const auto file = rubato::atomic_file::create(path);  // leaves nothing, since it is not committed
+  return file ? std::nullopt : std::optional{file.error().message};
+}
+
 int compare(const options& o) {
   at::set_num_threads(1);
+  for (const std::string& path : {o.trace, o.save})
+    if (const auto wrong = cannot_write(path)) return std::fprintf(stderr, "torch_train: %s\n", wrong->c_str()), 1;
   const images all{o.data};
   std::printf("%s; %u workers, %g s a run, target %g\n\n", all.description().c_str(), o.workers, o.seconds, o.target);
   std::printf("| policy | s to %g %% | accuracy | steps/s | mean staleness |\n| --- | --- | --- | --- | --- |\n",
@@ -191,7 +202,9 @@ int main(int argc, char** argv) {
   app.add_option("--data", o.data, "folder with the training files of MNIST or of CIFAR-10")->required();
   app.add_option("--policy", o.policies, std::string{policy_names} + "; several are compared")
       ->delimiter(',')
-      ->check([](const std::string& name) { return policy_named(name) ? "" : std::string{"expected "} + policy_names; })
+      ->check([](const std::string& name) {
+        return policy_named(name) ? "" : "found '" + name + "', expected " + policy_names;
+      })
       ->capture_default_str();
   app.add_option("--workers", o.workers)->check(CLI::Range(1, 256))->capture_default_str();
   app.add_option("--shards", o.shards, "of the parameters, with a lock each")

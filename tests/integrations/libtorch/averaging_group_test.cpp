@@ -4,6 +4,7 @@
 #include <torch/optim.h>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -259,6 +260,109 @@ TEST_F(AveragingGroup, NewcomerIsTakenInWithTheParametersOfTheGroup) {
     }
   });
   EXPECT_TRUE(is_in);
+}
+
+// Would those who were let in after a failure go on with steps, the others would wait for them in vain.
+TEST_F(AveragingGroup, AfterAFailureAllBeginTheirNextStepsTogether) {
+  std::atomic<bool> is_dead = false;
+  std::atomic<int> went_on = 0;
+  const auto wait_for = [](const auto& flag, int value) {
+    while (flag < value) std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  };
+  const auto wait_for_two_in_line = [this] {
+    const auto board = store();
+    const std::string arrivals = "rubato/1/3/arrivals";  // of the third group
+    for (int looks = 0; looks < 4000; ++looks, std::this_thread::sleep_for(std::chrono::milliseconds{5}))
+      if (board->check({arrivals}) && board->get(arrivals) == std::vector<std::uint8_t>{'2'}) return;
+    ADD_FAILURE() << "nobody waits to be let in";
+  };
+  const auto a_period_of_steps = [] { std::this_thread::sleep_for(std::chrono::seconds{5}); };
+  members(5, [&](std::uint32_t m, kept& group) {
+    floats mine{static_cast<float>(m)};
+    auto hasty = options(m, 4);
+    hasty.exchange = hasty.gather = 2;
+    const auto average = [&](std::size_t expected) {
+      const auto of = group->average(mine);
+      ASSERT_TRUE(of) << of.error().message;
+      EXPECT_EQ(*of, expected) << "member " << m;
+    };
+    if (m == 4) wait_for(went_on, 3);  // a newcomer
+    auto made = lt::averaging_group::join(store(), hasty, mine);
+    ASSERT_TRUE(made) << made.error().message;
+    group.emplace(std::move(*made));
+    if (m < 3) {
+      mine = {6};
+      average(3);  // member 3 is late
+      ++went_on;
+      wait_for_two_in_line();
+      if (m == 2) return group.reset(), void(is_dead = true);
+      wait_for(is_dead, 1);
+      mine = {m == 0 ? 7.0F : 9.0F};
+      average(4);  // fails, for member 2 is dead, and is made again
+    } else if (m == 3) {
+      wait_for(went_on, 3);
+      average(4);
+    }
+    EXPECT_EQ(group->round(), 2U) << "member " << m;
+    const float together = mine[0];
+    EXPECT_TRUE(together == 7.5F || together == 8.5F) << together << ", the mean of 7, 9 and twice one of them";
+    a_period_of_steps();
+    average(4);
+    EXPECT_EQ(group->round(), 3U);
+    EXPECT_FLOAT_EQ(mine[0], together);
+    EXPECT_EQ(group->replaced(), m == 3 ? 1U : 0U) << "member " << m;
+  });
+}
+
+TEST_F(AveragingGroup, WhoHasGivenUpIsNotWaitedFor) {
+  std::atomic<bool> has_given_up = false, comes_again = false;
+  members(3, [&](std::uint32_t m, kept& group) {
+    floats mine{0};
+    if (m == 2) {
+      while (!std::filesystem::exists(folder / "founded")) std::this_thread::sleep_for(std::chrono::milliseconds{5});
+      auto impatient = options(m, 2);
+      impatient.patience = 0.2;
+      for (int attempt = 0; attempt < 2; ++attempt)
+        EXPECT_FALSE(lt::averaging_group::join(store(), impatient, mine)) << "nobody averages";
+      has_given_up = true;
+      while (!comes_again) std::this_thread::sleep_for(std::chrono::milliseconds{5});
+      ASSERT_TRUE(join(group, m, 2, mine));
+      EXPECT_EQ(group->generation(), 2U);
+      return;
+    }
+    ASSERT_TRUE(join(group, m, 2, mine));
+    if (m == 0) std::ofstream{folder / "founded"} << 1;
+    while (!has_given_up) std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    const auto average = [&] {
+      const auto begin = std::chrono::steady_clock::now();
+      const auto of = group->average(mine);
+      ASSERT_TRUE(of) << of.error().message;
+      EXPECT_EQ(*of, 2U);
+      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{4});
+    };
+    average();
+    EXPECT_EQ(group->size(), 2U);
+    EXPECT_EQ(group->generation(), 1U) << "no new group was tried";
+    comes_again = true;
+    while (group->size() == 2 && !HasFailure()) average();
+  });
+}
+
+TEST_F(AveragingGroup, WhereNobodyIsLeftANewcomerIsToldWhatToDo) {
+  floats mine{0};
+  kept group;
+  ASSERT_TRUE(join(group, 0, 1, mine));
+  group.reset();
+  auto late = options(0, 1);
+  late.patience = 0.2;
+  const auto no = lt::averaging_group::join(store(), late, mine);
+  ASSERT_FALSE(no);
+  EXPECT_EQ(no.error().code, rubato::errc::io);
+  EXPECT_EQ(no.error().message,
+            "no group of job 1 took member 0 in within 0.200000 s; it waits for a member of the group: if none of them "
+            "is left, the job needs another number or another store");
+  late.job = 2;
+  EXPECT_TRUE(lt::averaging_group::join(store(), late, mine));
 }
 
 TEST_F(AveragingGroup, OneThatNobodyTakesInSaysSo) {

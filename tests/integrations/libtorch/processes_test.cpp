@@ -67,6 +67,21 @@ TEST_F(TorchProcesses, TrainThroughTheDeathOfAWorkerAndOfTheServer) {
   EXPECT_TRUE(read) << read.error().message;
 }
 
+TEST_F(TorchProcesses, TrainOverMpi) {
+  if (::access(program("torch_mpi").c_str(), X_OK) != 0) GTEST_SKIP() << "no torch_mpi: built without MPI";
+  std::vector<std::string> words{"mpirun", "--oversubscribe", "-n", "3"};
+  if (::geteuid() == 0) words.emplace_back("--allow-run-as-root");
+  const pid_t job = start(
+      "job", with(words, {program("torch_mpi"), "--data", std::string{RUBATO_SOURCE_DIR} + "/examples/data", "--policy",
+                          "ssp:2", "--optimizer", "adam", "--learning-rate", "0.002", "--samples", "32", "--updates",
+                          "400", "--compute", "0", "--time-limit", std::to_string(time_limit), "--report",
+                          at("report.json"), "--model", at("model.pt")}));
+  EXPECT_EQ(wait(job), 0);
+  EXPECT_EQ(number("version"), 400);
+  EXPECT_GT(number("accuracy"), 0.7);
+  EXPECT_EQ(::access(at("model.pt").c_str(), R_OK), 0);
+}
+
 TEST_F(TorchProcesses, AreLaunchedTogether) {
   const pid_t launcher = start(
       "launch", {"python3", "-B", RUBATO_SOURCE_DIR "/integrations/gloo_ps/launch.py", "--bin", program(""),
@@ -177,6 +192,8 @@ TEST_F(LocalSgd, WrongOptionsAreTold) {
   EXPECT_TRUE(logged("member1", "--store nowhere: expected file:PATH or tcp:HOST:PORT"));
   EXPECT_EQ(wait(start_member(2, {"--patience", "0"})), 2);
   EXPECT_TRUE(logged("member2", "patience is not above 0"));
+  EXPECT_EQ(wait(start_member(4, {"--store", "tcp:127.0.0.1:1", "--patience", "1e300"})), 2);
+  EXPECT_TRUE(logged("member4", "patience is not above 0 and up to 86400"));
   EXPECT_EQ(wait(start_member(3, {"--store", "file:/nowhere/at/all", "--patience", "1"})), 1);
 }
 

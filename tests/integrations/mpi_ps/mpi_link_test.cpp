@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <rubato/mpi_ps/mpi_link.hpp>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -26,7 +27,8 @@ ps::mpi_process& process() {
     int argc = 0;
     char** argv = nullptr;
     auto made = ps::mpi_process::start(argc, argv);
-    return made ? std::move(*made) : nullptr;
+    if (!made) throw std::runtime_error{made.error().message};  // every test says so
+    return std::move(*made);
   }();
   return *the_only_one;
 }
@@ -36,6 +38,7 @@ class MpiLink : public testing::Test {
   std::pair<ps::mpi_link, ps::mpi_link> connected() {
     auto here = ps::mpi_connector{process(), 0}({}, after(1));
     auto there = doors_.accept(after(1));
+    if (!here || !there) throw std::runtime_error{"no connection"};
     return {std::move(*here), std::move(*there)};
   }
 
@@ -171,6 +174,32 @@ TEST_F(MpiLink, ConnectionsOfARankAreApart) {
   EXPECT_TRUE(b.recv(got, 10, after(1)));
   EXPECT_EQ(got, some(1, 1));
   EXPECT_FALSE(b.poll(after(1)));
+}
+
+// Two that hang up at the same time leave two ends that nobody reads.
+TEST_F(MpiLink, TagsThatComeAgainMayBringAnOldEnd) {
+  {
+    auto [here, there] = connected();
+    here.close();
+    there.close();
+  }
+  for (int others = 0; others < 8'190; ++others) static_cast<void>(process().next_number());
+  auto [here, there] = connected();
+  EXPECT_FALSE(here.alive());
+  EXPECT_FALSE(there.alive());
+  auto [a, b] = connected();
+  EXPECT_TRUE(a.send(some(5), after(1)));
+  bytes got;
+  EXPECT_TRUE(b.recv(got, 10, after(1)));
+  EXPECT_EQ(got, some(5));
+}
+
+TEST_F(MpiLink, ModelsOfTooLargeShardsAreToldApart) {
+  constexpr std::uint64_t fits = (ps::mpi_process::longest_message - rubato::gloo_ps::small_message) / sizeof(float);
+  EXPECT_EQ(ps::problem({.parameters = 3 * fits, .shards = 3}), "");
+  EXPECT_EQ(ps::problem({.parameters = 3 * fits + 1, .shards = 3}),
+            "a shard has 536870784 parameters, more than fit into the 2 GiB of an MPI message: expected more shards "
+            "than 3");
 }
 
 // MPI has no wait with a time limit, so who waits looks again and again, and must not take a core for it.

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "../../support/sanitizers.hpp"
+
 namespace mpi_ps_processes_test {
 namespace {
 
@@ -33,13 +35,18 @@ class MpiProcesses : public rubato::test::process_test {
     if (const char* const asan = std::getenv("ASAN_OPTIONS"))
       words.insert(words.begin() + 2, std::string{"ASAN_OPTIONS="} + asan);
     if (::geteuid() == 0) words.emplace_back("--allow-run-as-root");
-    words = with(words, of_mpirun);
+    words = with(with(words, of_mpirun), of_rank_0);
     words = with(words, {program("mpi_train"), "--task", "count", "--dimension",
                          std::to_string((std::max)(ranks - 1, 1)), "--learning-rate", "1", "--samples", "1",
                          "--time-limit", std::to_string(time_limit), "--report", report()});
     return start(name, with(words, of_program));
   }
+  // Behind the words of a job: one rank more, which has words of its own.
+  [[nodiscard]] std::vector<std::string> and_one_rank(const std::vector<std::string>& of_program) const {
+    return with({":", "-n", "1", program("mpi_train"), "--time-limit", std::to_string(time_limit)}, of_program);
+  }
   [[nodiscard]] std::string report() const { return (folder / "report.json").string(); }
+  std::vector<std::string> of_rank_0{};  // put before its program
   [[nodiscard]] std::string state() const { return (folder / "state").string(); }
   [[nodiscard]] nlohmann::json reported() const { return nlohmann::json::parse(read(report())); }
 
@@ -132,11 +139,45 @@ TEST_F(MpiProcesses, WorkersEndWithoutTheirServer) {
   EXPECT_TRUE(logged("job", "took worker 1 within 1.0"));
 }
 
+// All others wait for it, and MPI would start nobody in its place.
+TEST_F(MpiProcesses, RankThatFailsBeforeItsFirstStepEndsTheJob) {
+  const pid_t data = run_ranks(
+      "data", 2, {},
+      with({"--policy", "bsp", "--dimension", "2"}, and_one_rank({"--task", "images", "--data", at("nowhere")})));
+  EXPECT_GT(wait(data, 30), 0);
+  EXPECT_TRUE(logged("data", "--data " + at("nowhere")));
+  const pid_t model =
+      run_ranks("model", 2, {},
+                with({"--policy", "bsp", "--dimension", "2"}, and_one_rank({"--task", "count", "--dimension", "7"})));
+  EXPECT_EQ(wait(model, 30), 1);
+  EXPECT_TRUE(logged("model", "worker 1 was refused, wrong_shape: a model of 7 parameters"));
+}
+
+TEST_F(MpiProcesses, JobBeginsWithoutARankThatNeverComesIfMpirunLetsTheOthersLive) {
+  const pid_t job =
+      run_ranks("job", 3, {"--enable-recovery"},
+                with({"--policy", "bsp:sum", "--steps", "50", "--compute", "0", "--give-up", "5", "--linger", "1"},
+                     and_one_rank({"--task", "images", "--data", at("nowhere")})));
+  EXPECT_GE(wait(job), 0) << "it ends; which status mpirun has is its own affair";
+  EXPECT_TRUE(logged("job", "2 of 3 workers have come within 5 s: the job begins with them"));
+  EXPECT_EQ(reported()["parameters"], (std::vector<double>{-50, -50}));
+  EXPECT_EQ(reported()["ends"]["done"], 2);
+}
+
+// What is thrown there too: the workers would look for their server.
+TEST_F(MpiProcesses, WhatTheServerThrowsEndsTheJob) {
+  if (rubato::test::address_sanitized || rubato::test::thread_sanitized) GTEST_SKIP() << "they need memory themselves";
+  of_rank_0 = {"prlimit", "--data=500000000"};
+  const pid_t job = run_ranks("job", 1, {}, with({"--dimension", "100000000"}, and_one_rank({"--task", "count"})));
+  EXPECT_EQ(wait(job, 30), 1);
+  EXPECT_TRUE(logged("job", "mpi_train: std::bad_alloc"));
+}
+
 // Stopped beyond its time limit, over TCP, with a push so long that the server would have to take it: the others go on,
 // and it comes back as another life.
 TEST_F(MpiProcesses, RankThatHangsComesBack) {
   const pid_t job = run_ranks("job", 3, {"--mca", "pml", "ob1", "--mca", "btl", "tcp,self"},
-                              {"--policy", "ssp:3", "--steps", "600", "--compute", "5", "--floor", "1", "--ceiling",
+                              {"--policy", "ssp:3", "--steps", "300", "--compute", "5", "--floor", "1", "--ceiling",
                                "2", "--dimension", "500000", "--linger", "20"});
   ASSERT_TRUE(logged("job", "worker 1: incarnation 0"));
   pid_t victim = -1;

@@ -190,6 +190,14 @@ class decision_maker {
     return changes_.back();
   }
 
+  /// Fewer workers come than the quorum; see controller::set_quorum.
+  errc set_quorum(std::uint32_t quorum) {
+    const std::lock_guard lock{mutex_};
+    const errc code = sync_.set_quorum(quorum, seconds(), effects{*this});
+    changed();
+    return code;
+  }
+
   /// Ends the job: whoever waits learns it now, whoever computes when it pushes.
   void close() {
     const std::lock_guard lock{mutex_};

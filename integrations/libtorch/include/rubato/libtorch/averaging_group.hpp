@@ -67,9 +67,11 @@ struct group_options {
 /// process group, which is of no more use, and make a new one under keys of its own in the store, of those who are
 /// there: of all but one after a tenth of a second, of fewer after the time to gather. Who is furthest in its number of
 /// averages gives its parameters to those who are behind; the others keep theirs, so that no local step of theirs is
-/// lost, and average again. A process that comes later, or again, is taken in after the next average, and gets the
-/// parameters of the group. So does one that was so late with an average that the others went on without it: what it
-/// has learned since its last one is lost, and replaced() counts it.
+/// lost, and average again, together with those who were behind: all begin their next steps at the same time. A process
+/// that comes later, or again, is taken in after the next average, and gets the parameters of the group. So does one
+/// that was so late with an average that the others went on without it: what it has learned since its last one is lost,
+/// and replaced() counts it. Once all members have died nobody is left to take anybody in: start again with another
+/// number of the job, or another store.
 ///
 /// Store    any of c10d's that survives the members: FileStore on a folder that all machines see (new for each job), or
 ///          a TCPStore whose server is in a process that stays; its own time-out becomes the patience. FileStore locks
@@ -84,14 +86,14 @@ class averaging_group {
   /// Founds the first group of the job with others, or is let into one that is at work: then, and to a founder of a
   /// rank above 0, the parameters of the group are written.
   /// Errors  invalid_option: problem(options), or another number of parameters than the group has; io: no group within
-  ///         the patience, with what the last attempt said
+  ///         the patience, with what the last attempt said. It may be called again
   [[nodiscard]] static result<averaging_group> join(c10::intrusive_ptr<c10d::Store> store, group_options options,
                                                     std::span<float> parameters) {
     if (std::string wrong = problem(options); !wrong.empty()) return error{errc::invalid_option, std::move(wrong)};
     store->setTimeout(milliseconds_of(options.patience));
     averaging_group made{std::move(store), std::move(options)};
     const std::int64_t founders = made.options_.founders;
-    const error wrong = made.regroup(parameters, {.members = founders, .all = founders}, after(made.options_.patience));
+    const error wrong = made.come_in(parameters, {.members = founders, .all = founders});
     if (wrong.code != errc::ok) return wrong;
     return made;
   }
@@ -105,13 +107,13 @@ class averaging_group {
     if (parameters.size() != count_)
       return error{errc::invalid_option, std::to_string(parameters.size()) + " parameters, expected " +
                                              std::to_string(count_) + " as there were at first"};
-    const std::uint64_t target = progress_ + 1;
-    if (std::int64_t newcomers = 0; group_ && exchange(parameters, newcomers)) return averaged(parameters, newcomers);
-    for (const steady::time_point until = after(options_.patience);;) {
-      if (const error wrong = regroup(parameters, after_failure(), until); wrong.code != errc::ok) return wrong;
-      if (progress_ >= target) return size();  // others had done it, and this one has got what came out
-      if (std::int64_t newcomers = 0; exchange(parameters, newcomers)) return averaged(parameters, newcomers);
-    }
+    has_steps_ = true;
+    std::int64_t newcomers = 0;
+    const bool is_done = group_ && exchange(parameters, newcomers);
+    if (is_done && newcomers == 0) return of_;
+    const error wrong = come_in(parameters, is_done ? with(newcomers) : after_failure());
+    if (wrong.code != errc::ok && !is_done) return wrong;  // after an average, the next one looks for a group
+    return of_;
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(size_); }
@@ -160,12 +162,15 @@ class averaging_group {
     std::uint64_t progress = 0;
     std::uint64_t size = 0;
     bool is_member = false;  // of the group before, or a founder
+    bool has_steps = false;  // made since so many averages
+    bool has_left = false;   // it has given up: nobody waits for it
   };
 
   averaging_group(c10::intrusive_ptr<c10d::Store> store, group_options options)
       : options_{std::move(options)},
         board_{c10::make_intrusive<c10d::PrefixStore>("rubato/" + std::to_string(options_.job), std::move(store))} {}
 
+  [[nodiscard]] quorum with(std::int64_t newcomers) const { return {.members = size_, .all = size_ + newcomers}; }
   [[nodiscard]] quorum after_failure() const { return {.members = size_, .all = size_, .one_died = true}; }
   // Of a group that has not come about.
   [[nodiscard]] static quorum after_failure(const std::vector<arrival>& roster) {
@@ -180,14 +185,18 @@ class averaging_group {
     return std::chrono::milliseconds{(std::max)(std::int64_t{1}, static_cast<std::int64_t>(1e3 * seconds))};
   }
 
-  // What has to be done after an exchange that has succeeded.
-  std::size_t averaged(std::span<float> parameters, std::int64_t newcomers) {
-    const std::int64_t of = size_;
-    ++progress_;
-    // If that fails, there is no group, and the next average looks for one.
-    if (newcomers > 0)
-      static_cast<void>(regroup(parameters, {.members = size_, .all = size_ + newcomers}, after(options_.patience)));
-    return static_cast<std::size_t>(of);
+  // Until this process is in a group whose members all go on with steps of their own. Where some have made theirs, and
+  // an average has failed, others may have nothing to bring: newcomers, and those who got what came out of it. Would
+  // these go on with steps, the first would wait for them, maybe beyond the time of an exchange: all average first.
+  error come_in(std::span<float> parameters, quorum wanted) {
+    const steady::time_point until = after(options_.patience);
+    for (;;) {
+      if (error wrong = regroup(parameters, wanted, until); wrong.code != errc::ok) return wrong;
+      if (!averages_first_) return {};
+      std::int64_t newcomers = 0;  // they are let in after the next average: this one has to return
+      if (exchange(parameters, newcomers)) return {};
+      wanted = after_failure();
+    }
   }
   // One all-reduce. False if it failed; then the group is left. Rank 0 says how many wait to be let in.
   bool exchange(std::span<float> parameters, std::int64_t& newcomers) {
@@ -196,11 +205,14 @@ class averaging_group {
       torch::Tensor values = tensor_over(parameters);
       torch::Tensor mean = scratch_.narrow(0, 0, values.numel()), waiting = scratch_[values.numel()];
       mean.copy_(values);
-      waiting.fill_(rank_ == 0 ? count(key("late")) : 0);
+      waiting.fill_(rank_ == 0 ? in_line() : 0);
       std::vector<torch::Tensor> one{scratch_};
       group_->allreduce(one)->wait();
       values.copy_(mean.div_(size_));
       newcomers = waiting.item<std::int64_t>();
+      ++progress_;
+      of_ = size();
+      has_steps_ = false;
       return true;
     } catch (const std::exception& e) {
       leave(e);
@@ -212,8 +224,10 @@ class averaging_group {
     group_.reset();
   }
 
-  [[nodiscard]] std::string key(const char* what) const { return std::to_string(generation_) + "/" + what; }
-  [[nodiscard]] std::string key(const char* what, std::int64_t n) const { return key(what) + std::to_string(n); }
+  [[nodiscard]] std::string key(const char* what) const { return key_of(generation_, what); }
+  [[nodiscard]] static std::string key_of(std::int64_t generation, const char* what) {
+    return std::to_string(generation) + "/" + what;
+  }
 
   // Until this process is in a group that works: one generation after the other.
   error regroup(std::span<float> parameters, quorum wanted, steady::time_point until) {
@@ -256,18 +270,27 @@ class averaging_group {
     generation_ = known;
     return {errc::io, "no group of job " + std::to_string(options_.job) + " took member " +
                           std::to_string(options_.index) + " in within " + std::to_string(options_.patience) + " s" +
+                          (is_member_ ? "" : nobody_left) +
                           (trouble_.empty() ? "" : "; the last attempt: " + trouble_)};
   }
 
+  static constexpr const char* nobody_left =
+      "; it waits for a member of the group: if none of them is left, the job needs another number or another store";
   void stand_in_line() {
     is_member_ = false;
     is_late_ = true;
-    board_->add(key("late"), 1);
+  }
+  // How many wait to be let into the next group.
+  [[nodiscard]] std::int64_t in_line() {
+    const std::vector<arrival> all = arrivals(generation_ + 1);
+    return std::count_if(all.begin(), all.end(), [](const arrival& each) { return !each.is_member; });
   }
   // Who is in the group of this generation, once that is settled: by the first that found enough to be there.
   std::optional<std::vector<arrival>> gathered(std::size_t size, const quorum& wanted, steady::time_point until) {
-    board_->set(key("arrival", board_->add(key("arrivals"), 1)),
-                bytes_of({{.index = options_.index, .progress = progress_, .size = size, .is_member = is_member_}}));
+    arrival self{
+        .index = options_.index, .progress = progress_, .size = size, .is_member = is_member_, .has_steps = has_steps_};
+    const std::string mine = key("arrival") + std::to_string(board_->add(key("arrivals"), 1));
+    board_->set(mine, bytes_of({self}));
     const steady::time_point enough = after(options_.gather + (wanted.connects ? 6 * options_.exchange : 0));
     const steady::time_point settled = after((std::min)(0.1, options_.gather));
     // A founder waits for all others; a job begins complete.
@@ -275,9 +298,10 @@ class averaging_group {
     for (;; std::this_thread::sleep_for(std::chrono::milliseconds{5})) {
       if (board_->check({key("roster")})) return read(text_of(board_->get(key("roster"))));
       const steady::time_point now = steady::now();
-      if (now >= until) return std::nullopt;
-      if (!is_member_) continue;
-      std::vector<arrival> all = arrivals();
+      if (now >= until && std::exchange(self.has_left, true)) return std::nullopt;
+      if (self.has_left) board_->set(mine, bytes_of({self}));  // and looks once more: somebody may have counted on it
+      if (!is_member_ || self.has_left) continue;
+      std::vector<arrival> all = arrivals(generation_);
       const auto members = std::count_if(all.begin(), all.end(), [](const arrival& each) { return each.is_member; });
       const std::int64_t missing = wanted.one_died && now >= settled ? 1 : 0;
       if ((members + missing >= wanted.members && std::ssize(all) + missing >= wanted.all) ||
@@ -296,14 +320,16 @@ class averaging_group {
                             [&](const arrival& a, const arrival& b) { return as_large(a) < as_large(b); })
         ->size;
   }
-  // Those who have arrived and said who they are. Of two with one index the second is a process that was started again.
-  [[nodiscard]] std::vector<arrival> arrivals() {
+  // Those who have arrived, have said who they are, and still wait. Of two with one index the second is a process that
+  // was started again.
+  [[nodiscard]] std::vector<arrival> arrivals(std::int64_t generation) {
     std::vector<arrival> all;
-    for (std::int64_t n = 1, last = count(key("arrivals")); n <= last; ++n) {
-      if (!board_->check({key("arrival", n)})) continue;
-      const arrival one = read(text_of(board_->get(key("arrival", n)))).front();
+    for (std::int64_t n = 1, last = count(key_of(generation, "arrivals")); n <= last; ++n) {
+      const std::string of_one = key_of(generation, "arrival") + std::to_string(n);
+      if (!board_->check({of_one})) continue;
+      const arrival one = read(text_of(board_->get(of_one))).front();
       std::erase_if(all, [&one](const arrival& each) { return each.index == one.index; });
-      all.push_back(one);
+      if (!one.has_left) all.push_back(one);
     }
     return all;
   }
@@ -315,14 +341,17 @@ class averaging_group {
   [[nodiscard]] static std::vector<std::uint8_t> bytes_of(const std::vector<arrival>& all) {
     std::ostringstream text;
     for (const arrival& each : all)
-      text << each.index << ' ' << each.progress << ' ' << each.size << ' ' << each.is_member << '\n';
+      text << each.index << ' ' << each.progress << ' ' << each.size << ' ' << each.is_member << ' ' << each.has_steps
+           << ' ' << each.has_left << '\n';
     const std::string whole = text.str();
     return {whole.begin(), whole.end()};
   }
   [[nodiscard]] static std::vector<arrival> read(const std::string& text) {
     std::istringstream words{text};
     std::vector<arrival> all;
-    for (arrival each; words >> each.index >> each.progress >> each.size >> each.is_member;) all.push_back(each);
+    for (arrival each;
+         words >> each.index >> each.progress >> each.size >> each.is_member >> each.has_steps >> each.has_left;)
+      all.push_back(each);
     return all;
   }
 
@@ -365,6 +394,10 @@ class averaging_group {
       return false;
     }
     if (is_late_ && gets_others && progress_ > 0) ++replaced_;
+    if (gets_others) has_steps_ = false, of_ = size();
+    averages_first_ = std::any_of(roster.begin(), roster.end(), [first](const arrival& each) {
+      return each.has_steps && each.progress == first->progress;
+    });
     is_member_ = true;
     is_late_ = false;
     progress_ = (std::max)(first->progress, std::uint64_t{1});
@@ -379,10 +412,13 @@ class averaging_group {
   std::int64_t generation_ = 0, size_ = 0, rank_ = 0;
   std::uint64_t progress_ = 0;  // averages and one, once it has the parameters of the job
   std::uint64_t replaced_ = 0;
-  bool is_member_ = true;  // of the group before, or a founder: one that can make a group
-  bool is_late_ = false;   // the others went on without it, or were there before
-  std::size_t count_ = 0;  // of parameters
-  std::string trouble_{};  // what ended the last group
+  bool is_member_ = true;        // of the group before, or a founder: one that can make a group
+  bool is_late_ = false;         // the others went on without it, or were there before
+  bool has_steps_ = false;       // since the last average
+  bool averages_first_ = false;  // its group has an average to make, whoever has steps
+  std::size_t of_ = 0;           // members whose parameters this process has the average of
+  std::size_t count_ = 0;        // of parameters
+  std::string trouble_{};        // what ended the last group
 };
 
 }  // namespace rubato::inline RUBATO_ABI::libtorch

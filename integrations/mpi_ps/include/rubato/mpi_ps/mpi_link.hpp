@@ -8,6 +8,7 @@
 #include <new>
 #include <optional>
 #include <rubato/core/types.hpp>
+#include <rubato/gloo_ps/messages.hpp>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,16 +20,29 @@ namespace rubato::inline RUBATO_ABI::mpi_ps {
 /// The tag of a message that announces a connection; the others are of connections, four each.
 inline constexpr int new_connection = 0;
 
+/// What is wrong with a model whose parameters are to go over MPI, as a sentence; empty if nothing is. A shard is one
+/// message; one that is too long fails only when it is sent, and its worker would connect anew, again and again.
+/// Tests   tests/integrations/mpi_ps/mpi_link_test.cpp: ModelsOfTooLargeShardsAreToldApart
+[[nodiscard]] inline std::string problem(const gloo_ps::shape& model) {
+  if (gloo_ps::largest_message(model) <= mpi_process::longest_message) return {};
+  return "a shard has " + std::to_string(model.size_of(0)) + " parameters, more than fit into the 2 GiB of an MPI " +
+         "message: expected more shards than " + std::to_string(model.shards);
+}
+
 /// A connection between two ranks, as a parameter server's workers have it: satisfies gloo_ps::Link.
 ///
 /// MPI itself has none, so each gets a number, and its messages the tags of that number: one each way, and one each for
-/// its end. What arrives for a connection that is over stays with MPI.
+/// its end. What arrives for a connection that is over stays with MPI. Of 8,191 connections that a rank makes no two
+/// have the same tags. The next one has those of the first, and may find what that one left behind, an end or a message
+/// that nobody read: then it ends, as one that broke, and the one after it is free of that.
 ///
+/// Limit   a message has at most mpi_process::longest_message bytes: problem(model) says whether a model fits
 /// Death   MPI tells nobody that a rank has died, so alive() is true until the peer hangs up or MPI has an error; who
 ///         waits for a dead one is freed by its deadline.
 /// Memory  a message is copied once when it is sent; it is received where it stays
 /// Tests   tests/integrations/mpi_ps/mpi_link_test.cpp: LongAndShort, PollDoesNoHarm, CloseIsNoticed,
-///         OversizedIsRefusedBeforeAllocation, SilentPeerIsBounded, CloseEndsASend, ConnectionsOfARankAreApart
+///         OversizedIsRefusedBeforeAllocation, SilentPeerIsBounded, CloseEndsASend, ConnectionsOfARankAreApart,
+///         TagsThatComeAgainMayBringAnOldEnd
 class mpi_link {
  public:
   enum class side : std::uint8_t { connects, accepts };

@@ -7,12 +7,12 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <climits>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -27,6 +27,7 @@ namespace rubato::inline RUBATO_ABI::mpi_ps {
 
 using gloo_ps::after;
 using gloo_ps::bytes;
+using gloo_ps::longest_time;
 using gloo_ps::steady;
 using gloo_ps::transfer;
 
@@ -62,7 +63,7 @@ class patience {
 /// Made     once in a process, before its links; outlives them. It calls MPI_Init_thread and MPI_Finalize, unless MPI
 ///          was initialised before: then both are the caller's.
 /// Thread   any number; a program that calls MPI elsewhere too at the same time needs MPI_THREAD_MULTIPLE
-/// Collective  start(), over all ranks of MPI_COMM_WORLD
+/// Collective  start(), finish() and the destructor, over all ranks of MPI_COMM_WORLD
 /// Tests    tests/integrations/mpi_ps/mpi_link_test.cpp
 class mpi_process {
  public:
@@ -90,23 +91,17 @@ class mpi_process {
   mpi_process& operator=(const mpi_process&) = delete;
   ~mpi_process() { end(); }
 
-  /// Whether the other ranks live on when one dies: Open MPI's `mpirun --enable-recovery`.
-  [[nodiscard]] static bool outlives_others() noexcept {
-    const char* const recovery = std::getenv("OMPI_MCA_orte_enable_recovery");
-    return recovery != nullptr && *recovery != '\0' && *recovery != '0';
-  }
   /// Ends MPI, as the destructor does, but for this: MPI_Finalize waits for all ranks, and therefore for ever if one
-  /// has died, or hangs. After so many seconds the process ends without it, with this status; else it is returned.
-  /// mpirun takes a process that ends without MPI_Finalize for one that has failed, and ends the whole job, unless
-  /// outlives_others(): there the limit is 5 seconds unless you say otherwise, and else there is none.
-  int finish(int status, std::optional<double> limit = {}) {
-    const double seconds = limit.value_or(outlives_others() ? 5 : gloo_ps::longest_time);
+  /// has died, or hangs. After `limit` seconds the process ends without it, with this status; else it is returned.
+  /// mpirun takes a process that ends without MPI_Finalize for one that has failed, and ends the whole job, unless it
+  /// was started with --enable-recovery: without that, leave the others time to finish (longest_time: all they need).
+  int finish(int status, double limit) {
     std::mutex mutex;
     std::condition_variable news;
     bool over = false;
     std::thread timer{[&] {
       std::unique_lock lock{mutex};
-      if (news.wait_until(lock, after(seconds), [&] { return over; })) return;
+      if (news.wait_until(lock, after(limit), [&] { return over; })) return;
       std::fflush(nullptr);
       std::_Exit(status);
     }};
@@ -131,12 +126,15 @@ class mpi_process {
     std::_Exit(status);
   }
 
+  /// The size of the longest message, 2 GiB: MPI counts in ints.
+  static constexpr std::size_t longest_message = std::numeric_limits<int>::max();
+
   /// Hands a message over, unless is_over(), which throws nothing, says meanwhile that nobody will take it. What the
   /// peer does not take by the deadline stays with MPI, which cannot be asked back for it, and may still arrive.
   /// Status: done, timed_out, or closed, with MPI's reason or because it is over.
   template <class IsOver>
   transfer send(bytes content, int peer, int tag, steady::time_point deadline, IsOver&& is_over) {
-    if (content.size() > std::size_t{INT_MAX}) return {transfer::status::closed, "a message of more than 2 GiB"};
+    if (content.size() > longest_message) return {transfer::status::closed, "a message of more than 2 GiB"};
     return complete(
         [&](parcel& out) {
           return MPI_Isend(out.content.data(), static_cast<int>(out.content.size()), MPI_BYTE, peer, tag, all_,

@@ -121,7 +121,8 @@ def check_blocks(root):
 
 
 def check_named_tests(root):
-    for header in sorted(h for folder in ("include", "examples", "integrations") for h in (root / folder).rglob("*.hpp")):
+    for header in sorted(h for folder in ("include", "examples", "integrations") for h in (root / folder).rglob("*")
+                         if h.suffix in (".hpp", ".cuh")):
         where = header.relative_to(root)
         text = header.read_text(encoding="utf-8")
         for line in FOLDED.findall(text):

@@ -10,10 +10,16 @@
 //
 //   RUBATO_DETAIL_SHARED  attribute of a function for both, see config.hpp
 //   RUBATO_DETAIL_DEVICE  1 while nvcc compiles for the device
+//   RUBATO_DETAIL_UNROLL  before a loop of known length over an array that has to stay in registers of the device, and
+//   RUBATO_DETAIL_ROLLED  before one that is not to grow; hosts decide for themselves
 #if defined(__CUDA_ARCH__)
 #define RUBATO_DETAIL_DEVICE 1
+#define RUBATO_DETAIL_UNROLL _Pragma("unroll")
+#define RUBATO_DETAIL_ROLLED _Pragma("unroll 1")
 #else
 #define RUBATO_DETAIL_DEVICE 0
+#define RUBATO_DETAIL_UNROLL
+#define RUBATO_DETAIL_ROLLED
 #endif
 
 namespace rubato::inline RUBATO_ABI::cuda {

@@ -1,0 +1,125 @@
+#ifndef RUBATO_CUDA_DECIDE_KERNEL_CUH
+#define RUBATO_CUDA_DECIDE_KERNEL_CUH
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "controller.cuh"
+#include "error.cuh"
+
+namespace rubato::inline RUBATO_ABI::cuda {
+
+/// Seconds of the device's clock, for requests that are made on the device. It is the same for all streams, and
+/// advances in steps of a microsecond or less.
+[[nodiscard]] __device__ inline double device_seconds() noexcept {
+  unsigned long long nanoseconds;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(nanoseconds));
+  return 1e-9 * static_cast<double>(nanoseconds);
+}
+
+/// Which clock a request of a kernel goes by: its own `now`, or the device's at the time of the decision. Not to be
+/// mixed for one state.
+enum class time_of : std::uint8_t { request, device };
+
+/// What a decide kernel does with its record besides writing it: nothing.
+struct no_publication {
+  template <std::uint32_t Capacity, class Shape, Lanes L>
+  __device__ void operator()(const decision_record<Capacity>&, const controller_state<Capacity, Shape>&,
+                             const L&) const noexcept {}
+};
+
+/// Writes the release words of those who may go on: word w is releases[w], so that a stream which waits for
+/// word >= n starts step n of worker w. What was written before by the lanes, and by earlier kernels of the stream, is
+/// seen by whoever sees the word.
+struct release_words {
+  std::uint32_t* words = nullptr;  ///< one a worker, zero at first: memory of the device or mapped, not managed
+
+  template <std::uint32_t Capacity, class Shape, Lanes L>
+  __device__ void operator()(const decision_record<Capacity>& record, const controller_state<Capacity, Shape>& state,
+                             const L& lanes) const noexcept {
+    __threadfence_system();
+    for (std::uint32_t i = lanes.index(); i < record.released; i += lanes.count()) {
+      const std::uint32_t w = record.release[i];
+      *static_cast<volatile std::uint32_t*>(words + w) = state.releases[w];
+    }
+  }
+};
+
+/// Sets the condition of a SWITCH node to the action of the record, see add_switch().
+struct switch_choice {
+  cudaGraphConditionalHandle handle{};
+
+  template <std::uint32_t Capacity, class Shape, Lanes L>
+  __device__ void operator()(const decision_record<Capacity>& record, const controller_state<Capacity, Shape>&,
+                             const L& lanes) const noexcept {
+    if (lanes.index() == 0) cudaGraphSetConditional(handle, static_cast<unsigned>(record.action));
+  }
+};
+
+/// decide() by one block: the state is copied into shared memory, decided on, and copied back, so that memory is waited
+/// for twice however many accesses a rule takes. For kernels that decide among other things as well; called by all
+/// threads of the block, which must have at least 32 and one dimension.
+///
+/// The request is read, and the record written, by the block; both are memory of the device or mapped.
+template <std::uint32_t Capacity, class Shape, class Publish>
+__device__ void decide_by_block(controller_state<Capacity, Shape>* state, const request* what, time_of clock,
+                                decision_record<Capacity>* record, const Publish& publish) noexcept {
+  using state_type = controller_state<Capacity, Shape>;
+  using record_type = decision_record<Capacity>;
+  constexpr bool stages = sizeof(state_type) + sizeof(record_type) + sizeof(decide_workspace<Shape>) <= 40 * 1024;
+  alignas(8) __shared__ unsigned char bytes[stages ? sizeof(state_type) : 8];
+  alignas(8) __shared__ unsigned char record_bytes[stages ? sizeof(record_type) : 8];
+  __shared__ decide_workspace<Shape> space;
+  const block_lanes lanes{};
+  request asked;
+  if (lanes.index() == 0) {
+    asked = *what;
+    if (clock == time_of::device) asked.now = device_seconds();
+  }
+  if constexpr (stages) {
+    auto& near = *reinterpret_cast<state_type*>(bytes);
+    auto& said = *reinterpret_cast<record_type*>(record_bytes);
+    copy_over_lanes(lanes, *state, near);
+    decide(near, asked, lanes, space, said);
+    copy_over_lanes(lanes, near, *state);
+    copy_over_lanes(lanes, said, *record);
+    publish(said, near, lanes);
+  } else {
+    decide(*state, asked, lanes, space, *record);
+    publish(*record, *state, lanes);
+  }
+}
+
+namespace detail {
+
+inline constexpr unsigned decide_threads = 64;  // a thread for each output of the widest layer
+
+template <std::uint32_t Capacity, class Shape, class Publish>
+__global__ void __launch_bounds__(decide_threads)
+    decide_kernel(controller_state<Capacity, Shape>* state, const request* what, time_of clock,
+                  decision_record<Capacity>* record, Publish publish) {
+  decide_by_block(state, what, clock, record, publish);
+}
+
+}  // namespace detail
+
+/// One decision as a kernel of its own, of one block.
+///
+///     cuda::launch_decide(state, request, cuda::time_of::request, record, cuda::release_words{words}, stream);
+///
+/// All pointers are memory of the device or mapped into it, and stay until the stream is past the launch; one decision
+/// at a time per state. No allocation; asynchronous.
+/// Errors  what the launch answers
+/// Tests   tests/cuda/device/controller_test.cu: DecidesAsTheHost, KeepsTimeByTheDevice
+template <std::uint32_t Capacity, class Shape, class Publish = no_publication>
+error launch_decide(controller_state<Capacity, Shape>* state, const request* what, time_of clock,
+                    decision_record<Capacity>* record, const Publish& publish, cudaStream_t stream) {
+  detail::decide_kernel<<<1, detail::decide_threads, 0, stream>>>(state, what, clock, record, publish);
+  return check_launch("launch_decide");
+}
+
+}  // namespace rubato::inline RUBATO_ABI::cuda
+
+#endif

@@ -1,0 +1,313 @@
+#ifndef RUBATO_CUDA_FORWARD_TILE_CUH
+#define RUBATO_CUDA_FORWARD_TILE_CUH
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "lanes.cuh"
+#include "network.cuh"
+#include "shared_body.cuh"
+
+namespace rubato::inline RUBATO_ABI::cuda {
+
+/// How 32 lanes compute the outputs of some queries at once, for many queries.
+///
+/// The activations of `queries` queries lie in shared memory, a row of `pitch` numbers for each; a layer reads them and
+/// then overwrites them. The lanes of a layer are a grid: each column has 4 adjacent outputs (the next 4 are
+/// 4 * columns further), each row every rows-th query; a lane sums queries x outputs numbers in registers.
+///
+/// For 40-64-32-3: 32 queries; lanes of the first layer sum 8 x 8 numbers, those of the second 8 x 4. With 16 bytes a
+/// load, 16 and 10.7 multiply-adds come on one load; 16 are what an SM can do while it delivers 16 bytes to each lane,
+/// were no load a broadcast, as most are. A row begins 4 banks, or an odd multiple of 4, after the row before it: 8
+/// rows are read, or 8 columns, without a conflict.
+template <class Shape>
+struct forward_tile {
+  static constexpr std::size_t widest_output = [] {
+    std::size_t most = 0;
+    for (std::size_t l = 1; l <= Shape::layers; ++l) most = Shape::width(l) > most ? Shape::width(l) : most;
+    return most;
+  }();
+  static_assert(widest_output <= 512,
+                "forward_tile: expected layers of at most 512 outputs; evaluate_batch has no limit");
+  /// Queries of a tile: a lane never sums more than 64 numbers.
+  static constexpr std::size_t queries = widest_output <= 64    ? 32
+                                         : widest_output <= 128 ? 16
+                                         : widest_output <= 256 ? 8
+                                                                : 4;
+  /// Numbers from row to row.
+  static constexpr std::size_t pitch = [] {
+    std::size_t most = 0;
+    for (std::size_t l = 0; l < Shape::layers; ++l) most = Shape::width(l) > most ? Shape::width(l) : most;
+    return (most + 3) / 8 * 8 + 4;
+  }();
+  /// Numbers of shared memory that the activations of a tile want.
+  static constexpr std::size_t activations = queries * pitch;
+
+  [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr unsigned columns(std::size_t l) noexcept {
+    unsigned all = 1;
+    while (all < 8 && 4 * all < Shape::width(l + 1)) all *= 2;
+    return all;
+  }
+  [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr unsigned rows(std::size_t l) noexcept { return 32 / columns(l); }
+  /// Queries of a lane.
+  [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr unsigned each(std::size_t l) noexcept {
+    return queries > rows(l) ? static_cast<unsigned>(queries) / rows(l) : 1;
+  }
+  /// Groups of 4 outputs of a lane.
+  [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr unsigned groups(std::size_t l) noexcept {
+    return static_cast<unsigned>((Shape::width(l + 1) + 4 * columns(l) - 1) / (4 * columns(l)));
+  }
+  /// Outputs with those that fill up the last group.
+  [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr std::size_t padded(std::size_t l) noexcept {
+    return std::size_t{4} * columns(l) * groups(l);
+  }
+  /// Index of a layer's first packed weight: [inputs x padded], then as many biases.
+  [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr std::size_t weight(std::size_t l) noexcept {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < l; ++i) at += (Shape::width(i) + 1) * padded(i);
+    return at;
+  }
+  [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr std::size_t bias(std::size_t l) noexcept {
+    return weight(l) + Shape::width(l) * padded(l);
+  }
+  /// Numbers of shared memory that the packed parameters want.
+  static constexpr std::size_t parameters = weight(Shape::layers);
+};
+
+namespace detail {
+
+struct alignas(16) four {
+  float x[4];
+};
+[[nodiscard]] RUBATO_DETAIL_SHARED inline four load_four(const float* from) noexcept {
+#if RUBATO_DETAIL_DEVICE
+  const float4 v = *reinterpret_cast<const float4*>(from);
+  return {{v.x, v.y, v.z, v.w}};
+#else
+  four v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+#endif
+}
+RUBATO_DETAIL_SHARED inline void store_four(float* to, const four& v) noexcept {
+#if RUBATO_DETAIL_DEVICE
+  *reinterpret_cast<float4*>(to) = float4{v.x[0], v.x[1], v.x[2], v.x[3]};
+#else
+  std::memcpy(to, &v, sizeof v);
+#endif
+}
+
+// From the device's memory into shared memory, 16 or 4 bytes; done for the lane that asked when it has awaited it.
+template <std::size_t Numbers>
+RUBATO_DETAIL_SHARED inline void copy_in(float* to, const float* from) noexcept {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  if constexpr (Numbers == 4)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(from) : "memory");
+#else
+  if constexpr (Numbers == 4)
+    store_four(to, load_four(from));
+  else
+    *to = *from;
+#endif
+}
+RUBATO_DETAIL_SHARED inline void await_copies() noexcept {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+// The endings without tanh, and without a branch for each number.
+struct ramp {
+  bool zero;
+  float slope;
+
+  RUBATO_DETAIL_SHARED explicit ramp(const ending& f) noexcept
+      : zero{f.kind == nn::activation_kind::relu}, slope{f.kind == nn::activation_kind::leaky_relu ? f.slope : 1.0F} {}
+  [[nodiscard]] RUBATO_DETAIL_SHARED float operator()(float x) const noexcept {
+    return x < 0 ? (zero ? 0.0F : slope * x) : x;
+  }
+};
+
+// What one of 32 lanes does in a layer.
+template <class Arithmetic, class Shape, std::size_t Layer>
+struct tile_sums {
+  using tile = forward_tile<Shape>;
+  static constexpr std::size_t inputs = Shape::width(Layer), outputs = Shape::width(Layer + 1), pitch = tile::pitch;
+  static constexpr unsigned columns = tile::columns(Layer), rows = tile::rows(Layer);
+  static constexpr unsigned each = tile::each(Layer), groups = tile::groups(Layer);
+
+  four sum[each][groups];
+
+  // Lanes beyond the last query, where a layer has few outputs and a tile few queries.
+  [[nodiscard]] RUBATO_DETAIL_SHARED static bool idle(unsigned lane) noexcept {
+    return rows > tile::queries && lane / columns >= tile::queries;
+  }
+  [[nodiscard]] RUBATO_DETAIL_SHARED static unsigned query(unsigned lane, unsigned j) noexcept {
+    return lane / columns + rows * j;
+  }
+  [[nodiscard]] RUBATO_DETAIL_SHARED static unsigned output(unsigned lane, unsigned g) noexcept {
+    return 4 * (lane % columns + columns * g);
+  }
+
+  template <std::size_t Count>
+  RUBATO_DETAIL_SHARED void add_products(const float* x, const float* weight) noexcept {
+    four in[each];
+    RUBATO_DETAIL_UNROLL
+    for (unsigned j = 0; j < each; ++j) in[j] = load_four(x + rows * j * pitch);
+    RUBATO_DETAIL_UNROLL
+    for (std::size_t k = Count; k-- > 0;) {
+      RUBATO_DETAIL_UNROLL
+      for (unsigned g = 0; g < groups; ++g) {
+        const four w = load_four(weight + k * tile::padded(Layer) + 4 * columns * g);
+        RUBATO_DETAIL_UNROLL
+        for (unsigned j = 0; j < each; ++j) {
+          RUBATO_DETAIL_UNROLL
+          for (unsigned o = 0; o < 4; ++o)
+            sum[j][g].x[o] = Arithmetic::plus_product(sum[j][g].x[o], in[j].x[k], w.x[o]);
+        }
+      }
+    }
+  }
+
+  RUBATO_DETAIL_SHARED void compute(unsigned lane, const float* packed, const float* activations) noexcept {
+    if (idle(lane)) return;
+    const float* const x = activations + query(lane, 0) * pitch;
+    const float* const weight = packed + tile::weight(Layer) + output(lane, 0);
+    RUBATO_DETAIL_UNROLL
+    for (unsigned g = 0; g < groups; ++g) {
+      const four bias = load_four(weight + inputs * tile::padded(Layer) + 4 * columns * g);
+      RUBATO_DETAIL_UNROLL
+      for (unsigned j = 0; j < each; ++j) sum[j][g] = bias;
+    }
+    constexpr std::size_t odd = inputs % 4, even = inputs - odd;
+    if constexpr (odd > 0) add_products<odd>(x + even, weight + even * tile::padded(Layer));
+    RUBATO_DETAIL_ROLLED
+    for (std::size_t i = even; i > 0;) {
+      i -= 4;
+      add_products<4>(x + i, weight + i * tile::padded(Layer));
+    }
+  }
+
+  RUBATO_DETAIL_SHARED void store(const ending& f, unsigned lane, float* activations, float* out,
+                                  std::size_t present) const noexcept {
+    constexpr bool last = Layer + 1 == Shape::layers;
+    if (idle(lane)) return;
+    float* const to = last ? out : activations;
+    constexpr std::size_t step = last ? outputs : pitch;
+    const ramp end{f};
+    RUBATO_DETAIL_UNROLL
+    for (unsigned j = 0; j < each; ++j) {
+      const unsigned q = query(lane, j);
+      if (last && q >= present) break;
+      RUBATO_DETAIL_UNROLL
+      for (unsigned g = 0; g < groups; ++g) {
+        const unsigned o = output(lane, g);
+        four y;
+        RUBATO_DETAIL_UNROLL
+        for (unsigned k = 0; k < 4; ++k) y.x[k] = end(sum[j][g].x[k]);
+        if constexpr (!last) {
+          if (o < outputs) store_four(to + q * step + o, y);
+        } else {
+          RUBATO_DETAIL_UNROLL
+          for (unsigned k = 0; k < 4; ++k)
+            if (o + k < outputs) to[q * step + o + k] = y.x[k];
+        }
+      }
+    }
+    // From memory, one by one: unrolled over registers it would be most of the program.
+    if (f.kind != nn::activation_kind::tanh) return;
+    RUBATO_DETAIL_ROLLED
+    for (unsigned i = 0; i < each * groups * 4; ++i) {
+      const unsigned q = query(lane, i / (groups * 4)), o = output(lane, i / 4 % groups) + i % 4;
+      if (o < outputs && (!last || q < present)) to[q * step + o] = activate(f, to[q * step + o]);
+    }
+  }
+};
+
+template <class Arithmetic, std::size_t Layer, class Shape, Lanes L>
+RUBATO_DETAIL_SHARED void forward_from(const network<Shape>& net, const L& lanes, const float* packed,
+                                       float* activations, float* out, std::size_t present) noexcept {
+  if constexpr (Layer < Shape::layers) {
+    // A layer overwrites what it read, so one thread that plays all lanes has the sums of all.
+    constexpr unsigned played = std::is_same_v<L, one_lane> ? 32 : 1;
+    tile_sums<Arithmetic, Shape, Layer> sums[played];
+    RUBATO_DETAIL_UNROLL
+    for (unsigned p = 0; p < played; ++p) sums[p].compute(lanes.index() + p, packed, activations);
+    lanes.sync();
+    RUBATO_DETAIL_UNROLL
+    for (unsigned p = 0; p < played; ++p)
+      sums[p].store(net.ending_of(Layer), lanes.index() + p, activations, out, present);
+    lanes.sync();
+    forward_from<Arithmetic, Layer + 1>(net, lanes, packed, activations, out, present);
+  }
+}
+
+template <std::size_t Layer, class Shape, Lanes L>
+RUBATO_DETAIL_SHARED void pack_from(const network<Shape>& net, const L& lanes, float* packed) noexcept {
+  if constexpr (Layer < Shape::layers) {
+    using tile = forward_tile<Shape>;
+    constexpr std::size_t rows = Shape::width(Layer) + 1, outputs = Shape::width(Layer + 1);  // the last row: biases
+    constexpr std::size_t padded = tile::padded(Layer);
+    const float* const from = net.parameters + Shape::weight(Layer);
+    float* const to = packed + tile::weight(Layer);
+    for (std::size_t i = lanes.index(); i < rows * padded; i += lanes.count())
+      to[i] = i % padded < outputs ? from[i / padded * outputs + i % padded] : 0.0F;
+    pack_from<Layer + 1>(net, lanes, packed);
+  }
+}
+
+}  // namespace detail
+
+/// The parameters as forward_tiles() reads them: outputs filled up with zeros. `packed` has
+/// forward_tile<Shape>::parameters numbers; any number of lanes. Ends with a sync.
+/// Tests   tests/cuda/batched_forward_test.cpp: PacksEveryParameterOnce
+template <class Shape, Lanes L>
+RUBATO_DETAIL_SHARED void pack_for_tiles(const network<Shape>& net, const L& lanes, float* packed) noexcept {
+  detail::pack_from<0>(net, lanes, packed);
+  lanes.sync();
+}
+
+/// Tiles `first`, `first + stride`, ... of `queries` rows of `in` [queries x Shape::inputs] through the network, to
+/// `out` [queries x Shape::outputs]; the last tile may be short. `packed` is from pack_for_tiles(), of `net` the
+/// endings are read; `activations` has forward_tile<Shape>::activations numbers. Both begin at multiples of 16 bytes,
+/// in shared memory on the device. Lanes: 32, or one_lane. Ends with a sync.
+///
+/// The bits of evaluate<Arithmetic> (tanh of the same side), for each query by itself, in any batch.
+/// Cost    a multiply-add per weight, over the lanes; inputs are read and outputs written once. No allocation.
+/// Tests   tests/cuda/batched_forward_test.cpp: OneLaneHasTheBitsOfEvaluate, WarpHasTheBitsOfEvaluate,
+///         InputsAnywhereGiveTheSameBits, LanesOfALayerCoverItOnce
+template <class Arithmetic = fused_arithmetic, class Shape, Lanes L>
+RUBATO_DETAIL_SHARED void forward_tiles(const network<Shape>& net, const L& lanes, const float* packed,
+                                        float* activations, std::size_t first, std::size_t stride, std::size_t queries,
+                                        const float* in, float* out) noexcept {
+  using tile = forward_tile<Shape>;
+  constexpr unsigned inputs = Shape::inputs;
+  const bool vectors = inputs % 4 == 0 && reinterpret_cast<std::uintptr_t>(in) % 16 == 0;
+  for (std::size_t at = first * tile::queries; at < queries; at += stride * tile::queries) {
+    const std::size_t present = queries - at < tile::queries ? queries - at : tile::queries;
+    const auto numbers = static_cast<unsigned>(present) * inputs;
+    const float* const from = in + at * inputs;
+    // Unrolled, these loops would keep their addresses in registers that the sums need.
+    if (vectors) {
+      RUBATO_DETAIL_ROLLED
+      for (unsigned i = 4 * lanes.index(); i < numbers; i += 4 * lanes.count())
+        detail::copy_in<4>(activations + i / inputs * tile::pitch + i % inputs, from + i);
+    } else {
+      RUBATO_DETAIL_ROLLED
+      for (unsigned i = lanes.index(); i < numbers; i += lanes.count())
+        detail::copy_in<1>(activations + i / inputs * tile::pitch + i % inputs, from + i);
+    }
+    detail::await_copies();
+    lanes.sync();
+    detail::forward_from<Arithmetic, 0>(net, lanes, packed, activations, out + at * Shape::outputs, present);
+  }
+}
+
+}  // namespace rubato::inline RUBATO_ABI::cuda
+
+#endif

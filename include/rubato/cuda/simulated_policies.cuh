@@ -1,0 +1,240 @@
+#ifndef RUBATO_CUDA_SIMULATED_POLICIES_CUH
+#define RUBATO_CUDA_SIMULATED_POLICIES_CUH
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "../encode/rlp_state.hpp"
+#include "lanes.cuh"
+#include "network.cuh"
+#include "simulated_draws.cuh"
+
+namespace rubato::inline RUBATO_ABI::cuda {
+
+/// What a policy sees of a simulated cluster when a push has been handled.
+struct simulated_push {
+  std::uint32_t worker = 0;
+  std::uint32_t workers = 0;    ///< of the cluster
+  std::uint32_t running = 0;    ///< in a step, or cancelled and not yet heard of
+  std::uint32_t parked = 0;     ///< the submitter counted
+  std::uint32_t clock = 0;      ///< of the submitter, after this push
+  std::uint32_t minimum = 0;    ///< of all clocks
+  std::uint32_t added = 0;      ///< gradients in the open round
+  std::uint32_t staleness = 0;  ///< updates since its grant, without its own
+  std::uint32_t pushes = 0;     ///< so far, this one counted
+  double now = 0;
+  float loss = 0;        ///< average of the workers' losses
+  bool pending = false;  ///< its gradient waits in the open round
+  bool dropped = false;  ///< not finite, or cancelled
+};
+
+/// What becomes of a gradient.
+enum class simulated_use : std::uint8_t {
+  apply,    ///< at once
+  add,      ///< to the open round
+  complete  ///< to the open round, which is flushed: one update by the mean
+};
+
+/// Who may run next.
+enum class simulated_verb : std::uint8_t { hold, submitter, all, up_to_clock };
+
+struct simulated_decision {
+  simulated_verb verb = simulated_verb::hold;
+  std::uint32_t clock = 0;  ///< of up_to_clock
+  bool flushes = false;     ///< the open round, before anybody starts
+  bool cancels = false;     ///< all who run: they push at once, and what they push is dropped
+};
+
+// A policy of simulated clusters: plain data, an argument of kernels, with
+//
+//   state                      what it remembers of a run, one in each lane, all the same
+//   memory                     what its lanes share
+//   use(workers, added)        of a gradient that is not dropped, where so many are in the open round
+//   decide(lanes, push, state, memory)  who starts; the same in all lanes. Ends with a sync if it writes memory
+//
+// All workers start at time 0. A worker whose gradient is in the open round must not start before the flush: there is
+// room for one gradient a worker. Somebody must run after each push, or the run ends as stalled.
+// Tests   tests/cuda/simulated_cluster_test.cpp: AgreesWithTheHost
+
+namespace detail {
+
+struct nothing {};
+
+// cuda::evaluate, with its bits, for few lanes: each has eight outputs under way, which wait for an input together and
+// not for each other. Against one output at a time that is eight loads of weights for one of an input, not for eight.
+template <std::size_t Layer = 0, class Shape, Lanes L>
+RUBATO_DETAIL_SHARED void evaluate_by_few(const network<Shape>& net, const L& lanes, const float* in, float* scratch,
+                                          float* out) noexcept {
+  constexpr unsigned inputs = Shape::width(Layer), outputs = Shape::width(Layer + 1), together = 8;
+  const float* const weight = net.parameters + Shape::weight(Layer);
+  const float* const bias = net.parameters + Shape::bias(Layer);
+  float* const to = Layer + 1 == Shape::layers ? out : scratch + Layer % 2 * Shape::widest_hidden;
+  for (unsigned base = 0; base < outputs; base += together * lanes.count()) {  // once, if the count is known and 8
+    const unsigned first = base + lanes.index();
+    float sum[together];
+    for (unsigned j = 0; j < together; ++j)
+      if (const unsigned o = first + j * lanes.count(); o < outputs) sum[j] = bias[o];
+    for (unsigned i = inputs; i-- > 0;)
+      for (unsigned j = 0; j < together; ++j)
+        if (const unsigned o = first + j * lanes.count(); o < outputs)
+          sum[j] = exact_arithmetic::plus_product(sum[j], in[i], weight[i * outputs + o]);
+    for (unsigned j = 0; j < together; ++j)
+      if (const unsigned o = first + j * lanes.count(); o < outputs) to[o] = activate(net.ending_of(Layer), sum[j]);
+  }
+  lanes.sync();
+  if constexpr (Layer + 1 < Shape::layers) evaluate_by_few<Layer + 1>(net, lanes, to, scratch, out);
+}
+
+}  // namespace detail
+
+/// rubato::bsp.
+struct simulated_bsp {
+  using state = detail::nothing;
+  using memory = detail::nothing;
+  bool sums = false;  ///< bsp::sum: gradients are applied on arrival
+
+  [[nodiscard]] RUBATO_DETAIL_SHARED simulated_use use(std::uint32_t, std::uint32_t) const noexcept {
+    return sums ? simulated_use::apply : simulated_use::add;
+  }
+  template <Lanes L>
+  [[nodiscard]] RUBATO_DETAIL_SHARED simulated_decision decide(const L&, const simulated_push& push, state&,
+                                                               memory&) const noexcept {
+    if (push.running > 0) return {};
+    return {.verb = simulated_verb::all, .flushes = true};
+  }
+};
+
+/// rubato::ssp.
+struct simulated_ssp {
+  using state = detail::nothing;
+  using memory = detail::nothing;
+  std::uint32_t staleness = 3;  ///< steps
+
+  [[nodiscard]] RUBATO_DETAIL_SHARED simulated_use use(std::uint32_t, std::uint32_t) const noexcept {
+    return simulated_use::apply;
+  }
+  template <Lanes L>
+  [[nodiscard]] RUBATO_DETAIL_SHARED simulated_decision decide(const L&, const simulated_push& push, state&,
+                                                               memory&) const noexcept {
+    const std::uint32_t most = push.minimum + staleness;
+    return {.verb = simulated_verb::up_to_clock, .clock = most < staleness ? 0xffff'ffffU : most};
+  }
+};
+
+/// rubato::asp.
+struct simulated_asp {
+  using state = detail::nothing;
+  using memory = detail::nothing;
+
+  [[nodiscard]] RUBATO_DETAIL_SHARED simulated_use use(std::uint32_t, std::uint32_t) const noexcept {
+    return simulated_use::apply;
+  }
+  template <Lanes L>
+  [[nodiscard]] RUBATO_DETAIL_SHARED simulated_decision decide(const L&, const simulated_push&, state&,
+                                                               memory&) const noexcept {
+    return {.verb = simulated_verb::submitter};
+  }
+};
+
+/// rubato::k_sync: the first k gradients of a round make the update, the other workers are cancelled.
+struct simulated_k_sync {
+  using state = detail::nothing;
+  using memory = detail::nothing;
+  std::uint32_t k = 1;
+
+  [[nodiscard]] RUBATO_DETAIL_SHARED simulated_use use(std::uint32_t workers, std::uint32_t added) const noexcept {
+    return added + 1 >= (k < workers ? k : workers) ? simulated_use::complete : simulated_use::add;
+  }
+  template <Lanes L>
+  [[nodiscard]] RUBATO_DETAIL_SHARED simulated_decision decide(const L&, const simulated_push& push, state&,
+                                                               memory&) const noexcept {
+    if (push.added == 0) return {.verb = simulated_verb::all, .cancels = !push.dropped};
+    return {.verb = push.pending ? simulated_verb::hold : simulated_verb::submitter};
+  }
+};
+
+/// rubato::q_policy over rlp_state, or rlp_normalised_state, without scaling and without max_idle: the legal action of
+/// highest value. Exact arithmetic; the network's endings are those of the host's.
+///
+///     cuda::simulated_q<cuda::mlp_shape<40, 64, 32, 3>> policy{{parameters, hidden, output}};
+///
+/// With raw inputs and without tanh it decides what the host's does, bit for bit; normalised ones go through the
+/// device's logarithms. Memory of the lanes: 0.85 KB for the paper's shape.
+/// Tests   tests/cuda/simulated_cluster_test.cpp: LearnedAgreesWithTheHost, AnyNumberOfLanesGivesTheSameBits
+template <class Shape, rlp_scale Scale = rlp_scale::raw>
+struct simulated_q {
+  static_assert(Shape::inputs == rlp_state::dim && Shape::outputs == 3,
+                "simulated_q: a network of 40 inputs and 3 outputs, for hold, submitter and all");
+  struct state {
+    double first = 0, loss = 0, squares = 0;
+    std::uint64_t measured = 0;
+  };
+  struct memory {
+    float inputs[2][Shape::inputs];  // one holds what was, the other what is
+    float scratch[evaluate_scratch<Shape>];
+    float values[4];
+  };
+
+  network<Shape> values{};
+
+  [[nodiscard]] RUBATO_DETAIL_SHARED simulated_use use(std::uint32_t, std::uint32_t) const noexcept {
+    return simulated_use::apply;
+  }
+  template <Lanes L>
+  [[nodiscard]] RUBATO_DETAIL_SHARED simulated_decision decide(const L& lanes, const simulated_push& push, state& at,
+                                                               memory& shared) const noexcept {
+    float newest[4];
+    encode(push, at, newest);
+    const float* const before = shared.inputs[push.pushes % 2];
+    float* const in = shared.inputs[1 - push.pushes % 2];
+    for (std::uint32_t i = lanes.index(); i < Shape::inputs; i += lanes.count())
+      in[i] = i < 4 ? newest[i] : push.pushes == 1 ? 0.0F : before[i - 4];
+    lanes.sync();
+    detail::evaluate_by_few(values, lanes, in, shared.scratch, shared.values);
+    return {.verb = greedy(shared.values, push)};
+  }
+
+ private:
+  // The newest push's numbers: basic_rlp_state::observe.
+  RUBATO_DETAIL_SHARED static void encode(const simulated_push& push, state& at, float* newest) noexcept {
+    double before = at.loss, change = 0;
+    if (const auto loss = static_cast<double>(push.loss); detail::is_finite(loss) && loss != 0) {
+      if (at.measured == 0) before = at.first = loss;
+      change = loss - before;
+      at.loss = loss;
+      if (at.measured++ > 0) at.squares = detail::exact_double::plus_product(at.squares, change, change);
+    }
+    if constexpr (Scale == rlp_scale::raw) {
+      newest[0] = static_cast<float>(push.pushes);
+      newest[1] = clipped(before);
+      newest[2] = clipped(change);
+      newest[3] = static_cast<float>(push.staleness);
+    } else {
+      const double rms = at.measured > 1 ? ::sqrt(at.squares / static_cast<double>(at.measured - 1)) : 0.0;
+      const double share = at.measured > 0 ? before / ::fabs(at.first) : 0.0;
+      newest[0] = static_cast<float>(::log1p(static_cast<double>(push.pushes)) / 10);
+      newest[1] = static_cast<float>(share < -100 ? -100 : share > 100 ? 100 : share);
+      newest[2] = rms > 0 ? clipped(::asinh(change / rms)) : 0.0F;
+      newest[3] = static_cast<float>(push.staleness) * (1.0F / static_cast<float>(push.workers));
+    }
+  }
+  // detail::finite_float of the encoders.
+  [[nodiscard]] RUBATO_DETAIL_SHARED static float clipped(double x) noexcept {
+    constexpr double most = 3.4028234663852886e38;
+    if (!(x == x)) return 0;
+    return static_cast<float>(x < -most ? -most : x > most ? most : x);
+  }
+  // rubato::greedy over legal_actions.
+  [[nodiscard]] RUBATO_DETAIL_SHARED static simulated_verb greedy(const float* value,
+                                                                  const simulated_push& push) noexcept {
+    const float hold = value[0], submitter = value[1], all = value[2];
+    const bool holds = push.running > 0 && hold == hold && !(submitter > hold);
+    const bool starts_all = push.parked > 1 && all == all && !((holds ? hold : submitter) >= all);
+    return starts_all ? simulated_verb::all : holds ? simulated_verb::hold : simulated_verb::submitter;
+  }
+};
+
+}  // namespace rubato::inline RUBATO_ABI::cuda
+
+#endif

@@ -1,0 +1,29 @@
+#ifndef RUBATO_TESTS_INTEGRATIONS_CUDA_PS_DEVICE_GRADIENTS_CUH
+#define RUBATO_TESTS_INTEGRATIONS_CUDA_PS_DEVICE_GRADIENTS_CUH
+
+#include <cstddef>
+#include <cstdint>
+#include <rubato/cuda_ps/worker_lane.cuh>
+#include <vector>
+
+namespace rubato::cuda_ps::test {
+
+// A gradient that depends on what was read, and on who computes it in which step: the same on host and device.
+RUBATO_DETAIL_SHARED inline float gradient_at(float parameter, std::uint32_t worker, std::uint64_t step,
+                                              std::size_t i) noexcept {
+  const auto noise = static_cast<float>((worker * 7919U + step * 104729U + i * 31U) % 1000U);
+  return exact::plus_product(0.001F * noise, 0.25F, parameter);
+}
+template <int = 0>
+__global__ void gradient_kernel(lane_step step, std::uint32_t worker, std::size_t size, bool ones) {
+  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += gridDim.x * blockDim.x)
+    step.gradient[i] = ones ? 1.0F : gradient_at(step.parameters[i], worker, step.number, i);
+  if (blockIdx.x == 0 && threadIdx.x == 0) *step.loss = 1;
+}
+inline void compute(const lane_step& step, std::uint32_t worker, std::size_t size, bool ones = false) {
+  gradient_kernel<><<<8, 128, 0, step.stream>>>(step, worker, size, ones);
+}
+
+}  // namespace rubato::cuda_ps::test
+
+#endif

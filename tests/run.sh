@@ -60,24 +60,24 @@ stage_release() {
 stage_tsan() {
   fix_addresses
   configure tsan
-  build tsan "test_core|test_sync|test_extras|test_cuda|test_threads_ps|threads_ps_switching|test_ps_lite|$programs"
-  GTEST_FILTER=$code_only run_tests tsan -L '^(core|sync|extras|cuda|threads_ps|ps_lite)$'
+  build tsan "test_core|test_sync|test_extras|test_cuda|test_cuda_ps|test_threads_ps|threads_ps_switching|test_ps_lite|$programs"
+  GTEST_FILTER=$code_only run_tests tsan -L '^(core|sync|extras|cuda|cuda_ps|threads_ps|ps_lite)$'
   run_tests tsan -R '^example\.(02|04)' --repeat until-fail:5  # those with threads
 }
 # Optimised code of clang. The lab is for long.sh.
 stage_clang() {
   configure clang
-  build clang "test_sim|test_nn|test_cuda|test_odr|$programs"
-  run_tests clang -L '^(sim|nn|cuda|odr|compile_fail|example)$'
+  build clang "test_sim|test_nn|test_odr|$programs"
+  run_tests clang -L '^(sim|nn|odr|compile_fail|example)$'
 }
 # Everything under include/ but the simulator. That, the lab, and every switch from each policy to each other are for
 # long.sh.
 stage_asan() {
   fix_addresses
   configure asan
-  build asan "test_(core|sync|extras|io|nn|encode|learned|rl|cuda|properties|threads_ps|ps_lite)|threads_ps_switching|$programs"
+  build asan "test_(core|sync|extras|io|nn|encode|learned|rl|cuda|cuda_ps|properties|threads_ps|ps_lite)|threads_ps_switching|$programs"
   GTEST_FILTER="$code_only:*FiniteDifferences*:*AllOrderedSwitches*" RUBATO_TEST_SCALE=0.1 \
-    run_tests asan -L '^(core|sync|extras|io|nn|encode|learned|rl|cuda|properties|threads_ps|ps_lite|example)$' -E '^example\.03'
+    run_tests asan -L '^(core|sync|extras|io|nn|encode|learned|rl|cuda|cuda_ps|properties|threads_ps|ps_lite|example)$' -E '^example\.03'
 }
 
 only=()

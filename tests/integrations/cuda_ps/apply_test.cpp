@@ -9,7 +9,7 @@
 #include <rubato/threads_ps/slice.hpp>
 #include <vector>
 
-#include "cuda/thread_lanes.hpp"
+#include "../../cuda/thread_lanes.hpp"
 #include "numbers.hpp"
 
 namespace rubato::cuda_ps::apply_test {

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "cuda/thread_lanes.hpp"
+#include "../../cuda/thread_lanes.hpp"
 #include "numbers.hpp"
 
 namespace rubato::cuda_ps::device_decisions_test {

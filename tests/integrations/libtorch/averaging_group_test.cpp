@@ -74,7 +74,7 @@ TEST_F(AveragingGroup, AveragesAreMeans) {
   members(3, [&](std::uint32_t m, kept& group) {
     floats mine{0, 0};
     ASSERT_TRUE(join(group, m, 3, mine));
-    for (int round = 1; round <= 5; ++round) {
+    for (std::uint32_t round = 1; round <= 5; ++round) {
       mine = {static_cast<float>(m * round), -1};
       const auto of = group->average(mine);
       ASSERT_TRUE(of) << of.error().message;

@@ -103,7 +103,7 @@ void let_go(const options& o, c10d::Store& store, std::size_t members) {
 }
 
 int train(const options& o, const std::vector<phase>& phases, const images& all) {
-  torch::manual_seed(static_cast<std::int64_t>(o.seed));
+  torch::manual_seed(o.seed);
   auto net = lt::replica<torch::nn::Sequential>::make(net_for(all));
   if (!net) return complain(net.error().message);
   const auto store = open_store(o);

@@ -77,7 +77,8 @@ TEST_F(TorchProcesses, TrainOverMpi) {
                           "400", "--compute", "0", "--time-limit", std::to_string(time_limit), "--report",
                           at("report.json"), "--model", at("model.pt")}));
   EXPECT_EQ(wait(job), 0);
-  EXPECT_EQ(number("version"), 400);
+  EXPECT_GE(number("version"), 400);
+  EXPECT_LE(number("version"), 402) << "the other worker's gradient may be on its way";
   EXPECT_GT(number("accuracy"), 0.7);
   EXPECT_EQ(::access(at("model.pt").c_str(), R_OK), 0);
 }

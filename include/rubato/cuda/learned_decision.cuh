@@ -34,14 +34,6 @@ inline constexpr std::size_t numbers_of_push = 4, pushes_kept = rlp_state::dim /
   return static_cast<float>(x < -most ? -most : x > most ? most : x);
 }
 
-[[nodiscard]] RUBATO_DETAIL_SHARED inline double plus_product(double sum, double a, double b) noexcept {
-#if RUBATO_DETAIL_DEVICE
-  return __dadd_rn(sum, __dmul_rn(a, b));
-#else
-  return pinned::plus_product(sum, a, b);
-#endif
-}
-
 /// rlp_state::observe: a push has been committed.
 RUBATO_DETAIL_SHARED inline void observe(learned_memory& m, rlp_scale scale, float pushed_loss,
                                          std::uint64_t staleness) noexcept {
@@ -51,7 +43,7 @@ RUBATO_DETAIL_SHARED inline void observe(learned_memory& m, rlp_scale scale, flo
     if (m.measured == 0) before = m.first = loss;
     change = loss - before;
     m.loss = loss;
-    if (m.measured++ > 0) m.squares = plus_product(m.squares, change, change);
+    if (m.measured++ > 0) m.squares = exact_double::plus_product(m.squares, change, change);
   }
   m.latest = m.latest == 0 ? pushes_kept - 1 : m.latest - 1;
   float* const push = m.numbers + m.latest * numbers_of_push;

@@ -6,17 +6,12 @@
 #include "../core/admission.hpp"
 #include "../core/decision.hpp"
 #include "controller_state.cuh"
+#include "shared_body.cuh"
 
 namespace rubato::inline RUBATO_ABI::cuda::detail {
 
 using rubato::detail::larger;
 using rubato::detail::smaller;
-
-/// Neither infinite nor NaN, by its bits.
-[[nodiscard]] RUBATO_DETAIL_SHARED inline bool is_finite(double x) noexcept {
-  constexpr std::uint64_t infinite = 0x7FF0000000000000;
-  return (__builtin_bit_cast(std::uint64_t, x) & infinite) != infinite;
-}
 
 /// speed_classes::class_of and ::lower_edge.
 [[nodiscard]] RUBATO_DETAIL_SHARED inline std::uint32_t speed_class_of(float step_time) noexcept {

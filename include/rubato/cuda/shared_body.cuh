@@ -48,6 +48,38 @@ struct fused_arithmetic {
   }
 };
 
+namespace detail {
+
+// exact_arithmetic, in double.
+struct exact_double {
+  // a * b, which no sum that follows takes into it.
+  [[nodiscard]] RUBATO_DETAIL_SHARED static double product(double a, double b) noexcept {
+#if RUBATO_DETAIL_DEVICE
+    return __dmul_rn(a, b);
+#else
+    return a * b;
+#endif
+  }
+  // sum + a * b, rounded twice.
+  [[nodiscard]] RUBATO_DETAIL_SHARED static double plus_product(double sum, double a, double b) noexcept {
+#if RUBATO_DETAIL_DEVICE
+    return __dadd_rn(sum, __dmul_rn(a, b));
+#else
+    return pinned::plus_product(sum, a, b);
+#endif
+  }
+};
+
+template <class T>
+[[nodiscard]] RUBATO_DETAIL_SHARED bool is_finite(T x) noexcept {
+#if RUBATO_DETAIL_DEVICE
+  return isfinite(x);
+#else
+  return pinned::is_finite(x);
+#endif
+}
+
+}  // namespace detail
 }  // namespace rubato::inline RUBATO_ABI::cuda
 
 #endif

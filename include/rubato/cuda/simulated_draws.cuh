@@ -8,38 +8,8 @@
 #include "../pinned.hpp"
 #include "shared_body.cuh"
 
-// The simulator's numbers on host and device: its random ones, which are those of core/rng.hpp, and sums of products in
-// double, rounded as on the host.
+// The simulator's random numbers on host and device: those of core/rng.hpp.
 namespace rubato::inline RUBATO_ABI::cuda::detail {
-
-// exact_arithmetic, in double.
-struct exact_double {
-  // a * b, which no sum that follows takes into it.
-  [[nodiscard]] RUBATO_DETAIL_SHARED static double product(double a, double b) noexcept {
-#if RUBATO_DETAIL_DEVICE
-    return __dmul_rn(a, b);
-#else
-    return a * b;
-#endif
-  }
-  // sum + a * b, rounded twice.
-  [[nodiscard]] RUBATO_DETAIL_SHARED static double plus_product(double sum, double a, double b) noexcept {
-#if RUBATO_DETAIL_DEVICE
-    return __dadd_rn(sum, __dmul_rn(a, b));
-#else
-    return pinned::plus_product(sum, a, b);
-#endif
-  }
-};
-
-template <class T>
-[[nodiscard]] RUBATO_DETAIL_SHARED bool is_finite(T x) noexcept {
-#if RUBATO_DETAIL_DEVICE
-  return isfinite(x);
-#else
-  return pinned::is_finite(x);
-#endif
-}
 
 struct random_words {
   std::uint32_t word[4];

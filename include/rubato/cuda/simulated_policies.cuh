@@ -7,6 +7,7 @@
 
 #include "../encode/rlp_state.hpp"
 #include "lanes.cuh"
+#include "learned_decision.cuh"
 #include "network.cuh"
 #include "simulated_draws.cuh"
 
@@ -207,31 +208,24 @@ struct simulated_q {
     }
     if constexpr (Scale == rlp_scale::raw) {
       newest[0] = static_cast<float>(push.pushes);
-      newest[1] = clipped(before);
-      newest[2] = clipped(change);
+      newest[1] = detail::nearest_float(before);
+      newest[2] = detail::nearest_float(change);
       newest[3] = static_cast<float>(push.staleness);
     } else {
       const double rms = at.measured > 1 ? ::sqrt(at.squares / static_cast<double>(at.measured - 1)) : 0.0;
       const double share = at.measured > 0 ? before / ::fabs(at.first) : 0.0;
       newest[0] = static_cast<float>(::log1p(static_cast<double>(push.pushes)) / 10);
       newest[1] = static_cast<float>(share < -100 ? -100 : share > 100 ? 100 : share);
-      newest[2] = rms > 0 ? clipped(::asinh(change / rms)) : 0.0F;
+      newest[2] = rms > 0 ? detail::nearest_float(::asinh(change / rms)) : 0.0F;
       newest[3] = static_cast<float>(push.staleness) * (1.0F / static_cast<float>(push.workers));
     }
   }
-  // detail::finite_float of the encoders.
-  [[nodiscard]] RUBATO_DETAIL_SHARED static float clipped(double x) noexcept {
-    constexpr double most = 3.4028234663852886e38;
-    if (!(x == x)) return 0;
-    return static_cast<float>(x < -most ? -most : x > most ? most : x);
-  }
-  // rubato::greedy over legal_actions.
   [[nodiscard]] RUBATO_DETAIL_SHARED static simulated_verb greedy(const float* value,
                                                                   const simulated_push& push) noexcept {
-    const float hold = value[0], submitter = value[1], all = value[2];
-    const bool holds = push.running > 0 && hold == hold && !(submitter > hold);
-    const bool starts_all = push.parked > 1 && all == all && !((holds ? hold : submitter) >= all);
-    return starts_all ? simulated_verb::all : holds ? simulated_verb::hold : simulated_verb::submitter;
+    const group_action best = detail::greedy(value, push.running > 0, push.parked > 1);
+    return best == group_action::all    ? simulated_verb::all
+           : best == group_action::hold ? simulated_verb::hold
+                                        : simulated_verb::submitter;
   }
 };
 

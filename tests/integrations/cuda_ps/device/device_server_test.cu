@@ -99,19 +99,7 @@ TEST_F(CudaPsDeviceServer, ALogGivesTheSameBits) {
   const auto log = (*ps)->log();
   ASSERT_TRUE(log) << log.error().message;
   ASSERT_EQ(log->size(), 120u);
-  std::vector<floats> versions{initial};
-  for (std::size_t n = 1; n <= log->size(); ++n) {
-    floats gradient(size);
-    const auto again = replay({log->data(), n}, rule, initial,
-                              [&](std::uint32_t w, std::uint32_t step, std::uint64_t v) -> const floats& {
-                                for (std::size_t i = 0; i < size; ++i)
-                                  gradient[i] = test::gradient_at(versions[v][i], w, step, i);
-                                return gradient;
-                              });
-    ASSERT_TRUE(again) << again.error().message;
-    versions.push_back(*again);
-  }
-  EXPECT_EQ(values_of(**ps), versions.back());
+  EXPECT_EQ(values_of(**ps), test::replayed(*log, rule, initial));
 }
 
 TEST_F(CudaPsDeviceServer, ChangesWhileItRuns) {

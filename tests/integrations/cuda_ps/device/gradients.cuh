@@ -1,8 +1,11 @@
 #ifndef RUBATO_TESTS_INTEGRATIONS_CUDA_PS_DEVICE_GRADIENTS_CUH
 #define RUBATO_TESTS_INTEGRATIONS_CUDA_PS_DEVICE_GRADIENTS_CUH
 
+#include <gtest/gtest.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <rubato/cuda_ps/replay.hpp>
 #include <rubato/cuda_ps/worker_lane.cuh>
 #include <vector>
 
@@ -22,6 +25,26 @@ __global__ void gradient_kernel(lane_step step, std::uint32_t worker, std::size_
 }
 inline void compute(const lane_step& step, std::uint32_t worker, std::size_t size, bool ones = false) {
   gradient_kernel<><<<8, 128, 0, step.stream>>>(step, worker, size, ones);
+}
+
+// What a log of such gradients makes of `initial`. The gradients come from the log too: each from the parameters of the
+// version that it names.
+inline std::vector<float> replayed(const std::vector<log_entry>& log, const rule_options& rule,
+                                   const std::vector<float>& initial) {
+  std::vector<std::vector<float>> versions{initial};
+  std::vector<float> gradient(initial.size());
+  for (std::size_t n = 1; n <= log.size(); ++n) {
+    const auto again = replay({log.data(), n}, rule, initial,
+                              [&](std::uint32_t w, std::uint32_t step, std::uint64_t v) -> const std::vector<float>& {
+                                for (std::size_t i = 0; i < gradient.size(); ++i)
+                                  gradient[i] = gradient_at(versions[v][i], w, step, i);
+                                return gradient;
+                              });
+    EXPECT_TRUE(again) << again.error().message;
+    if (!again) return {};
+    versions.push_back(*again);
+  }
+  return versions.back();
 }
 
 }  // namespace rubato::cuda_ps::test

@@ -82,7 +82,6 @@ TEST_F(CudaPsServer, BspHasTheBitsOfTheHost) {
   EXPECT_EQ(values_of(**ps), floats(here.values().begin(), here.values().end()));
 }
 
-// The gradients come from the log too: each from the parameters of the version that it names.
 TEST_F(CudaPsServer, ALogGivesTheSameBits) {
   const rule_options rule{.kind = rule_kind::adam, .learning_rate = 0.01};
   const floats initial = test::numbers(size, 1);
@@ -93,19 +92,7 @@ TEST_F(CudaPsServer, ALogGivesTheSameBits) {
   const auto log = (*ps)->log();
   ASSERT_TRUE(log) << log.error().message;
   ASSERT_EQ(log->size(), 160u);
-  std::vector<floats> versions{initial};
-  for (std::size_t n = 1; n <= log->size(); ++n) {
-    floats gradient(size);
-    const auto again = replay({log->data(), n}, rule, initial,
-                              [&](std::uint32_t w, std::uint32_t step, std::uint64_t v) -> const floats& {
-                                for (std::size_t i = 0; i < size; ++i)
-                                  gradient[i] = test::gradient_at(versions[v][i], w, step, i);
-                                return gradient;
-                              });
-    ASSERT_TRUE(again) << again.error().message;
-    versions.push_back(*again);
-  }
-  EXPECT_EQ(values_of(**ps), versions.back());
+  EXPECT_EQ(values_of(**ps), test::replayed(*log, rule, initial));
 }
 
 TEST_F(CudaPsServer, ShutdownFreesEverybody) {

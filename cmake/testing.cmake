@@ -12,7 +12,7 @@ target_compile_definitions(test_prelude PUBLIC RUBATO_SOURCE_DIR="${PROJECT_SOUR
 target_compile_options(test_prelude PRIVATE ${RUBATO_TEST_OPTIMISATION})
 target_precompile_headers(test_prelude PRIVATE <gtest/gtest.h>)
 
-# Under sanitizers the start of a process takes longer than most tests do.
+# Under sanitizers, and with torch, the start of a process takes longer than most tests do.
 option(RUBATO_TEST_BY_MODULE "Two ctest entries for each module instead of one for each test" OFF)
 
 # rubato_test_module(core): program test_core from the *_test.cpp in core/ and below it, each of its tests one ctest entry
@@ -36,7 +36,7 @@ function(rubato_test_module module)
   if(RUBATO_TEST_BY_MODULE)
     foreach(half 0 1)
       add_test(NAME ${module}.${half} COMMAND test_${module} --gtest_brief=1)
-      set_tests_properties(${module}.${half} PROPERTIES LABELS ${module}
+      set_tests_properties(${module}.${half} PROPERTIES LABELS ${module} ${RUBATO_TEST_PROPERTIES}
                            ENVIRONMENT "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=${half}")
     endforeach()
   else()

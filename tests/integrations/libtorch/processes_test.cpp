@@ -71,11 +71,27 @@ TEST_F(TorchProcesses, TrainOverMpi) {
   if (::access(program("torch_mpi").c_str(), X_OK) != 0) GTEST_SKIP() << "no torch_mpi: built without MPI";
   std::vector<std::string> words{"mpirun", "--oversubscribe", "-n", "3"};
   if (::geteuid() == 0) words.emplace_back("--allow-run-as-root");
-  const pid_t job = start(
-      "job", with(words, {program("torch_mpi"), "--data", std::string{RUBATO_SOURCE_DIR} + "/examples/data", "--policy",
-                          "ssp:2", "--optimizer", "adam", "--learning-rate", "0.002", "--samples", "32", "--updates",
-                          "400", "--compute", "0", "--time-limit", std::to_string(time_limit), "--report",
-                          at("report.json"), "--model", at("model.pt")}));
+  const pid_t job = start("job", with(words, {program("torch_mpi"),
+                                              "--data",
+                                              std::string{RUBATO_SOURCE_DIR} + "/examples/data",
+                                              "--policy",
+                                              "ssp:2",
+                                              "--optimizer",
+                                              "adam",
+                                              "--learning-rate",
+                                              "0.002",
+                                              "--samples",
+                                              "32",
+                                              "--updates",
+                                              "400",
+                                              "--compute",
+                                              "0",
+                                              "--time-limit",
+                                              std::to_string(time_limit),
+                                              "--report",
+                                              at("report.json"),
+                                              "--model",
+                                              at("model.pt")}));
   EXPECT_EQ(wait(job), 0);
   EXPECT_GE(number("version"), 400);
   EXPECT_LE(number("version"), 402) << "the other worker's gradient may be on its way";
@@ -159,7 +175,7 @@ TEST_F(LocalSgd, GoesOnThroughTheDeathOfMembers) {
 // As GoesOnThroughTheDeathOfMembers, but for the store, which the first member keeps.
 TEST_F(LocalSgd, FindEachOtherOverTcp) {
   const std::string store = "tcp:127.0.0.1:" + std::to_string(free_port());
-  const std::vector<std::string> more{"--store", store, "--founders", "3", "--phases", "1:20,4:180"};
+  const std::vector<std::string> more{"--store", store, "--founders", "3", "--phases", "1:20,4:180", "--samples", "8"};
   std::vector<pid_t> members{start_member(0, with(more, {"--keeps-store"}))};
   for (int m = 1; m < 3; ++m) members.push_back(start_member(m, more));
   ASSERT_TRUE(logged("member0", "group 1, 3 members"));
@@ -173,8 +189,8 @@ TEST_F(LocalSgd, FindEachOtherOverTcp) {
 // Stopped beyond the time of an exchange: the others go on, and it is told that it was too late.
 TEST_F(LocalSgd, AMemberThatHangsIsGoneOnWithoutAndTakenInAgain) {
   const std::string store = "tcp:127.0.0.1:" + std::to_string(free_port());  // a FileStore could be locked just then
-  const std::vector<std::string> more{"--store", store,        "--founders", "3",        "--phases",
-                                      "8:300",   "--exchange", "2",          "--gather", "2"};
+  const std::vector<std::string> more{"--store",   store, "--founders", "3", "--phases", "8:150",
+                                      "--samples", "8",   "--exchange", "2", "--gather", "2"};
   std::vector<pid_t> members{start_member(0, with(more, {"--keeps-store"}))};
   for (int m = 1; m < 3; ++m) members.push_back(start_member(m, more));
   ASSERT_TRUE(logged("member0", "group 1, 3 members"));

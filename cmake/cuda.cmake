@@ -5,7 +5,6 @@ option(RUBATO_CUDA "Build the tests, hosts and benchmarks that need nvcc, where 
 file(GLOB RUBATO_CUDA_HEADERS CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/rubato/cuda/*.cuh")
 add_library(rubato_cuda INTERFACE)
 add_library(rubato::cuda ALIAS rubato_cuda)
-set_target_properties(rubato_cuda PROPERTIES EXPORT_NAME cuda)
 target_sources(rubato_cuda INTERFACE FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES
                ${RUBATO_CUDA_HEADERS})
 # Quoted conditions: who has CUDAToolkit's targets gets the runtime's, who compiles bodies alone needs none.

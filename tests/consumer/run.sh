@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Uses the library the way a host project does; one mode a call.
-# usage: run.sh find_package|add_subdirectory|fetch_content|pkg_config|install_tree [COMPILER]
+# usage: run.sh find_package|components|add_subdirectory|fetch_content|pkg_config|install_tree [COMPILER]
 set -euo pipefail
 
 mode=$1
@@ -15,6 +15,7 @@ fail() {
   exit 1
 }
 
+has_header() { printf '#include <%s>\n' "$1" | "$CXX" -E -x c++ - >/dev/null 2>&1; }
 component() { sed -nE "s/^#define RUBATO_VERSION_$1 ([0-9]+)$/\1/p" "$root/include/rubato/version.hpp"; }
 minor=$(component MINOR)
 version=$(component MAJOR).$minor.$(component PATCH)
@@ -33,7 +34,7 @@ configure_consumer() {
 
 build_and_run() {
   configure_consumer "-DMODE=$mode" "$@" || { cat "$work/log" >&2; fail "configuring the consumer failed"; }
-  cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "building the consumer failed"; }
+  cmake --build "$work/build" --parallel 2 >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "building the consumer failed"; }
   check_output "$work/build/consumer"
 }
 
@@ -55,10 +56,30 @@ case $mode in
     done
     rm -rf "$work/build"
     ! configure_consumer -DMODE=find_package -DCOMPONENTS=nonsense || fail "an unknown component was accepted"
-    if command -v nvcc || [[ -x /usr/local/cuda/bin/nvcc ]]; then
-      rm -rf "$work/build"
-      build_and_run -DVERSION="$version" -DCOMPONENTS=cuda
-    fi
+    ;;
+  components)
+    install_library
+    components=(threads_ps ps_lite)
+    # Those whose engines are installed; need.sh sees to it that all but CUDA are.
+    ! has_header gloo/context.h || components+=(gloo)
+    ! command -v mpicxx >/dev/null || components+=(mpi)
+    ! has_header torch/csrc/api/include/torch/version.h || components+=(torch)
+    if command -v nvcc >/dev/null || [[ -x /usr/local/cuda/bin/nvcc ]]; then components+=(cuda cuda_ps); fi
+    mode=find_package
+    build_and_run -DVERSION="$version" "-DCOMPONENTS=$(IFS=";"; echo "${components[*]}")"
+    for component in "${components[@]}"; do
+      said=$("$work/build/use_$component")
+      [[ $said == "$component: 0" ]] || fail "the program of component $component said '$said'"
+      printf '%s\n' "$said"
+    done
+    # An engine that is missing is named, or the component is left out if it was optional.
+    rm -rf "$work/build"
+    ! configure_consumer -DMODE=find_package -DCMAKE_DISABLE_FIND_PACKAGE_Torch=ON -DCOMPONENTS=torch ||
+      fail "torch was found where there is none"
+    grep -q Torch "$work/log" || { cat "$work/log" >&2; fail "it does not say that Torch is missing"; }
+    rm -rf "$work/build"
+    build_and_run -DCMAKE_DISABLE_FIND_PACKAGE_Torch=ON "-DOPTIONAL=torch;ps_lite"
+    [[ -x $work/build/use_ps_lite && ! -e $work/build/use_torch ]] || fail "optional components: expected ps_lite, and no torch"
     ;;
   add_subdirectory | fetch_content)
     build_and_run
@@ -75,11 +96,13 @@ case $mode in
     ;;
   install_tree)
     install_library
-    (cd "$root" && find include -type f) | sort >"$work/expected"
+    (cd "$root" && find include -type f
+      cd integrations && find ./*/include -type f | sed 's|^./[a-z_]*/||') | sort >"$work/expected"
+    printf 'share/cmake/rubato/components/%s.cmake\n' cuda cuda_ps gloo gloo_ps_seam mpi ps_lite threads_ps torch \
+      >>"$work/expected"
     cat >>"$work/expected" <<END
 share/cmake/rubato/rubatoConfig.cmake
 share/cmake/rubato/rubatoConfigVersion.cmake
-share/cmake/rubato/rubatoCudaTargets.cmake
 share/cmake/rubato/rubatoTargets.cmake
 share/doc/rubato/LICENSE
 share/pkgconfig/rubato.pc

@@ -14,9 +14,13 @@ def header_version():
 
 
 def library_headers():
-    """Paths of all installed headers below include/."""
-    include = ROOT / "include"
-    return {path.relative_to(include).as_posix() for path in include.rglob("*") if path.is_file()}
+    """Paths of the library's headers below include/."""
+    return files_below(ROOT / "include")
+
+
+def host_headers():
+    """Paths of the headers of integrations/ below include/."""
+    return set().union(*(files_below(include) for include in (ROOT / "integrations").glob("*/include")))
 
 
 def files_below(folder):

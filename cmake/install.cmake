@@ -2,6 +2,7 @@
 # absolute path: the tree can be moved.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # nothing that is installed has to be built
 
 set(RUBATO_CMAKE_DIR "${CMAKE_INSTALL_DATADIR}/cmake/rubato" CACHE STRING "Where the CMake package is installed")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Uses the library the way a host project does; one mode a call.
-# usage: run.sh find_package|components|add_subdirectory|fetch_content|pkg_config|install_tree [COMPILER]
+# usage: run.sh find_package|components|add_subdirectory|fetch_content|pkg_config|include_path|deb|install_tree [COMPILER]
 set -euo pipefail
 
 mode=$1
@@ -93,6 +93,24 @@ case $mode in
     "$CXX" -std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror "${flags[@]}" "$here/main.cpp" \
       -o "$work/consumer"
     check_output "$work/consumer"
+    ;;
+  include_path)
+    "$CXX" -std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror "-I$root/include" "$here/main.cpp" \
+      -o "$work/consumer"
+    check_output "$work/consumer"
+    ;;
+  deb)
+    command -v dpkg-deb >/dev/null || { echo "no dpkg-deb: left out"; exit 0; }
+    install_library
+    (cd "$work" && cpack -G DEB --config library/CPackConfig.cmake) >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "cpack failed"; }
+    package=$work/librubato-dev_${version}_all.deb
+    [[ $(dpkg-deb -f "$package" Architecture Version) == $'Architecture: all\nVersion: '"$version" ]] ||
+      fail "the package says $(dpkg-deb -f "$package")"
+    rm -rf "$work/prefix"
+    dpkg-deb -x "$package" "$work/root"
+    mv "$work/root/usr" "$work/prefix"
+    mode=find_package
+    build_and_run -DVERSION="$version"
     ;;
   install_tree)
     install_library

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""Runs the Conan recipe's own methods on a stand-in for the client: this checks the recipe's logic, not the client. Where
-`conan` is on PATH, the real `conan create` follows."""
+"""Runs the Conan recipe's own methods on a stand-in for the client: this checks the recipe's logic, not the client. The real
+`conan create` follows, with g++ and with clang, where the client is on PATH or can be had from PyPI; else the last line
+says that it was left out."""
 import fnmatch
 import importlib.util
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 import types
 
-from common import ROOT, equal, files_below, header_version, library_headers, run
+from common import ROOT, conan_client, equal, files_below, header_version, library_headers, run
 
 RECIPE = ROOT / "packaging" / "conan"
 
@@ -63,25 +65,34 @@ def check_recipe(folder):
     equal("bindirs and libdirs", (recipe.cpp_info.bindirs, recipe.cpp_info.libdirs), ([], []))
 
 
-def create_for_real(folder):
+def create_for_real(client, folder):
     """`conan create` in a cache of its own and on a copy of the tree: it builds test_package in place."""
     os.environ["CONAN_HOME"] = os.path.join(folder, "conan")
     for name in ("include", "packaging"):
         shutil.copytree(ROOT / name, pathlib.Path(folder, "tree", name))
     shutil.copy(ROOT / "LICENSE", pathlib.Path(folder, "tree"))
-    run("conan", "profile", "detect")
-    run("conan", "create", f"{folder}/tree/packaging/conan", "--no-remote", "-s", "compiler.cppstd=20")
+    for compiler in ("g++", "clang++"):
+        if not shutil.which(compiler):
+            continue
+        os.environ["CXX"] = compiler
+        os.environ["CC"] = compiler.replace("++", "cc" if compiler == "g++" else "")
+        run(client, "profile", "detect", "--name", compiler)
+        create = [client, "create", f"{folder}/tree/packaging/conan", "--no-remote", "--profile:all", compiler]
+        run(*create, "-s", "compiler.cppstd=20")
+        refused = subprocess.run([*create, "-s", "compiler.cppstd=17"], capture_output=True, text=True, check=False)
+        assert refused.returncode != 0 and "17" in refused.stderr, f"C++17 was accepted:\n{refused.stderr}"
 
 
 def main():
     sys.dont_write_bytecode = True
     with tempfile.TemporaryDirectory() as folder:
         check_recipe(folder)
-        if shutil.which("conan"):
-            create_for_real(folder)
+        client = conan_client()
+        if client:
+            create_for_real(client, folder)
             print("recipe logic and `conan create`: good")
         else:
-            print("recipe logic: good; `conan create` skipped, conan is not on PATH")
+            print("recipe logic: good; `conan create` left out, the client of Conan cannot be had")
 
 
 if __name__ == "__main__":

@@ -19,8 +19,13 @@ def main():
     equal("vcpkg.json: version", port["version"], version)
     equal("vcpkg.json: name", port["name"], "rubato")
     equal("vcpkg.json: license", port["license"], "Apache-2.0")
-    unknown = set(port) - {"name", "version", "description", "license", "dependencies", "features", "homepage"}
+    unknown = set(port) - {"name", "version", "description", "license", "supports", "dependencies", "features"}
     assert not unknown, f"vcpkg.json: unexpected keys {unknown}"
+    equal("vcpkg.json: supports, as the README's limits have it", port["supports"], "linux")
+    components = set(re.findall(r"^rubato_install_(?:host|part)\((\w+) ",
+                                (ROOT / "cmake/install.cmake").read_text(encoding="utf-8"), re.MULTILINE))
+    lacking = set(port["features"]) - components
+    assert not lacking, f"vcpkg.json: features {lacking} are no components of the installed package"
     for dependency in port["dependencies"]:
         assert dependency["host"], f"vcpkg.json: {dependency['name']} would reach the consumer"
 
@@ -41,7 +46,7 @@ def main():
     assert version not in (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"), "CMakeLists.txt: so is the version"
 
     usage = "packaging/vcpkg/rubato/usage"
-    equal("usage: target", only(usage, r"PRIVATE (\S+)\)"), "rubato::rubato")
+    equal("usage: target", only(usage, r"PRIVATE (rubato::rubato)\)"), "rubato::rubato")
     equal("usage: package", only(usage, r"find_package\((\w+) CONFIG REQUIRED\)"), "rubato")
     changelog = ROOT / "CHANGELOG.md"
     assert f"## {version}" in changelog.read_text(encoding="utf-8"), f"CHANGELOG.md: no entry '## {version}'"

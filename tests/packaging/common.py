@@ -1,7 +1,9 @@
 """What the packaging checks share."""
 import pathlib
 import re
+import shutil
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONSUMER = ROOT / "tests" / "consumer"
@@ -36,3 +38,19 @@ def run(*command):
 
 def equal(what, found, expected):
     assert found == expected, f"{what}: found {found!r}, expected {expected!r}"
+
+
+def conan_client():
+    """The client of Conan 2: the one on PATH, else one from PyPI in a virtual environment below build/; None if it cannot
+    be had."""
+    if found := shutil.which("conan"):
+        return found
+    client = ROOT / "build" / "conan" / "bin" / "conan"
+    for command in ([sys.executable, "-m", "venv", client.parents[1]],
+                    [client.parent / "pip", "install", "-q", "conan>=2,<3"]):
+        if not client.exists():
+            try:
+                subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+            except (OSError, subprocess.CalledProcessError):
+                return None
+    return str(client)

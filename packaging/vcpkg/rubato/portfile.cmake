@@ -11,6 +11,7 @@ vcpkg_cmake_configure(
         -DRUBATO_BUILD_EXAMPLES=OFF
         -DRUBATO_BUILD_BENCHMARKS=OFF
         -DRUBATO_BUILD_INTEGRATIONS=OFF
+        -DRUBATO_CUDA=OFF
         -DRUBATO_CMAKE_DIR=share/rubato
 )
 vcpkg_cmake_install()

@@ -1,0 +1,11 @@
+# cpack -G DEB: a Debian package of what is installed.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME librubato-dev)
+set(CPACK_PACKAGE_VENDOR rubato)
+set(CPACK_PACKAGE_CONTACT "the authors of rubato")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libgloo-dev, libtorch-dev, libopenmpi-dev")
+include(CPack)

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Writes the library as one header, by following the includes of its umbrellas.
+
+usage: single_header.py OUT [UMBRELLA...]     OUT: the file to write, say rubato_single.hpp
+                                              UMBRELLA: below include/rubato; without one rubato.hpp and rivals.hpp
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+HEADERS = ROOT / "include" / "rubato"
+OURS = re.compile(r'^#include "([^"]+)"$')
+STANDARD = re.compile(r"^#include <[^>]+>$")
+GUARD = re.compile(r"^#ifndef RUBATO_\w+_HPP$", re.MULTILINE)
+CONDITION = re.compile(r"^#\s*(if|ifdef|ifndef|endif)\b")
+
+
+def inlined(path, seen, always):
+    """The lines of a header with those that it includes in their place. One that has a guard is read once; one that has
+    none each time, as a compiler does. ALWAYS: no condition stands around it."""
+    text = path.read_text(encoding="utf-8")
+    if GUARD.search(text):
+        if path in seen:
+            return
+        assert always, f"{path.relative_to(ROOT)} is first included under a condition, and missing for who includes it next"
+        seen.add(path)
+    depth = -1 if GUARD.search(text) else 0
+    for line in text.splitlines():
+        ours, condition = OURS.match(line), CONDITION.match(line)
+        if condition:
+            depth += -1 if condition[1] == "endif" else 1
+        if ours:
+            yield from inlined((path.parent / ours[1]).resolve(), seen, always and depth == 0)
+        elif STANDARD.match(line) and always and depth == 0:
+            if line not in seen:
+                seen.add(line)
+                yield line
+        elif not STANDARD.match(line) or line not in seen:
+            yield line
+
+
+def version():
+    text = (HEADERS / "version.hpp").read_text(encoding="utf-8")
+    return ".".join(re.search(rf"^#define RUBATO_VERSION_{part} (\d+)$", text, re.MULTILINE)[1]
+                    for part in ("MAJOR", "MINOR", "PATCH"))
+
+
+def single_header(umbrellas):
+    seen = set()
+    lines = [f"// rubato {version()} as one header: {', '.join(umbrellas)}, and all that they include.",
+             "// Made by packaging/single_header.py. Licence: Apache-2.0.", "#ifndef RUBATO_SINGLE_HPP",
+             "#define RUBATO_SINGLE_HPP", ""]
+    for umbrella in umbrellas:
+        lines += inlined(HEADERS / umbrella, seen, True)
+    return "\n".join([*lines, "", "#endif", ""])
+
+
+def main(arguments):
+    if not arguments or arguments[0].startswith("-"):
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
+    out, *umbrellas = arguments
+    missing = [name for name in umbrellas if not (HEADERS / name).is_file()]
+    if missing:
+        print(f"single_header.py: there is no {', '.join(missing)} in {HEADERS}", file=sys.stderr)
+        return 2
+    pathlib.Path(out).write_text(single_header(umbrellas or ["rubato.hpp", "rivals.hpp"]), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,3 +1,6 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -5,13 +8,14 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <type_traits>
 
 #include "measure.cuh"
 #include "sections.hpp"
 
 // What rubato::cuda does on a card, beside what the card can do and what other libraries do in the same run.
 // usage: bench_cuda [SECTION...]     all sections if none is named
-// Exit status: 0, or 1 if a bar is missed or was not measured, 77 if there is no device.
+// Exit status: 0, or 1 if a bar is missed or was not measured, or a section failed; 77 if there is no device.
 namespace rubato::bench {
 namespace {
 
@@ -57,24 +61,20 @@ std::string driver() {
   return "unknown";
 }
 
-int run(int argc, char** argv) {
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);  // before the first call: so many streams may wait at once
+constexpr int no_device = 77;
+
+using section = std::remove_reference_t<decltype(sections[0])>;
+
+// One section, in a process of its own: a check that fails, or a kernel, ends that one alone. Returns what is to be the
+// exit status.
+int run_here(const section& what, bool is_first) {
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);  // before the first call: so many streams may wait at once,
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);       // and no kernel is loaded while they do
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
     std::fprintf(stderr, "bench_cuda: no CUDA device here, nothing is measured\n");
-    return 77;
+    return no_device;
   }
-  for (int i = 1; i < argc; ++i) {
-    bool known = false;
-    for (const auto& section : sections) known = known || std::strcmp(argv[i], section.name) == 0;
-    if (!known) {
-      std::fprintf(stderr, "bench_cuda: no section %s; expected", argv[i]);
-      for (const auto& section : sections) std::fprintf(stderr, " %s", section.name);
-      std::fprintf(stderr, "\n");
-      return EXIT_FAILURE;
-    }
-  }
-
   card on;
   cudaDeviceProp properties{};
   int runtime = 0;
@@ -85,23 +85,56 @@ int run(int argc, char** argv) {
   on.processors = properties.multiProcessorCount;
   measure_floors(on);
 
-  char date[32];
-  const std::time_t now = std::time(nullptr);
-  std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
-  std::printf(
-      "%s, %s, %d SMs, compute capability %d.%d, driver %s, runtime %d.%d. Floors: %smultiply-adds/s in fp32, "
-      "%sB/s copied.\n\n",
-      date, on.name.c_str(), on.processors, properties.major, properties.minor, driver().c_str(), runtime / 1000,
-      runtime % 1000 / 10, with_prefix(on.multiply_adds).c_str(), with_prefix(on.bytes).c_str());
-  std::printf("| figure | measured | floor | ratio | bar | met |\n| --- | --- | --- | --- | --- | --- |\n");
-  table to;
-  for (const auto& section : sections) {
-    bool wanted = argc == 1;
-    for (int i = 1; i < argc; ++i) wanted = wanted || std::strcmp(argv[i], section.name) == 0;
-    if (wanted) section.run(to, on);
+  const std::string floors =
+      with_prefix(on.multiply_adds) + "multiply-adds/s in fp32, " + with_prefix(on.bytes) + "B/s copied";
+  if (is_first) {
+    char date[32];
+    const std::time_t now = std::time(nullptr);
+    std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
+    std::printf("%s, %s, %d SMs, compute capability %d.%d, driver %s, runtime %d.%d\n\n", date, on.name.c_str(),
+                on.processors, properties.major, properties.minor, driver().c_str(), runtime / 1000,
+                runtime % 1000 / 10);
+    std::printf("| figure | measured | floor | ratio | bar | met |\n| --- | --- | --- | --- | --- | --- |\n");
   }
+  table to;
+  to.section("Floors of " + std::string{what.name} + ": " + floors);
+  what.run(to, on);
   need(cudaStreamDestroy(on.stream), "a stream");
   return to.short_of_bars() == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// The parent makes no call of CUDA, which no child would survive.
+int run(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    bool known = false;
+    for (const section& each : sections) known = known || std::strcmp(argv[i], each.name) == 0;
+    if (!known) {
+      std::fprintf(stderr, "bench_cuda: no section %s; expected", argv[i]);
+      for (const section& each : sections) std::fprintf(stderr, " %s", each.name);
+      std::fprintf(stderr, "\n");
+      return EXIT_FAILURE;
+    }
+  }
+  int worst = EXIT_SUCCESS;
+  bool is_first = true;
+  for (const section& each : sections) {
+    bool wanted = argc == 1;
+    for (int i = 1; i < argc; ++i) wanted = wanted || std::strcmp(argv[i], each.name) == 0;
+    if (!wanted) continue;
+    std::fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) std::exit(run_here(each, is_first));
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child) {
+      std::perror("bench_cuda: a process for a section");
+      return EXIT_FAILURE;
+    }
+    is_first = false;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == no_device) return no_device;
+    if (WIFSIGNALED(status)) std::fprintf(stderr, "bench_cuda: %s: signal %d\n", each.name, WTERMSIG(status));
+    if (status != 0) worst = EXIT_FAILURE;
+  }
+  return worst;
 }
 
 }  // namespace

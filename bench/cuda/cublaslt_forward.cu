@@ -50,6 +50,10 @@ class layer {
     need(cublasLtMatmulPreferenceCreate(&preference));
     need(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &of_workspace,
                                               sizeof of_workspace));
+    // It takes 256 for granted, where the third layer's weights do not begin; 16 is all that a load can use.
+    const std::uint32_t alignment = 16;
+    need(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &alignment,
+                                              sizeof alignment));
     found_ = 0;
     const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
         library, product_, weight_, in_, out_, out_, preference, static_cast<int>(best_.size()), best_.data(), &found_);

@@ -11,7 +11,7 @@ constexpr int sums = 8, rounds = 1024, threads = 256;
 __global__ void __launch_bounds__(threads) multiply_add_kernel(float a, float b, float* out) {
   float sum[sums];
   for (int i = 0; i < sums; ++i) sum[i] = static_cast<float>(threadIdx.x + static_cast<unsigned>(i));
-#pragma unroll 8
+#pragma unroll 32  // 256 multiply-adds to the few instructions of a loop
   for (int r = 0; r < rounds; ++r) {
 #pragma unroll
     for (int i = 0; i < sums; ++i) sum[i] = __fmaf_rn(sum[i], a, b);

@@ -21,7 +21,7 @@ class forward_peer {
   /// `queries` rows of the device's memory; runs before anything is timed. "", or why this peer cannot.
   virtual std::string prepare(std::size_t queries, const float* in, float* out, cudaStream_t stream) = 0;
   virtual void launch(cudaStream_t stream) = 0;
-  /// Whether launch() can be captured into a graph.
+  /// Whether launch() can be captured into a graph; if not, it is timed beside ours as a graph of one launch.
   [[nodiscard]] virtual bool captured() const noexcept = 0;
 };
 

@@ -1,12 +1,13 @@
-#include <algorithm>
+#include <barrier>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <rubato/cuda_ps/train.cuh>
+#include <rubato/cuda_ps/device_server.cuh>
+#include <rubato/cuda_ps/server.cuh>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/ssp.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "measure.cuh"
@@ -31,19 +32,75 @@ __global__ void step_kernel(unsigned nanoseconds, float* loss) {
   *loss = 1;
 }
 
-// Streams that the device runs at once. Where they are fewer than those that wait, threads wait instead.
-std::uint32_t at_once() {
-  const char* const set = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-  return set == nullptr ? 8 : static_cast<std::uint32_t>((std::max)(std::atoi(set), 1));
+// What a worker has to say to the two servers.
+template <class Session>
+void step(Session& me, unsigned nanoseconds) {
+  const auto launch = [&](const cuda_ps::lane_step& now) {
+    step_kernel<<<1, 1, 0, now.stream>>>(nanoseconds, now.loss);
+    need(cuda::check_launch("a step"));
+  };
+  if constexpr (requires { me.begin(); }) {
+    const auto now = me.begin();
+    if (!now) need(now.error());
+    launch(*now);
+    need(me.push());
+  } else {
+    launch(me.step());
+    const auto pushed = me.push();
+    if (!pushed) need(pushed.error());
+  }
+}
+template <class Policy>
+auto join(cuda_ps::server<Policy>& ps, std::uint32_t worker) {
+  return ps.join({worker});
+}
+auto join(cuda_ps::device_server<workers>& ps, std::uint32_t worker) { return ps.join(worker); }
+
+// Until all that was pushed is over. A push to the host returns when it is.
+template <class Session>
+void drain(const Session& me, std::uint64_t pushed) {
+  if constexpr (requires { me.pushed(); })
+    while (me.pushed() != static_cast<std::uint32_t>(pushed)) std::this_thread::yield();
 }
 
-struct gradient {
-  unsigned nanoseconds;
-  error operator()(std::uint32_t, const cuda_ps::lane_step& step) const {
-    step_kernel<<<1, 1, 0, step.stream>>>(nanoseconds, step.loss);
-    return cuda::check_launch("a step");
-  }
-};
+template <class Policy>
+std::uint64_t updates_of(cuda_ps::server<Policy>& ps) {
+  return ps.inspect([](const auto& sync, const auto&) { return sync.version(); });
+}
+std::uint64_t updates_of(cuda_ps::device_server<workers>& ps) {
+  const auto state = ps.inspect();
+  if (!state) need(state.error());
+  return (*state)->book.version();
+}
+
+// Pushes a second from the moment that all workers have joined until their last push is over; what streams, memory and
+// threads take before and afterwards is not in it. Ends the program unless each push has become an update.
+template <class Server>
+double rate_of(Server& ps, std::uint64_t steps, unsigned nanoseconds) {
+  using clock = std::chrono::steady_clock;
+  std::barrier all{workers + 1};
+  std::vector<std::jthread> threads;
+  if constexpr (requires { ps.start(); }) need(ps.start());
+  for (std::uint32_t w = 0; w < workers; ++w)
+    threads.emplace_back([&, w] {
+      auto me = join(ps, w);
+      if (!me) need(me.error());
+      all.arrive_and_wait();
+      for (std::uint64_t n = 0; n < steps; ++n) step(**me, nanoseconds);
+      drain(**me, steps);
+      all.arrive_and_wait();
+      static_cast<void>((*me)->finish());
+    });
+  all.arrive_and_wait();
+  const auto begin = clock::now();
+  all.arrive_and_wait();
+  const std::chrono::duration<double> took = clock::now() - begin;
+  threads.clear();
+  if (const std::uint64_t updates = updates_of(ps); updates != steps * workers)
+    need(error{errc::io, "a parameter server made " + std::to_string(updates) + " updates of " +
+                             std::to_string(steps * workers) + " pushes"});
+  return static_cast<double>(steps) * workers / took.count();
+}
 
 // As many steps of each worker as take about a second, after a tenth of these as a warm-up.
 template <class Make>
@@ -53,11 +110,7 @@ double pushes_per_second(const Make& make, unsigned nanoseconds) {
   for (const std::uint64_t of_worker : {steps / 10, steps}) {
     auto made = make();
     if (!made) need(made.error());
-    const auto begin = std::chrono::steady_clock::now();
-    for (const cuda_ps::worker_end& each : cuda_ps::train(**made, workers, of_worker, gradient{nanoseconds}))
-      need(each.failure);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    rate = static_cast<double>(of_worker) * workers / took.count();
+    rate = rate_of(**made, of_worker, nanoseconds);
   }
   return rate;
 }
@@ -69,7 +122,7 @@ void compare(table& to, const std::string& name, const Policy& of_host, const cu
     return cuda_ps::server<Policy>::make({.sync = {.capacity = workers}}, {}, initial, of_host, rule);
   };
   const auto on_device = [&] {
-    return cuda_ps::device_server<workers>::make({.workers = workers, .at_once = at_once()}, initial, of_device, rule);
+    return cuda_ps::device_server<workers>::make({.workers = workers}, initial, of_device, rule);
   };
   for (const unsigned microseconds : {5u, 10u, 20u, 50u, 100u, 200u}) {
     const double host = pushes_per_second(on_host, 1000 * microseconds);
@@ -89,7 +142,8 @@ void compare(table& to, const std::string& name, const Policy& of_host, const cu
 
 void parameter_server(table& to, const card&) {
   to.section("A parameter server of eight workers, 101,770 parameters, SGD; " +
-             std::string{workers + 3 < at_once() ? "streams" : "threads"} + " wait for decisions on the device");
+             std::string{workers + 3 < cuda_ps::streams_at_once() ? "streams" : "threads"} +
+             " wait for decisions on the device");
   compare(to, "ASP", asp{}, cuda::device_policy<>::asp());
   compare(to, "SSP of 3", ssp{.staleness = 3}, cuda::device_policy<>::ssp(3));
 }

@@ -16,6 +16,7 @@
 #include <rubato/sync/ssp.hpp>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "measure.cuh"
@@ -118,9 +119,13 @@ void simulator(table& to, const card& on) {
   const candidates all_here{here.data(), all.hidden, all.output};
   compare("a network for each candidate, 40-64-32-3", on_the_device(on, all, all_here, "a network"),
           on_the_host(q_policy<rlp_state, host_network>{first}), at_least(50));
-  to.add({.figure = "the same, a warp for each cluster",
-          .measured = on_the_device<32>(on, all, all_here, "a network, warps"),
-          .unit = "pushes/s"});
+  const auto with_lanes = [&]<unsigned Lanes>(std::integral_constant<unsigned, Lanes>) {
+    const std::string what = "the same, " + std::to_string(Lanes) + " threads for each cluster";
+    to.add({.figure = what, .measured = on_the_device<Lanes>(on, all, all_here, what.c_str()), .unit = "pushes/s"});
+  };
+  with_lanes(std::integral_constant<unsigned, 4>{});
+  with_lanes(std::integral_constant<unsigned, 16>{});
+  with_lanes(std::integral_constant<unsigned, 32>{});
 }
 
 }  // namespace rubato::bench

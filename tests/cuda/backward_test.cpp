@@ -55,7 +55,7 @@ std::vector<float> gradient_of_tiles(const network<Shape>& net, const std::vecto
   const auto rows = static_cast<unsigned>(in.size() / Shape::inputs), tiles = (rows + Rows - 1) / Rows;
   std::vector<float> partial(tiles * Shape::parameters, 1e9F), gradient(Shape::parameters);
   for (unsigned t = 0; t < tiles; ++t) {
-    const auto memory = std::make_unique<tile<Shape, Rows>>();
+    const auto memory = std::make_unique<training_tile<Shape, Rows>>();
     std::fill(std::begin(memory->values), std::end(memory->values), 1e9F);  // what is there before does not matter
     const unsigned first = t * Rows, here = (std::min)(Rows, rows - first);
     run([&](const auto& lanes) {
@@ -86,13 +86,17 @@ void expect_close(const std::vector<float>& found, const std::vector<float>& exp
   for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], share * most) << i;
 }
 
+TEST(CudaTrainingTile, IsAsLargeAsItSays) {
+  EXPECT_EQ((sizeof(training_tile<mlp_shape<40, 64, 32, 3>, 32>) + 1023) / 1024, 41u);
+}
+
 TYPED_TEST(CudaBackward, ForwardHasTheBitsOfEvaluate) {
   using shape = typename TypeParam::shape;
   for (const nn::mlp_options& options : trained_endings) {
     const auto host = test::random_network<typename TypeParam::host>(options, 1);
     const auto net = view_of<shape>(host);
     const std::vector<float> in = test::numbers(16 * shape::inputs, 2);
-    const auto memory = std::make_unique<tile<shape, 16>>();
+    const auto memory = std::make_unique<training_tile<shape, 16>>();
     stage(net, one_lane{}, *memory);
     load_rows(
         one_lane{}, 16, [&](unsigned row) { return in.data() + row * shape::inputs; }, *memory);

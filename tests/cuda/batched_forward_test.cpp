@@ -72,8 +72,10 @@ struct problem {
 template <class Shape, class Lanes>
 void forward_as(const Lanes& lanes, const problem<Shape>& of, const float* packed, float* activations,
                 std::size_t warps, const float* in, float* out) {
-  for (std::size_t warp = 0; warp < warps; ++warp)
+  for (std::size_t warp = 0; warp < warps; ++warp) {
+    load_tile<Shape>(lanes, warp, of.queries, in, activations);
     forward_tiles(of.net, lanes, packed, activations, warp, warps, of.queries, in, out);
+  }
 }
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -122,6 +124,40 @@ void expect_covered() {
 
 TYPED_TEST(CudaForwardTile, LanesOfALayerCoverItOnce) { expect_covered<TypeParam, 0>(); }
 
+TEST(CudaTileLanes, LanesAreAWarpOrOne) {
+  EXPECT_TRUE(detail::TileLanes<one_lane>);
+  EXPECT_TRUE(detail::TileLanes<test::thread_warp>);
+  EXPECT_FALSE(detail::TileLanes<test::thread_lanes>) << "any number";
+}
+
+// What a load or a store of 16 bytes wants of the lanes; see tile_sums.
+template <class Shape, std::size_t Layer>
+void expect_lanes_in_pairs() {
+  if constexpr (Layer < Shape::layers) {
+    using sums = detail::tile_sums<fused_arithmetic, Shape, Layer>;
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      EXPECT_EQ(sums::output(lane, 0), sums::output(lane ^ 1, 0)) << lane;
+      if constexpr (sums::columns > 1) {
+        EXPECT_EQ(sums::query(lane, 0), sums::query(lane ^ 2, 0)) << lane;
+      }
+      for (unsigned j = 0; j < sums::each; ++j)
+        EXPECT_EQ(sums::query(lane, j), sums::query(lane, 0) + sums::query(0, j)) << lane << ", " << j;
+      for (unsigned j = 1; j < sums::each; ++j) EXPECT_LT(sums::query(lane, j - 1), sums::query(lane, j));
+    }
+    if constexpr (sums::columns == 8 && forward_tile<Shape>::queries >= 8)
+      for (unsigned first = 0; first < 32; first += 8) {  // lanes that store together
+        std::set<std::size_t> banks;
+        for (unsigned lane = first; lane < first + 8; ++lane)
+          for (unsigned o = 0; o < 4; ++o)
+            banks.insert((sums::query(lane, 0) * sums::pitch + sums::output(lane, 0) + o) % 32);
+        EXPECT_EQ(banks.size(), 32u) << "layer " << Layer << ", lanes from " << first;
+      }
+    expect_lanes_in_pairs<Shape, Layer + 1>();
+  }
+}
+
+TYPED_TEST(CudaForwardTile, LanesReadInPairs) { expect_lanes_in_pairs<TypeParam, 0>(); }
+
 TYPED_TEST(CudaForwardTile, OneLaneHasTheBitsOfEvaluate) {
   using tile = forward_tile<TypeParam>;
   for (const auto& [hidden, output] : endings)
@@ -147,7 +183,7 @@ TYPED_TEST(CudaForwardTile, WarpHasTheBitsOfEvaluate) {
   std::vector<float> found(of.expected.size(), -1e9F);
   test::on_lanes(32, [&](const auto& lanes) {
     pack_for_tiles(of.net, lanes, packed.data());
-    forward_as(lanes, of, packed.data(), activations.data(), 1, in.data(), found.data());
+    forward_as(test::thread_warp{lanes}, of, packed.data(), activations.data(), 1, in.data(), found.data());
   });
   EXPECT_TRUE(same_bits(found, of.expected));
 }

@@ -297,6 +297,16 @@ TEST(CudaController, AnyNumberOfLanesDecidesTheSame) {
   }
 }
 
+TEST(CudaController, TellsNanosecondsApart) {
+  controller_state<2> state;
+  constexpr std::uint64_t first = 1'790'000'000'123'456'789;  // since 1970
+  EXPECT_EQ(seconds_at(state, first), 0.0);
+  EXPECT_EQ(seconds_at(state, first + 1), 1e-9);
+  EXPECT_EQ(seconds_at(state, first + 101), 1e-9 * 101.0);  // 238 ns are one number of seconds since 1970
+  EXPECT_EQ(seconds_at(state, first - 1), -1e-9);           // should the clock step back
+  EXPECT_EQ(seconds_at(state, first + 3'600'000'000'001), 1e-9 * 3'600'000'000'001.0);
+}
+
 TEST(CudaController, SaysWhatIsWrongWithAPolicy) {
   const float number = 0;
   using policy = device_policy<>;

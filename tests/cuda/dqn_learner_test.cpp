@@ -302,6 +302,7 @@ TEST(CudaDqnLearner, MemoryIsCutIntoParts) {
   const small_learner& view = ours.view();
   const auto* const end = reinterpret_cast<const float*>(ours.bytes().data() + ours.bytes().size());
   static_assert(std::is_trivially_copyable_v<small_learner>);
+  static_assert((sizeof(dqn_tile<mlp_shape<40, 64, 32, 3>, 32>) + 1023) / 1024 == 42);  // as its docstring says
   EXPECT_EQ(static_cast<void*>(view.agent), ours.bytes().data());
   EXPECT_GE(reinterpret_cast<std::uintptr_t>(view.online), reinterpret_cast<std::uintptr_t>(view.agent + 3));
   EXPECT_GE(view.target, view.online + 3 * small_learner::parameter_stride);
@@ -331,9 +332,16 @@ TEST(CudaDqnLearner, BadOptionsAreNamed) {
   expect_named("undecided_action", learning(64, {.undecided_action = 3}));
   EXPECT_NE(complaint(learning(64), 0, plenty, 256).find("agents"), std::string::npos);
   EXPECT_NE(complaint(learning(64), 1, plenty, 128).find("address"), std::string::npos);
+  EXPECT_NE(complaint(learning(64), 1, plenty, 0).find("null"), std::string::npos);
   const std::size_t needed = small_learner::memory_needed(2, learning(64));
   EXPECT_EQ(complaint(learning(64), 2, needed, 256), "");
   EXPECT_NE(complaint(learning(64), 2, needed - 1, 256).find(std::to_string(needed)), std::string::npos);
+  // 2^32 agents with 10^9 experiences each: more than 2^64 bytes.
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  rl::dqn_options huge = learning(64);
+  huge.replay_capacity = 1'000'000'000;
+  EXPECT_EQ(small_learner::memory_needed(0xffffffff, huge), most);
+  EXPECT_NE(complaint(huge, 0xffffffff, most, 256).find("fewer agents"), std::string::npos);
 }
 
 }  // namespace

@@ -28,12 +28,12 @@ using box_type = mailbox<sum_of, sums>;
 constexpr auto lives = [] { return true; };
 
 // The kernel of the mailbox, played by threads: terms by all lanes, their total by the first.
-void serve_on(unsigned lanes_there_are, box_type& box) {
+void serve_on(unsigned lanes_there_are, box_type& box, std::uint32_t first = 1) {
   sum_of question{};
   sums answer{};
   std::uint32_t stops = 0;
   test::on_lanes(lanes_there_are, [&](const test::thread_lanes& lanes) {
-    serve(box, lanes, question, answer, stops, [&](const sum_of& asked, sums& said) -> std::size_t {
+    const auto add_up = [&](const sum_of& asked, sums& said) -> std::size_t {
       const std::uint32_t wanted = asked.terms[0];
       for (std::uint32_t i = lanes.index(); i < wanted; i += lanes.count()) said.terms[i] = asked.terms[1] + i;
       lanes.sync();
@@ -43,14 +43,15 @@ void serve_on(unsigned lanes_there_are, box_type& box) {
       }
       lanes.sync();
       return 1 + wanted;
-    });
+    };
+    serve(box, lanes, question, answer, stops, add_up, first);
   });
 }
 
-void ask_many(unsigned lanes, std::uint32_t questions) {
+void ask_many(unsigned lanes, std::uint32_t questions, std::uint32_t first = 1) {
   const auto box = std::make_unique<box_type>();
-  std::jthread kernel{[&] { serve_on(lanes, *box); }};
-  mailbox_client client{*box};
+  std::jthread kernel{[&] { serve_on(lanes, *box, first); }};
+  mailbox_client client{*box, first};
   for (std::uint32_t n = 0; n < questions; ++n) {
     const std::uint32_t wanted = n % 40;
     sums answer{};
@@ -68,6 +69,22 @@ TEST(CudaMailbox, AnyNumberOfLanesAnswers) {
   for (const unsigned lanes : {2u, 3u, 8u}) ask_many(lanes, 80);
 }
 
+// Past the last number, which is followed by the first: what was never written carries 0.
+TEST(CudaMailbox, NumbersComeAgain) {
+  for (const unsigned lanes : {1u, 3u}) ask_many(lanes, 60, detail::last_number - 20);
+  // No word of an answer is left with a number that it may carry when that comes again.
+  for (const std::uint32_t number : {detail::last_number, 1u}) {
+    const auto box = std::make_unique<box_type>();
+    std::jthread kernel{[&] { serve_on(2, *box, number); }};
+    mailbox_client client{*box, number};
+    sums answer{};
+    ASSERT_EQ(client.ask({{2, 5}}, answer, 60.0, lives).code, errc::ok);
+    ASSERT_EQ(client.stop(60.0, lives).code, errc::ok);
+    kernel.join();
+    for (std::size_t i = 1; i <= box->answer_words; ++i) EXPECT_EQ(box->answer[i] >> 32, number) << i;
+  }
+}
+
 TEST(CudaMailbox, StopsWhenAsked) {
   const auto box = std::make_unique<box_type>();
   std::atomic<bool> ended = false;
@@ -83,6 +100,49 @@ TEST(CudaMailbox, StopsWhenAsked) {
   const error e = client.ask({}, answer, 60.0, lives);
   EXPECT_EQ(e.code, errc::io);
   EXPECT_EQ(e.message, "mailbox: closed, since it was stopped or an answer did not come");
+}
+
+// The kernel is stopped whether it begins after the question was given up, or is still at it.
+TEST(CudaMailbox, StopsWhatIsLate) {
+  for (const unsigned lanes : {1u, 2u, 5u}) {
+    const auto box = std::make_unique<box_type>();
+    mailbox_client client{*box};
+    sums answer{};
+    EXPECT_EQ(client.ask({{3, 1}}, answer, 0.01, lives).code, errc::io);
+    std::jthread kernel{[&] { serve_on(lanes, *box); }};
+    EXPECT_EQ(client.stop(60.0, lives).code, errc::ok);
+  }
+  const auto box = std::make_unique<box_type>();
+  mailbox_client client{*box};
+  std::atomic<bool> goes_on = false, is_asked = false;
+  std::jthread kernel{[&] {
+    sum_of question{};
+    sums said{};
+    std::uint32_t stops = 0;
+    serve(*box, one_lane{}, question, said, stops, [&](const sum_of&, sums&) -> std::size_t {
+      is_asked = true;
+      goes_on.wait(false);
+      return 1;
+    });
+  }};
+  sums answer{};
+  const auto waits = [&] { return !is_asked; };
+  EXPECT_EQ(client.ask({}, answer, 60.0, waits).message, "mailbox: no answer to question 1: the kernel is gone");
+  EXPECT_EQ(client.stop(0.25, lives).message, "mailbox: the stop was not acknowledged within 0.250000 s");
+  goes_on = true;
+  goes_on.notify_all();
+  EXPECT_EQ(client.stop(60.0, lives).code, errc::ok);
+  EXPECT_EQ(client.stop(60.0, lives).code, errc::ok);  // as it was
+}
+
+TEST(CudaMailbox, TakesTheLastWordOfAKernel) {
+  const auto box = std::make_unique<box_type>();
+  mailbox_client client{*box};
+  const auto ends_meanwhile = [&] {
+    serve_on(1, *box);
+    return false;
+  };
+  EXPECT_EQ(client.stop(60.0, ends_meanwhile).code, errc::ok);
 }
 
 TEST(CudaMailbox, GivesUpAtTheLimit) {
@@ -134,6 +194,14 @@ TEST(CudaMailbox, DecidesForAHost) {
   }
   EXPECT_TRUE(answer.flushes);
   EXPECT_EQ(answer.released, 3u);
+  device_policy<> policy = device_policy<>::k_sync(1);  // what a question points at is read when it comes
+  ASSERT_EQ(client.ask({.what = request::kind::change, .now = 5.0, .policy = &policy}, answer, 60.0, lives).code,
+            errc::ok);
+  policy = device_policy<>::asp();
+  ASSERT_EQ(client.ask({.what = request::kind::change, .now = 6.0, .policy = &policy}, answer, 60.0, lives).code,
+            errc::ok);
+  ASSERT_EQ(client.ask({.worker = 0, .now = 7.0}, answer, 60.0, lives).code, errc::ok);
+  EXPECT_EQ(answer.what, verdict::apply);
   EXPECT_EQ(client.stop(60.0, lives).code, errc::ok);
 }
 

@@ -18,6 +18,13 @@ inline std::vector<float> numbers(std::size_t count, std::uint64_t seed) {
   return all;
 }
 
+/// `count` numbers: those of `from` again and again.
+inline std::vector<float> repeated(const std::vector<float>& from, std::size_t count) {
+  std::vector<float> all(count);
+  for (std::size_t i = 0; i < count; ++i) all[i] = from[i % from.size()];
+  return all;
+}
+
 /// A network of the host with such parameters, on the kernels whose bits the shared bodies have.
 template <class Network>
 Network random_network(const nn::mlp_options& options, std::uint64_t seed) {

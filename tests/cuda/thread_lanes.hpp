@@ -25,13 +25,19 @@ class thread_lanes {
 };
 static_assert(cuda::Lanes<thread_lanes> && cuda::Lanes<cuda::one_lane>);
 
+/// 32 of them, as the compiler knows.
+class thread_warp : public thread_lanes {
+ public:
+  explicit thread_warp(const thread_lanes& lanes) noexcept : thread_lanes{lanes} {}
+  [[nodiscard]] static constexpr unsigned count() noexcept { return 32; }
+};
+
 /// Calls body(lanes) on each of `count` threads.
 template <class Body>
 void on_lanes(unsigned count, const Body& body) {
   std::barrier<> meeting{static_cast<std::ptrdiff_t>(count)};
   std::vector<std::jthread> threads;
-  for (unsigned i = 0; i < count; ++i)
-    threads.emplace_back([&, i] { body(thread_lanes{i, count, meeting}); });
+  for (unsigned i = 0; i < count; ++i) threads.emplace_back([&, i] { body(thread_lanes{i, count, meeting}); });
 }
 
 }  // namespace rubato::test

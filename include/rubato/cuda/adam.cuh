@@ -2,48 +2,10 @@
 #define RUBATO_CUDA_ADAM_CUH
 
 #include "../nn/optimiser.hpp"
-#include "../pinned.hpp"
 #include "lanes.cuh"
 #include "shared_body.cuh"
-#include "simulated_draws.cuh"
 
 namespace rubato::inline RUBATO_ABI::cuda {
-
-namespace detail {
-
-// Operations that each round once, as the host's pinned functions do: nothing around them is fused with them.
-struct rounded_once {
-  // -0 changes no product, and no sign of one.
-  [[nodiscard]] RUBATO_DETAIL_SHARED static float product(float a, float b) noexcept {
-    return exact_arithmetic::plus_product(-0.0F, a, b);
-  }
-  [[nodiscard]] RUBATO_DETAIL_SHARED static double product(double a, double b) noexcept {
-    return exact_double::plus_product(-0.0, a, b);
-  }
-  [[nodiscard]] RUBATO_DETAIL_SHARED static float quotient(float a, float b) noexcept {
-#if RUBATO_DETAIL_DEVICE
-    return __fdiv_rn(a, b);
-#else
-    return a / b;
-#endif
-  }
-  [[nodiscard]] RUBATO_DETAIL_SHARED static float square_root(float x) noexcept {
-#if RUBATO_DETAIL_DEVICE
-    return __fsqrt_rn(x);
-#else
-    return pinned::square_root(x);
-#endif
-  }
-  [[nodiscard]] RUBATO_DETAIL_SHARED static double square_root(double x) noexcept {
-#if RUBATO_DETAIL_DEVICE
-    return __dsqrt_rn(x);
-#else
-    return pinned::square_root(x);
-#endif
-  }
-};
-
-}  // namespace detail
 
 /// beta1^t and beta2^t after t steps of Adam.
 struct adam_powers {
@@ -55,8 +17,8 @@ struct adam_powers {
 /// Tests   tests/cuda/adam_test.cpp: HasTheBitsOfTheHost
 [[nodiscard]] RUBATO_DETAIL_SHARED inline nn::kernels::adam_step<float> next_adam_step(const nn::adam_options& options,
                                                                                        adam_powers& powers) noexcept {
-  powers.first = detail::rounded_once::product(powers.first, options.beta1);
-  powers.second = detail::rounded_once::product(powers.second, options.beta2);
+  powers.first = detail::exact_double::product(powers.first, options.beta1);
+  powers.second = detail::exact_double::product(powers.second, options.beta2);
   nn::kernels::adam_step<float> step;
   step.first_decay = static_cast<float>(options.beta1);
   step.first_gain = static_cast<float>(1 - options.beta1);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "float_vector.cuh"
 #include "lanes.cuh"
 #include "network.cuh"
 #include "shared_body.cuh"
@@ -10,32 +11,6 @@
 namespace rubato::inline RUBATO_ABI::cuda {
 
 namespace detail {
-
-// Numbers that one instruction loads or stores, at an address that their size divides.
-template <unsigned Count>
-struct alignas(Count * sizeof(float)) some {
-  float at[Count];
-};
-using quad = some<4>;
-
-template <unsigned Count>
-[[nodiscard]] RUBATO_DETAIL_SHARED some<Count> load(const float* from) noexcept {
-#if RUBATO_DETAIL_DEVICE
-  return *reinterpret_cast<const some<Count>*>(from);
-#else
-  some<Count> all;
-  __builtin_memcpy(&all, from, sizeof(all));
-  return all;
-#endif
-}
-template <unsigned Count>
-RUBATO_DETAIL_SHARED void store(float* to, const some<Count>& all) noexcept {
-#if RUBATO_DETAIL_DEVICE
-  *reinterpret_cast<some<Count>*>(to) = all;
-#else
-  __builtin_memcpy(to, &all, sizeof(all));
-#endif
-}
 
 // sum[r] += x[r] * w for four rows.
 template <class Arithmetic>
@@ -82,10 +57,11 @@ struct tile_places {
 /// What a forward and a backward pass over `Rows` samples need in memory that all lanes see, shared memory best: the
 /// parameters of a network, and the values of all its units, the samples of a unit side by side.
 ///
-/// 42 KiB for 40-64-32-3 and 32 rows. Precondition: Rows is a multiple of 8.
+/// 41 KiB for 40-64-32-3 and 32 rows. Precondition: Rows is a multiple of 8.
+/// Tests   tests/cuda/backward_test.cpp: IsAsLargeAsItSays, ForwardHasTheBitsOfEvaluate
 template <class Shape, unsigned Rows>
-struct alignas(16) tile {
-  static_assert(Rows > 0 && Rows % 8 == 0, "tile: expected a multiple of 8 rows");
+struct alignas(16) training_tile {
+  static_assert(Rows > 0 && Rows % 8 == 0, "training_tile: expected a multiple of 8 rows");
   using shape = Shape;
   using places = detail::tile_places<Shape, Rows>;
   static constexpr unsigned rows = Rows;
@@ -115,7 +91,8 @@ namespace detail {
 
 // `Count` numbers at a time, which lie together on both sides.
 template <unsigned Count, unsigned Layer, class Shape, unsigned Rows, Lanes L>
-RUBATO_DETAIL_SHARED void stage_layer(const network<Shape>& net, const L& lanes, tile<Shape, Rows>& memory) noexcept {
+RUBATO_DETAIL_SHARED void stage_layer(const network<Shape>& net, const L& lanes,
+                                      training_tile<Shape, Rows>& memory) noexcept {
   using places = tile_places<Shape, Rows>;
   constexpr std::size_t first_weight = Shape::weight(Layer), first_bias = Shape::bias(Layer);
   constexpr unsigned inputs = Shape::width(Layer), outputs = Shape::width(Layer + 1);
@@ -127,13 +104,14 @@ RUBATO_DETAIL_SHARED void stage_layer(const network<Shape>& net, const L& lanes,
   for (unsigned n = lanes.index(); n < (in_units + 1) * across; n += lanes.count()) {
     const unsigned i = n / across, o = n % across * Count;
     const bool of_bias = i == in_units;
-    some<Count> copied{};
+    float_vector<Count> copied{};
     if (o < outputs && (i < inputs || of_bias)) copied = load<Count>(of_bias ? bias + o : weight + i * outputs + o);
     store(of_bias ? bias_to + o : to + i * places::template weight_stride<Layer> + o, copied);
   }
 }
 template <unsigned Layer, class Shape, unsigned Rows, Lanes L>
-RUBATO_DETAIL_SHARED void stage_from(const network<Shape>& net, const L& lanes, tile<Shape, Rows>& memory) noexcept {
+RUBATO_DETAIL_SHARED void stage_from(const network<Shape>& net, const L& lanes,
+                                     training_tile<Shape, Rows>& memory) noexcept {
   if constexpr (Layer < Shape::layers) {
     constexpr bool quads = Shape::weight(Layer) % 4 == 0 && Shape::width(Layer + 1) % 4 == 0;
     stage_layer<quads ? 4 : 1, Layer>(net, lanes, memory);
@@ -143,7 +121,8 @@ RUBATO_DETAIL_SHARED void stage_from(const network<Shape>& net, const L& lanes, 
 
 // A lane takes a quad of rows and `step` outputs. The order of each sum is that of the host: the last input first.
 template <class Arithmetic, unsigned Layer, class Shape, unsigned Rows, Lanes L>
-RUBATO_DETAIL_SHARED void forward_from(const network<Shape>& net, const L& lanes, tile<Shape, Rows>& memory) noexcept {
+RUBATO_DETAIL_SHARED void forward_layers(const network<Shape>& net, const L& lanes,
+                                         training_tile<Shape, Rows>& memory) noexcept {
   if constexpr (Layer < Shape::layers) {
     using places = tile_places<Shape, Rows>;
     constexpr unsigned inputs = Shape::width(Layer), units = places::template units<Layer + 1>, quads = Rows / 4;
@@ -155,13 +134,13 @@ RUBATO_DETAIL_SHARED void forward_from(const network<Shape>& net, const L& lanes
     const ending& f = net.ending_of(Layer);
     for (unsigned n = lanes.index(); n < quads * (units / step); n += lanes.count()) {
       const unsigned row = n % quads * 4, o = n / quads * step;
-      const some<step> from = load<step>(bias + o);
+      const float_vector<step> from = load<step>(bias + o);
       quad sum[step];
       RUBATO_DETAIL_UNROLL
       for (unsigned k = 0; k < step; ++k) sum[k] = {from.at[k], from.at[k], from.at[k], from.at[k]};
       for (unsigned i = inputs; i-- > 0;) {
         const quad x = load<4>(in + i * stride + row);
-        const some<step> w = load<step>(weight + i * places::template weight_stride<Layer> + o);
+        const float_vector<step> w = load<step>(weight + i * places::template weight_stride<Layer> + o);
         RUBATO_DETAIL_UNROLL
         for (unsigned k = 0; k < step; ++k) add_product<Arithmetic>(sum[k], x, w.at[k]);
       }
@@ -173,14 +152,14 @@ RUBATO_DETAIL_SHARED void forward_from(const network<Shape>& net, const L& lanes
       }
     }
     lanes.sync();
-    forward_from<Arithmetic, Layer + 1>(net, lanes, memory);
+    forward_layers<Arithmetic, Layer + 1>(net, lanes, memory);
   }
 }
 
 // A lane takes step x step weights, the outputs apart, so that lanes side by side write side by side. Each sum has its
 // rows in turn.
 template <class Arithmetic, unsigned Layer, class Shape, unsigned Rows, Lanes L>
-RUBATO_DETAIL_SHARED void parameter_gradient(const L& lanes, const tile<Shape, Rows>& memory,
+RUBATO_DETAIL_SHARED void parameter_gradient(const L& lanes, const training_tile<Shape, Rows>& memory,
                                              float* gradient) noexcept {
   using places = tile_places<Shape, Rows>;
   constexpr unsigned inputs = Shape::width(Layer), outputs = Shape::width(Layer + 1), stride = places::row_stride;
@@ -232,7 +211,7 @@ RUBATO_DETAIL_SHARED void parameter_gradient(const L& lanes, const tile<Shape, R
 // every eighth output, and then these in turn: the host's order.
 template <class Arithmetic, unsigned Layer, class Shape, unsigned Rows, Lanes L>
 RUBATO_DETAIL_SHARED void input_gradient(const network<Shape>& net, const L& lanes,
-                                         tile<Shape, Rows>& memory) noexcept {
+                                         training_tile<Shape, Rows>& memory) noexcept {
   using places = tile_places<Shape, Rows>;
   constexpr unsigned outputs = Shape::width(Layer + 1), units = places::template units<Layer>, quads = Rows / 4;
   constexpr unsigned step = at_a_time(quads * units), apart = units / step, stride = places::row_stride;
@@ -270,7 +249,7 @@ RUBATO_DETAIL_SHARED void input_gradient(const network<Shape>& net, const L& lan
 }
 
 template <class Arithmetic, unsigned Layer, class Shape, unsigned Rows, Lanes L>
-RUBATO_DETAIL_SHARED void backward_from(const network<Shape>& net, const L& lanes, tile<Shape, Rows>& memory,
+RUBATO_DETAIL_SHARED void backward_from(const network<Shape>& net, const L& lanes, training_tile<Shape, Rows>& memory,
                                         float* gradient) noexcept {
   parameter_gradient<Arithmetic, Layer>(lanes, memory, gradient);
   lanes.sync();
@@ -286,7 +265,8 @@ RUBATO_DETAIL_SHARED void backward_from(const network<Shape>& net, const L& lane
 /// Copies the parameters of a network into the tile, for the forward() and backward() that follow. Ends with a sync.
 /// Precondition: 16 divides their address.
 template <class Shape, unsigned Rows, Lanes L>
-RUBATO_DETAIL_SHARED void stage(const network<Shape>& net, const L& lanes, tile<Shape, Rows>& memory) noexcept {
+RUBATO_DETAIL_SHARED void stage(const network<Shape>& net, const L& lanes,
+                                training_tile<Shape, Rows>& memory) noexcept {
   detail::stage_from<0>(net, lanes, memory);
   lanes.sync();
 }
@@ -295,7 +275,7 @@ RUBATO_DETAIL_SHARED void stage(const network<Shape>& net, const L& lanes, tile<
 /// Precondition: rows <= Rows; row_of(row) points to Shape::inputs numbers.
 template <class Shape, unsigned Rows, Lanes L, class RowOf>
 RUBATO_DETAIL_SHARED void load_rows(const L& lanes, unsigned rows, const RowOf& row_of,
-                                    tile<Shape, Rows>& memory) noexcept {
+                                    training_tile<Shape, Rows>& memory) noexcept {
   constexpr unsigned inputs = Shape::inputs, units = detail::tile_places<Shape, Rows>::template units<0>;
   constexpr unsigned sector = 8;  // numbers side by side that lanes side by side read
   constexpr unsigned all = (units + sector - 1) / sector * sector * Rows;
@@ -312,8 +292,9 @@ RUBATO_DETAIL_SHARED void load_rows(const L& lanes, unsigned rows, const RowOf& 
 /// Cost    a multiplication and an addition per weight and row, over the lanes: 16 of them for two reads of 16 bytes.
 /// Tests   tests/cuda/backward_test.cpp: ForwardHasTheBitsOfEvaluate, AnyNumberOfLanesGivesTheSameGradient
 template <class Arithmetic = exact_arithmetic, class Shape, unsigned Rows, Lanes L>
-RUBATO_DETAIL_SHARED void forward(const network<Shape>& net, const L& lanes, tile<Shape, Rows>& memory) noexcept {
-  detail::forward_from<Arithmetic, 0>(net, lanes, memory);
+RUBATO_DETAIL_SHARED void forward(const network<Shape>& net, const L& lanes,
+                                  training_tile<Shape, Rows>& memory) noexcept {
+  detail::forward_layers<Arithmetic, 0>(net, lanes, memory);
 }
 
 /// Overwrites `gradient` (Shape::parameters numbers) with what the loss changes with each parameter, given what it
@@ -329,7 +310,7 @@ RUBATO_DETAIL_SHARED void forward(const network<Shape>& net, const L& lanes, til
 ///         AnyNumberOfLanesGivesTheSameGradient, FusedGradientIsClose; tests/cuda/device/dqn_learner_test.cu
 template <class Arithmetic = exact_arithmetic, class Shape, unsigned Rows, Lanes L, class SlopeOf>
 RUBATO_DETAIL_SHARED void backward(const network<Shape>& net, const L& lanes, unsigned rows, const SlopeOf& slope_of,
-                                   tile<Shape, Rows>& memory, float* gradient) noexcept {
+                                   training_tile<Shape, Rows>& memory, float* gradient) noexcept {
   constexpr unsigned layers = Shape::layers, outputs = Shape::outputs;
   for (unsigned n = lanes.index(); n < outputs * Rows; n += lanes.count()) {
     float& y = memory.output(n / Rows, n % Rows);

@@ -29,7 +29,7 @@ class bookkeeping {
     out_.flushes = flushes;
     out_.discards = !flushes;
     out_.adds = s_.adds;
-    out_.flush_scale = flushes ? scale / static_cast<float>(s_.adds) : 0.0F;
+    out_.flush_scale = flushes ? rounded_once::quotient(scale, static_cast<float>(s_.adds)) : 0.0F;
     if (flushes)
       ++s_.updates, ++s_.version;
     else

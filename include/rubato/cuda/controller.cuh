@@ -10,6 +10,7 @@
 #include "decider.cuh"
 #include "lanes.cuh"
 #include "learned_decision.cuh"
+#include "staged.cuh"
 
 namespace rubato::inline RUBATO_ABI::cuda {
 
@@ -50,8 +51,9 @@ struct decide_workspace {
 
 /// Tells the controller of a request, and says what is to be done: the decisions of rubato's controller on the host,
 /// of which a push is push(), so that no gradient is ever between its admission and its commit. On the device knee and
-/// rlp_normalised_state take logarithms and exponentials from there, whose last bit may be another one than the host's;
-/// all else has the host's bits.
+/// rlp_normalised_state take logarithms and exponentials from there, whose last bit may be another one than the host's,
+/// and nvcc fuses knee's products into its sums; all else has the host's bits, with --use_fast_math too unless a number
+/// is denormal.
 ///
 ///     __shared__ cuda::decide_workspace<> space;
 ///     cuda::decide(*state, {.worker = w, .now = now, .loss = loss}, cuda::warp_lanes{}, space, *record);
@@ -66,7 +68,7 @@ struct decide_workspace {
 ///         the count of that reason.
 /// Tests   tests/cuda/controller_test.cpp: DecidesAsTheHost, SwitchesAsTheHost, WorkersComeAndGoAsAtTheHost,
 ///         GuardsAsTheHost, DecidesAsARecordedLog, RefusesAsTheHost, AnyNumberOfLanesDecidesTheSame
-///         tests/cuda/device/controller_test.cu: DecidesAsTheHost
+///         tests/cuda/device/controller_test.cu: DecidesAsTheHost, RunsSomebody
 template <std::uint32_t Capacity, class Shape, Lanes L>
 RUBATO_DETAIL_SHARED void decide(controller_state<Capacity, Shape>& state, const request& what, const L& lanes,
                                  decide_workspace<Shape>& space, decision_record<Capacity>& record) noexcept {
@@ -83,17 +85,16 @@ RUBATO_DETAIL_SHARED void decide(controller_state<Capacity, Shape>& state, const
   lanes.sync();
 }
 
-/// Copies what is trivially copyable and aligned to eight bytes, by all lanes; ends with a sync. For a state that is to
-/// be decided on in shared memory, and for records.
-/// Tests   tests/cuda/controller_test.cpp: AnyNumberOfLanesDecidesTheSame
-template <class T, Lanes L>
-RUBATO_DETAIL_SHARED void copy_over_lanes(const L& lanes, const T& from, T& to) noexcept {
-  static_assert(std::is_trivially_copyable_v<T> && alignof(T) == 8);
-  const auto* const source = reinterpret_cast<const char*>(&from);
-  auto* const target = reinterpret_cast<char*>(&to);
-  for (std::size_t i = lanes.index() * std::size_t{8}; i < sizeof(T); i += lanes.count() * std::size_t{8})
-    __builtin_memcpy(__builtin_assume_aligned(target + i, 8), __builtin_assume_aligned(source + i, 8), 8);
-  lanes.sync();
+/// A time for this state by a clock of nanoseconds, such as the device's: seconds since its first request that was
+/// timed so, which the state remembers. In seconds since 1970 a double would have steps of 238 ns. One call at a time
+/// per state.
+/// Tests   tests/cuda/controller_test.cpp: TellsNanosecondsApart;
+///         tests/cuda/device/controller_test.cu: KeepsTimeByTheDevice
+template <std::uint32_t Capacity, class Shape>
+[[nodiscard]] RUBATO_DETAIL_SHARED double seconds_at(controller_state<Capacity, Shape>& state,
+                                                     std::uint64_t nanoseconds) noexcept {
+  if (state.epoch == 0) state.epoch = nanoseconds;
+  return 1e-9 * static_cast<double>(static_cast<std::int64_t>(nanoseconds - state.epoch));
 }
 
 }  // namespace rubato::inline RUBATO_ABI::cuda

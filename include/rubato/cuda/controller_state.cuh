@@ -147,14 +147,19 @@ namespace detail {
 
 inline constexpr std::uint32_t reasons = static_cast<std::uint32_t>(reason::count_);
 
+/// What rlp_state remembers of losses.
+struct loss_memory {
+  double first = 0.0, loss = 0.0, squares = 0.0;  // squares: sum, of their changes
+  std::uint64_t measured = 0;
+};
+
 /// What the learned rule remembers: the numbers of rlp_state, and those of q_policy.
 struct learned_memory {
   float numbers[rlp_state::dim] = {};  // a ring of ten pushes, four numbers each
   std::uint32_t latest = 0;            // push in it
   bool started = false;
   std::uint64_t pushes = 0;
-  std::uint64_t measured = 0;
-  double first = 0.0, loss = 0.0, squares = 0.0;
+  loss_memory losses{};
   double now = 0.0, waited = 0.0;
   std::uint64_t forced = 0, undecided = 0;
 };
@@ -229,6 +234,7 @@ struct controller_state {
   clock_type asked_bound = 0;
   double now = -detail::never;
   double wake_at = detail::never;
+  std::uint64_t epoch = 0;  // of its clock in nanoseconds, see seconds_at(); 0: nothing has been timed by one
   bool started = false;
   bool may_cancel = true;
   bool withholds = false;      // somebody is parked whom only the bound keeps from going

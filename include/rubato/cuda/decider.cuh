@@ -323,7 +323,7 @@ class decider : bookkeeping<Capacity, Shape> {
     float rate = 1.0F;
     if (s.policy.kind == rule::knee) {
       s.knee.start(view_type{s, w}, w);
-      if (s.policy.scales_rate) rate = rubato::detail::clamped(::sqrtf(s.knee.room()), 1.0F, 2.0F);
+      if (s.policy.scales_rate) rate = rubato::detail::clamped(rounded_once::square_root(s.knee.room()), 1.0F, 2.0F);
     }
     if (s.guard.enabled && s.guard.max_lr_scale < rate) {
       ++s.counted[static_cast<std::uint32_t>(reason::rate_limit)];

@@ -18,8 +18,8 @@ namespace rubato::inline RUBATO_ABI::cuda {
 namespace detail {
 
 // A tile in a block: for 40-64-32-3 a lane sums 4 x 4 numbers in the widest layers, with two reads of 16 bytes from
-// shared memory for 16 multiply-adds. On compute capability 9.0 four blocks fit an SM by their 117 registers, five by
-// their 43 KiB of shared memory; while one waits at a barrier the others compute. Not measured.
+// shared memory for 16 multiply-adds. On compute capability 9.0 four blocks fit an SM by their 124 registers, five by
+// their 42 KiB of shared memory; while one waits at a barrier the others compute. Not measured.
 inline constexpr unsigned tile_lanes = 128;
 // An agent's parameters in a block: each lane reads the tiles of a handful of parameters, side by side.
 inline constexpr unsigned step_lanes = 1024;
@@ -46,6 +46,7 @@ __global__ void start_kernel(const dqn_learner<Shape, Rows> learner, const float
 }  // namespace detail
 
 /// What some agents experienced, in memory of the device: [agents x count] each, an agent's side by side.
+/// Tests   tests/cuda/device/dqn_learner_test.cu: HasTheBitsOfTheHost
 struct dqn_experiences {
   const float* observation = nullptr;  ///< [agents x count x Shape::inputs]
   const float* next = nullptr;         ///< the same
@@ -108,7 +109,8 @@ error start(const dqn_learner<Shape, Rows>& learner, const float* initial, std::
   return check_launch("dqn_learner: start");
 }
 
-/// `count` experiences of each agent into its replay, in turn. No allocation; asynchronous.
+/// `count` experiences of each agent into its replay, in turn. Their arrays stay until the stream is past the launch.
+/// No allocation; asynchronous.
 /// Errors  what the launch answers
 /// Tests   tests/cuda/device/dqn_learner_test.cu: HasTheBitsOfTheHost
 template <class Shape, unsigned Rows>
@@ -132,6 +134,7 @@ error update(const dqn_learner<Shape, Rows>& learner, cudaStream_t stream) {
 }
 
 /// Updates that the device replays alone. Owns a cudaGraphExec_t.
+/// Tests   tests/cuda/device/dqn_learner_test.cu: GraphEqualsLaunches
 class updates_graph {
  public:
   updates_graph() = default;

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <limits>
 #include <string>
 #include <type_traits>
 
@@ -13,7 +15,6 @@
 #include "adam.cuh"
 #include "network.cuh"
 #include "shared_body.cuh"
-#include "simulated_draws.cuh"
 
 namespace rubato::inline RUBATO_ABI::cuda {
 
@@ -97,7 +98,8 @@ struct dqn_learner {
   float* loss = nullptr;         ///< [agents x tiles()]
   float* replay = nullptr;       ///< [agents x options.replay_capacity x experience_words]
 
-  /// Bytes for so many agents.
+  /// Bytes for so many agents; the largest of all numbers where they are more, which over() refuses.
+  /// Tests   tests/cuda/dqn_learner_test.cpp: MemoryIsCutIntoParts, BadOptionsAreNamed
   [[nodiscard]] static std::size_t memory_needed(unsigned agents, const rl::dqn_options& options) noexcept {
     dqn_learner all;
     all.options = options;
@@ -108,7 +110,7 @@ struct dqn_learner {
   /// A view of `memory`, in which nothing is written yet: cuda::start() does that. Agent a draws its batches as if its
   /// replay were sampled by random_sequence{seed, a}.
   /// Errors  invalid_option: problem_on_device(options); no agents; networks that problem(endings) refuses; memory that
-  ///         is too small, or not aligned
+  ///         is null, too small, or not aligned
   /// Tests   tests/cuda/dqn_learner_test.cpp: BadOptionsAreNamed, OneTileLearnsWithTheBitsOfRlDqn
   [[nodiscard]] static result<dqn_learner> over(void* memory, std::size_t bytes, unsigned agents,
                                                 const rl::dqn_options& options, const nn::mlp_options& endings,
@@ -120,11 +122,13 @@ struct dqn_learner {
     if (options.undecided_action >= Shape::outputs)
       return refused("undecided_action: found " + std::to_string(options.undecided_action) + ", the network has " +
                      std::to_string(Shape::outputs) + " actions");
+    if (memory == nullptr) return refused("memory: found a null pointer");
     if (reinterpret_cast<std::uintptr_t>(memory) % alignment != 0)
       return refused("memory: expected an address that " + std::to_string(alignment) + " divides");
-    if (bytes < memory_needed(agents, options))
-      return refused("memory: found " + std::to_string(bytes) + " bytes, expected " +
-                     std::to_string(memory_needed(agents, options)));
+    const std::size_t needed = memory_needed(agents, options);
+    if (needed == too_much) return refused("memory: more than there are addresses for; expected fewer agents");
+    if (bytes < needed)
+      return refused("memory: found " + std::to_string(bytes) + " bytes, expected " + std::to_string(needed));
     dqn_learner all;
     all.options = options;
     all.hidden = endings.hidden;
@@ -174,19 +178,26 @@ struct dqn_learner {
   [[nodiscard]] RUBATO_DETAIL_SHARED network<Shape> network_at(const float* parameters) const noexcept {
     return {parameters, hidden, output};
   }
-  // Cuts the memory into parts, and answers how many bytes they are.
+  static constexpr std::size_t too_much = (std::numeric_limits<std::size_t>::max)();
+  // Cuts the memory into parts, and answers how many bytes they are, at most too_much.
   [[nodiscard]] std::size_t place(void* memory) noexcept {
     std::size_t at = 0;
-    const auto take = [&]<class T>(T*& part, std::size_t count) {
+    // Each part has so many, times so many, ...
+    const auto take = [&]<class T>(T*& part, std::initializer_list<std::size_t> counts) {
       part = memory == nullptr ? nullptr : reinterpret_cast<T*>(static_cast<unsigned char*>(memory) + at);
-      at += (count * sizeof(T) + alignment - 1) / alignment * alignment;
+      std::size_t size = sizeof(T);
+      for (const std::size_t count : counts) size = count > 0 && size > too_much / count ? too_much : size * count;
+      if (at > too_much - alignment || size > too_much - alignment - at)
+        at = too_much;
+      else
+        at += (size + alignment - 1) / alignment * alignment;
     };
     const std::size_t all = agents, batch_tiles = options.batch / Rows;
-    take(agent, all);
-    for (float** part : {&online, &target, &first_mean, &second_mean}) take(*part, all * parameter_stride);
-    take(gradient, all * batch_tiles * parameter_stride);
-    take(loss, all * batch_tiles);
-    take(replay, all * options.replay_capacity * experience_words);
+    take(agent, {all});
+    for (float** part : {&online, &target, &first_mean, &second_mean}) take(*part, {all, parameter_stride});
+    take(gradient, {all, batch_tiles, parameter_stride});
+    take(loss, {all, batch_tiles});
+    take(replay, {all, options.replay_capacity, experience_words});
     return at;
   }
 };

@@ -7,10 +7,10 @@
 #include "adam.cuh"
 #include "backward.cuh"
 #include "dqn_state.cuh"
+#include "draws.cuh"
 #include "lanes.cuh"
 #include "network.cuh"
 #include "shared_body.cuh"
-#include "simulated_draws.cuh"
 
 namespace rubato::inline RUBATO_ABI::cuda {
 
@@ -38,10 +38,11 @@ template <class ValueOf>
   return best;
 }
 
-/// What the lanes of a tile share: shared memory, best; 43 KiB for 40-64-32-3 and 32 rows.
+/// What the lanes of a tile share: shared memory, best; 42 KiB for 40-64-32-3 and 32 rows.
+/// Tests   tests/cuda/dqn_learner_test.cpp: MemoryIsCutIntoParts, OneTileLearnsWithTheBitsOfRlDqn
 template <class Shape, unsigned Rows>
 struct dqn_tile {
-  tile<Shape, Rows> net;
+  training_tile<Shape, Rows> net;
   float next_value[Shape::outputs][Rows];  // of each action, according to the target network
   const float* experience[Rows];
   float next[Rows];   // the value of the next state

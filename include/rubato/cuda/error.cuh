@@ -11,9 +11,11 @@
 namespace rubato::inline RUBATO_ABI::cuda {
 
 /// What a call of the runtime answered, as an error of this library: errc::io, and a message that begins with `what`.
-/// Tests   tests/cuda/device/error_test.cu: SaysWhatFailedAndWhy
+/// The runtime, which keeps the latest error of a thread, forgets it: no later launch is blamed for it.
+/// Tests   tests/cuda/device/error_test.cu: SaysWhatFailedAndWhy, IsToldOnce
 inline error check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return {};
+  static_cast<void>(cudaGetLastError());
   return {errc::io, std::string{what} + ": " + cudaGetErrorName(status) + ", " + cudaGetErrorString(status)};
 }
 /// The same of the driver, by number: its texts would have to be linked from a library that machines without a device
@@ -23,7 +25,9 @@ inline error check(CUresult status, const char* what) {
   return {errc::io, std::string{what} + ": CUresult " + std::to_string(static_cast<int>(status)) + " (see cuda.h)"};
 }
 
-/// Whether the launch before it was accepted; what fails later shows at the next synchronisation of its stream.
+/// Whether the launch before it was accepted; what fails later shows at the next synchronisation of its stream. An
+/// error that the caller's own calls left behind in this thread is taken for the launch's: see cudaGetLastError. Tests
+/// tests/cuda/device/error_test.cu: IsToldOnce
 inline error check_launch(const char* what) { return check(cudaGetLastError(), what); }
 
 }  // namespace rubato::inline RUBATO_ABI::cuda

@@ -1,11 +1,12 @@
 #ifndef RUBATO_CUDA_FORWARD_TILE_CUH
 #define RUBATO_CUDA_FORWARD_TILE_CUH
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
+#include "float_vector.cuh"
 #include "lanes.cuh"
 #include "network.cuh"
 #include "shared_body.cuh"
@@ -16,12 +17,12 @@ namespace rubato::inline RUBATO_ABI::cuda {
 ///
 /// The activations of `queries` queries lie in shared memory, a row of `pitch` numbers for each; a layer reads them and
 /// then overwrites them. The lanes of a layer are a grid: each column has 4 adjacent outputs (the next 4 are
-/// 4 * columns further), each row every rows-th query; a lane sums queries x outputs numbers in registers.
+/// 4 * columns further), each row one of so many queries; a lane sums queries x outputs numbers in registers.
 ///
 /// For 40-64-32-3: 32 queries; lanes of the first layer sum 8 x 8 numbers, those of the second 8 x 4. With 16 bytes a
-/// load, 16 and 10.7 multiply-adds come on one load; 16 are what an SM can do while it delivers 16 bytes to each lane,
-/// were no load a broadcast, as most are. A row begins 4 banks, or an odd multiple of 4, after the row before it: 8
-/// rows are read, or 8 columns, without a conflict.
+/// load, 16 and 10.7 multiply-adds come on one load. An SM can do 16 while it delivers 16 bytes to each lane in four
+/// requests, and 8 where two suffice, as they should where lanes in pairs read the same. A row begins 4 banks, or an
+/// odd multiple of 4, after the row before it: 8 rows are read without a conflict. Not measured.
 template <class Shape>
 struct forward_tile {
   static constexpr std::size_t widest_output = [] {
@@ -30,7 +31,7 @@ struct forward_tile {
     return most;
   }();
   static_assert(widest_output <= 512,
-                "forward_tile: expected layers of at most 512 outputs; evaluate_batch has no limit");
+                "forward_tile: expected layers of at most 512 outputs; evaluate_batch takes wider ones");
   /// Queries of a tile: a lane never sums more than 64 numbers.
   static constexpr std::size_t queries = widest_output <= 64    ? 32
                                          : widest_output <= 128 ? 16
@@ -78,27 +79,6 @@ struct forward_tile {
 
 namespace detail {
 
-struct alignas(16) four {
-  float x[4];
-};
-[[nodiscard]] RUBATO_DETAIL_SHARED inline four load_four(const float* from) noexcept {
-#if RUBATO_DETAIL_DEVICE
-  const float4 v = *reinterpret_cast<const float4*>(from);
-  return {{v.x, v.y, v.z, v.w}};
-#else
-  four v;
-  std::memcpy(&v, from, sizeof v);
-  return v;
-#endif
-}
-RUBATO_DETAIL_SHARED inline void store_four(float* to, const four& v) noexcept {
-#if RUBATO_DETAIL_DEVICE
-  *reinterpret_cast<float4*>(to) = float4{v.x[0], v.x[1], v.x[2], v.x[3]};
-#else
-  std::memcpy(to, &v, sizeof v);
-#endif
-}
-
 // From the device's memory into shared memory, 16 or 4 bytes; done for the lane that asked when it has awaited it.
 template <std::size_t Numbers>
 RUBATO_DETAIL_SHARED inline void copy_in(float* to, const float* from) noexcept {
@@ -110,7 +90,7 @@ RUBATO_DETAIL_SHARED inline void copy_in(float* to, const float* from) noexcept 
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(from) : "memory");
 #else
   if constexpr (Numbers == 4)
-    store_four(to, load_four(from));
+    store(to, load<4>(from));
   else
     *to = *from;
 #endif
@@ -141,34 +121,41 @@ struct tile_sums {
   static constexpr unsigned columns = tile::columns(Layer), rows = tile::rows(Layer);
   static constexpr unsigned each = tile::each(Layer), groups = tile::groups(Layer);
 
-  four sum[each][groups];
+  quad sum[each][groups];
 
   // Lanes beyond the last query, where a layer has few outputs and a tile few queries.
   [[nodiscard]] RUBATO_DETAIL_SHARED static bool idle(unsigned lane) noexcept {
-    return rows > tile::queries && lane / columns >= tile::queries;
+    return rows > tile::queries && query(lane, 0) >= tile::queries;
   }
-  [[nodiscard]] RUBATO_DETAIL_SHARED static unsigned query(unsigned lane, unsigned j) noexcept {
-    return lane / columns + rows * j;
+  // Lanes n and n ^ 1 have the same column, and so the same weights; n and n ^ 2 the same row, and so the same inputs:
+  // what lets a load of 16 bytes take two requests. query(n, j) is query(n, 0) + query(0, j), and grows with j.
+  [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr unsigned query(unsigned lane, unsigned j) noexcept {
+    const unsigned pair = lane / (2 * columns);
+    // Eight lanes that store together have two rows of four columns, which 4 rows apart are 16 banks apart.
+    if constexpr (columns == 8 && tile::queries >= 8)
+      return pair + 4 * (lane % 2) + 2 * (j % 2) + 8 * (j / 2);
+    else
+      return lane % 2 + 2 * pair + rows * j;
   }
   [[nodiscard]] RUBATO_DETAIL_SHARED static unsigned output(unsigned lane, unsigned g) noexcept {
-    return 4 * (lane % columns + columns * g);
+    return 4 * (lane / 2 % columns + columns * g);
   }
 
   template <std::size_t Count>
   RUBATO_DETAIL_SHARED void add_products(const float* x, const float* weight) noexcept {
-    four in[each];
+    quad in[each];
     RUBATO_DETAIL_UNROLL
-    for (unsigned j = 0; j < each; ++j) in[j] = load_four(x + rows * j * pitch);
+    for (unsigned j = 0; j < each; ++j) in[j] = load<4>(x + query(0, j) * pitch);
     RUBATO_DETAIL_UNROLL
     for (std::size_t k = Count; k-- > 0;) {
       RUBATO_DETAIL_UNROLL
       for (unsigned g = 0; g < groups; ++g) {
-        const four w = load_four(weight + k * tile::padded(Layer) + 4 * columns * g);
+        const quad w = load<4>(weight + k * tile::padded(Layer) + 4 * columns * g);
         RUBATO_DETAIL_UNROLL
         for (unsigned j = 0; j < each; ++j) {
           RUBATO_DETAIL_UNROLL
           for (unsigned o = 0; o < 4; ++o)
-            sum[j][g].x[o] = Arithmetic::plus_product(sum[j][g].x[o], in[j].x[k], w.x[o]);
+            sum[j][g].at[o] = Arithmetic::plus_product(sum[j][g].at[o], in[j].at[k], w.at[o]);
         }
       }
     }
@@ -180,7 +167,7 @@ struct tile_sums {
     const float* const weight = packed + tile::weight(Layer) + output(lane, 0);
     RUBATO_DETAIL_UNROLL
     for (unsigned g = 0; g < groups; ++g) {
-      const four bias = load_four(weight + inputs * tile::padded(Layer) + 4 * columns * g);
+      const quad bias = load<4>(weight + inputs * tile::padded(Layer) + 4 * columns * g);
       RUBATO_DETAIL_UNROLL
       for (unsigned j = 0; j < each; ++j) sum[j][g] = bias;
     }
@@ -207,15 +194,15 @@ struct tile_sums {
       RUBATO_DETAIL_UNROLL
       for (unsigned g = 0; g < groups; ++g) {
         const unsigned o = output(lane, g);
-        four y;
+        quad y;
         RUBATO_DETAIL_UNROLL
-        for (unsigned k = 0; k < 4; ++k) y.x[k] = end(sum[j][g].x[k]);
+        for (unsigned k = 0; k < 4; ++k) y.at[k] = end(sum[j][g].at[k]);
         if constexpr (!last) {
-          if (o < outputs) store_four(to + q * step + o, y);
+          if (o < outputs) detail::store(to + q * step + o, y);
         } else {
           RUBATO_DETAIL_UNROLL
           for (unsigned k = 0; k < 4; ++k)
-            if (o + k < outputs) to[q * step + o + k] = y.x[k];
+            if (o + k < outputs) to[q * step + o + k] = y.at[k];
         }
       }
     }
@@ -261,6 +248,10 @@ RUBATO_DETAIL_SHARED void pack_from(const network<Shape>& net, const L& lanes, f
   }
 }
 
+// 32 lanes, as the compiler knows, or one that plays them.
+template <class L>
+concept TileLanes = Lanes<L> &&(std::same_as<L, one_lane> || requires { typename std::enable_if_t<L::count() == 32>; });
+
 }  // namespace detail
 
 /// The parameters as forward_tiles() reads them: outputs filled up with zeros. `packed` has
@@ -272,39 +263,55 @@ RUBATO_DETAIL_SHARED void pack_for_tiles(const network<Shape>& net, const L& lan
   lanes.sync();
 }
 
+/// Asks for tile number `number` of `queries` rows of `in` [queries x Shape::inputs], nothing beyond the last: on the
+/// device it is on its way to `activations` until forward_tiles() with the same lanes awaits it. `activations` has
+/// forward_tile<Shape>::activations numbers and begins at a multiple of 16 bytes, in shared memory on the device. `in`
+/// stays until then.
+/// Tests   tests/cuda/batched_forward_test.cpp: OneLaneHasTheBitsOfEvaluate, InputsAnywhereGiveTheSameBits
+template <class Shape, detail::TileLanes L>
+RUBATO_DETAIL_SHARED void load_tile(const L& lanes, std::size_t number, std::size_t queries, const float* in,
+                                    float* activations) noexcept {
+  using tile = forward_tile<Shape>;
+  constexpr unsigned inputs = Shape::inputs;
+  const std::size_t at = number * tile::queries;
+  if (at >= queries) return;
+  const std::size_t present = queries - at < tile::queries ? queries - at : tile::queries;
+  const auto numbers = static_cast<unsigned>(present) * inputs;
+  const float* const from = in + at * inputs;
+  // Unrolled, these loops would keep their addresses in registers that the sums need.
+  if (inputs % 4 == 0 && reinterpret_cast<std::uintptr_t>(in) % 16 == 0) {
+    RUBATO_DETAIL_ROLLED
+    for (unsigned i = 4 * lanes.index(); i < numbers; i += 4 * lanes.count())
+      detail::copy_in<4>(activations + i / inputs * tile::pitch + i % inputs, from + i);
+  } else {
+    RUBATO_DETAIL_ROLLED
+    for (unsigned i = lanes.index(); i < numbers; i += lanes.count())
+      detail::copy_in<1>(activations + i / inputs * tile::pitch + i % inputs, from + i);
+  }
+}
+
 /// Tiles `first`, `first + stride`, ... of `queries` rows of `in` [queries x Shape::inputs] through the network, to
 /// `out` [queries x Shape::outputs]; the last tile may be short. `packed` is from pack_for_tiles(), of `net` the
-/// endings are read; `activations` has forward_tile<Shape>::activations numbers. Both begin at multiples of 16 bytes,
-/// in shared memory on the device. Lanes: 32, or one_lane. Ends with a sync.
+/// endings are read; `packed` and `activations` begin at multiples of 16 bytes, in shared memory on the device; nothing
+/// overlaps. Lanes: 32, as the compiler knows, or one_lane. Ends with a sync.
+/// Precondition: load_tile() of tile `first` into `activations`, by the same lanes.
 ///
 /// The bits of evaluate<Arithmetic> (tanh of the same side), for each query by itself, in any batch.
 /// Cost    a multiply-add per weight, over the lanes; inputs are read and outputs written once. No allocation.
 /// Tests   tests/cuda/batched_forward_test.cpp: OneLaneHasTheBitsOfEvaluate, WarpHasTheBitsOfEvaluate,
-///         InputsAnywhereGiveTheSameBits, LanesOfALayerCoverItOnce
-template <class Arithmetic = fused_arithmetic, class Shape, Lanes L>
+///         InputsAnywhereGiveTheSameBits, LanesOfALayerCoverItOnce, LanesReadInPairs, LanesAreAWarpOrOne
+template <class Arithmetic = fused_arithmetic, class Shape, detail::TileLanes L>
 RUBATO_DETAIL_SHARED void forward_tiles(const network<Shape>& net, const L& lanes, const float* packed,
                                         float* activations, std::size_t first, std::size_t stride, std::size_t queries,
                                         const float* in, float* out) noexcept {
   using tile = forward_tile<Shape>;
-  constexpr unsigned inputs = Shape::inputs;
-  const bool vectors = inputs % 4 == 0 && reinterpret_cast<std::uintptr_t>(in) % 16 == 0;
-  for (std::size_t at = first * tile::queries; at < queries; at += stride * tile::queries) {
+  for (std::size_t number = first; number * tile::queries < queries; number += stride) {
+    const std::size_t at = number * tile::queries;
     const std::size_t present = queries - at < tile::queries ? queries - at : tile::queries;
-    const auto numbers = static_cast<unsigned>(present) * inputs;
-    const float* const from = in + at * inputs;
-    // Unrolled, these loops would keep their addresses in registers that the sums need.
-    if (vectors) {
-      RUBATO_DETAIL_ROLLED
-      for (unsigned i = 4 * lanes.index(); i < numbers; i += 4 * lanes.count())
-        detail::copy_in<4>(activations + i / inputs * tile::pitch + i % inputs, from + i);
-    } else {
-      RUBATO_DETAIL_ROLLED
-      for (unsigned i = lanes.index(); i < numbers; i += lanes.count())
-        detail::copy_in<1>(activations + i / inputs * tile::pitch + i % inputs, from + i);
-    }
     detail::await_copies();
     lanes.sync();
     detail::forward_from<Arithmetic, 0>(net, lanes, packed, activations, out + at * Shape::outputs, present);
+    load_tile<Shape>(lanes, number + stride, queries, in, activations);
   }
 }
 

@@ -14,9 +14,12 @@ namespace rubato::inline RUBATO_ABI::cuda {
 /// Tests   tests/cuda/lanes_test.cpp: OneLane, ThreadLanesMeet
 template <class L>
 concept Lanes = requires(const L& lanes) {
-  { lanes.index() } noexcept->std::same_as<unsigned>;
-  { lanes.count() } noexcept->std::same_as<unsigned>;
-  { lanes.sync() } noexcept->std::same_as<void>;
+  { lanes.index() }
+  noexcept->std::same_as<unsigned>;
+  { lanes.count() }
+  noexcept->std::same_as<unsigned>;
+  { lanes.sync() }
+  noexcept->std::same_as<void>;
 };
 
 /// One thread, on the host or on the device.
@@ -30,7 +33,7 @@ struct one_lane {
 /// The threads of a warp, all 32 of which take part; blocks have one dimension.
 struct warp_lanes {
   [[nodiscard]] __device__ static unsigned index() noexcept { return threadIdx.x % 32; }
-  [[nodiscard]] __device__ static unsigned count() noexcept { return 32; }
+  [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr unsigned count() noexcept { return 32; }
   __device__ static void sync() noexcept { __syncwarp(); }
 };
 

@@ -34,10 +34,9 @@ inline constexpr std::size_t numbers_of_push = 4, pushes_kept = rlp_state::dim /
   return static_cast<float>(x < -most ? -most : x > most ? most : x);
 }
 
-/// rlp_state::observe: a push has been committed.
-RUBATO_DETAIL_SHARED inline void observe(learned_memory& m, rlp_scale scale, float pushed_loss,
-                                         std::uint64_t staleness) noexcept {
-  ++m.pushes;
+/// The first three numbers of a push, of which so many have been: its own number, the loss before, and the change.
+RUBATO_DETAIL_SHARED inline void note_loss(loss_memory& m, rlp_scale scale, std::uint64_t pushes, float pushed_loss,
+                                           float* to) noexcept {
   double before = m.loss, change = 0;
   if (const double loss = static_cast<double>(pushed_loss); is_finite(loss) && loss != 0) {
     if (m.measured == 0) before = m.first = loss;
@@ -45,21 +44,32 @@ RUBATO_DETAIL_SHARED inline void observe(learned_memory& m, rlp_scale scale, flo
     m.loss = loss;
     if (m.measured++ > 0) m.squares = exact_double::plus_product(m.squares, change, change);
   }
-  m.latest = m.latest == 0 ? pushes_kept - 1 : m.latest - 1;
-  float* const push = m.numbers + m.latest * numbers_of_push;
-  const auto n = static_cast<double>(m.pushes);
-  push[3] = static_cast<float>(staleness);
+  const auto n = static_cast<double>(pushes);
   if (scale == rlp_scale::raw) {
-    push[0] = static_cast<float>(n);
-    push[1] = nearest_float(before);
-    push[2] = nearest_float(change);
+    to[0] = static_cast<float>(n);
+    to[1] = nearest_float(before);
+    to[2] = nearest_float(change);
     return;
   }
   const double rms = m.measured > 1 ? ::sqrt(m.squares / static_cast<double>(m.measured - 1)) : 0.0;
   const double ratio = m.measured > 0 ? before / ::fabs(m.first) : 0.0;
-  push[0] = static_cast<float>(::log1p(n) / 10);
-  push[1] = m.measured > 0 ? nearest_float(ratio < -100.0 ? -100.0 : ratio > 100.0 ? 100.0 : ratio) : 0.0F;
-  push[2] = rms > 0 ? nearest_float(::asinh(change / rms)) : 0.0F;
+  to[0] = static_cast<float>(::log1p(n) / 10);
+  to[1] = nearest_float(ratio < -100.0 ? -100.0 : ratio > 100.0 ? 100.0 : ratio);
+  to[2] = rms > 0 ? nearest_float(::asinh(change / rms)) : 0.0F;
+}
+/// A staleness beside so many workers.
+[[nodiscard]] RUBATO_DETAIL_SHARED inline float per_worker(float staleness, std::uint32_t workers) noexcept {
+  return staleness * rounded_once::quotient(1.0F, static_cast<float>(larger(workers, 1U)));
+}
+
+/// rlp_state::observe: a push has been committed.
+RUBATO_DETAIL_SHARED inline void observe(learned_memory& m, rlp_scale scale, float loss,
+                                         std::uint64_t staleness) noexcept {
+  ++m.pushes;
+  m.latest = m.latest == 0 ? pushes_kept - 1 : m.latest - 1;
+  float* const push = m.numbers + m.latest * numbers_of_push;
+  note_loss(m.losses, scale, m.pushes, loss, push);
+  push[3] = static_cast<float>(staleness);
 }
 
 /// Number i of the inputs of the network: rlp_state::encode, and then normaliser::apply.
@@ -68,8 +78,7 @@ template <class Shape>
                                                std::uint32_t alive, std::size_t i) noexcept {
   const std::size_t push = (m.latest + i / numbers_of_push) % pushes_kept;
   float x = m.numbers[push * numbers_of_push + i % numbers_of_push];
-  if (policy.inputs == rlp_scale::normalised && i % numbers_of_push == numbers_of_push - 1)
-    x *= 1.0F / static_cast<float>(larger(alive, 1U));
+  if (policy.inputs == rlp_scale::normalised && i % numbers_of_push == numbers_of_push - 1) x = per_worker(x, alive);
   if (policy.statistics == nullptr) return x;
   constexpr double limit = normaliser<rlp_state::dim>::limit;
   const double scaled = (static_cast<double>(x) - policy.statistics[i]) * policy.statistics[rlp_state::dim + i];

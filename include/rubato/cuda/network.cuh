@@ -12,6 +12,7 @@ namespace rubato::inline RUBATO_ABI::cuda {
 
 /// The shape of a multi-layer perceptron as a type: inputs, hidden widths, outputs; that of nn::mlp<...>, whose
 /// parameters have the same order.
+/// Tests   tests/cuda/network_test.cpp: LayersLieAsTheHostsDo
 template <std::size_t Inputs, std::size_t First, std::size_t... Rest>
 struct mlp_shape {
   static constexpr std::size_t layers = 1 + sizeof...(Rest);
@@ -60,22 +61,32 @@ struct ending {
 };
 
 /// y = f(x). The bits of nn::activate, tanh apart, which is the device's own there.
+/// Tests   tests/cuda/network_test.cpp: ChainHasTheBitsOfTheHost
 [[nodiscard]] RUBATO_DETAIL_SHARED inline float activate(const ending& f, float x) noexcept {
   switch (f.kind) {
-    case nn::activation_kind::relu: return x < 0 ? 0.0F : x;
-    case nn::activation_kind::leaky_relu: return x < 0 ? f.slope * x : x;
-    case nn::activation_kind::tanh: return ::tanhf(x);
-    default: return x;
+    case nn::activation_kind::relu:
+      return x < 0 ? 0.0F : x;
+    case nn::activation_kind::leaky_relu:
+      return x < 0 ? f.slope * x : x;
+    case nn::activation_kind::tanh:
+      return ::tanhf(x);
+    default:
+      return x;
   }
 }
 
 /// The gradient by x from the gradient by y = f(x); the bits of nn::chain.
+/// Tests   tests/cuda/network_test.cpp: ChainHasTheBitsOfTheHost
 [[nodiscard]] RUBATO_DETAIL_SHARED inline float chain(const ending& f, float y, float delta) noexcept {
   switch (f.kind) {
-    case nn::activation_kind::relu: return y > 0 ? delta : 0.0F;
-    case nn::activation_kind::leaky_relu: return y > 0 ? delta : f.slope * delta;
-    case nn::activation_kind::tanh: return delta * ((1 - y) * (1 + y));  // 1 - y * y could be contracted
-    default: return delta;
+    case nn::activation_kind::relu:
+      return y > 0 ? delta : 0.0F;
+    case nn::activation_kind::leaky_relu:
+      return y > 0 ? delta : f.slope * delta;
+    case nn::activation_kind::tanh:
+      return delta * ((1 - y) * (1 + y));  // 1 - y * y could be contracted
+    default:
+      return delta;
   }
 }
 
@@ -84,6 +95,7 @@ struct ending {
 ///     cuda::network<cuda::mlp_shape<40, 64, 32, 3>> q{parameters, host.options().hidden, host.options().output};
 ///
 /// Trivially copyable: an argument of kernels.
+/// Tests   tests/cuda/network_test.cpp: LayersLieAsTheHostsDo, EvaluateHasTheBitsOfTheHost
 template <class Shape>
 struct network {
   using shape = Shape;

@@ -6,7 +6,8 @@
 #include "../pinned.hpp"
 
 // What host and device compile from one text. The same text gives the same bits on both where it takes its sums of
-// products from here: a compiler may fuse them otherwise, and each of the two decides that for itself.
+// products from here: a compiler may fuse them otherwise, and each of the two decides that for itself. nvcc's options
+// --use_fast_math and -ftz=true take that away: the device then makes zeros of the smallest numbers.
 //
 //   RUBATO_DETAIL_SHARED  attribute of a function for both, see config.hpp
 //   RUBATO_DETAIL_DEVICE  1 while nvcc compiles for the device
@@ -25,7 +26,7 @@
 namespace rubato::inline RUBATO_ABI::cuda {
 
 /// sum + a * b, rounded twice: the bits of nn::kernels::reproducible<float>().
-/// Tests   tests/cuda/network_test.cpp: EvaluateHasTheBitsOfTheHost
+/// Tests   tests/cuda/shared_body_test.cpp: ExactRoundsTwice; tests/cuda/network_test.cpp: EvaluateHasTheBitsOfTheHost
 struct exact_arithmetic {
   [[nodiscard]] RUBATO_DETAIL_SHARED static float plus_product(float sum, float a, float b) noexcept {
 #if RUBATO_DETAIL_DEVICE
@@ -36,8 +37,10 @@ struct exact_arithmetic {
   }
 };
 
-/// sum + a * b, rounded once, at twice the speed: within 1e-5 of the widest term of a sum of 64.
-/// Tests   tests/cuda/network_test.cpp: FusedIsCloseToExact
+/// sum + a * b, rounded once, at twice the speed: n of them in turn are within n * 2^-24 of the sum of the absolute
+/// values of all terms.
+/// Tests   tests/cuda/shared_body_test.cpp: FusedRoundsOnce, FusedSumIsWithinItsError;
+///         tests/cuda/network_test.cpp: FusedIsCloseToExact
 struct fused_arithmetic {
   [[nodiscard]] RUBATO_DETAIL_SHARED static float plus_product(float sum, float a, float b) noexcept {
 #if RUBATO_DETAIL_DEVICE
@@ -52,13 +55,9 @@ namespace detail {
 
 // exact_arithmetic, in double.
 struct exact_double {
-  // a * b, which no sum that follows takes into it.
+  // a * b, which no sum that follows takes into it. -0 changes no product, and no sign of one.
   [[nodiscard]] RUBATO_DETAIL_SHARED static double product(double a, double b) noexcept {
-#if RUBATO_DETAIL_DEVICE
-    return __dmul_rn(a, b);
-#else
-    return a * b;
-#endif
+    return plus_product(-0.0, a, b);
   }
   // sum + a * b, rounded twice.
   [[nodiscard]] RUBATO_DETAIL_SHARED static double plus_product(double sum, double a, double b) noexcept {
@@ -66,6 +65,36 @@ struct exact_double {
     return __dadd_rn(sum, __dmul_rn(a, b));
 #else
     return pinned::plus_product(sum, a, b);
+#endif
+  }
+};
+
+// Operations that each round once, as the host's pinned functions do: nothing around them is fused with them, and no
+// option of the compiler puts an estimate in their place. A product in double is exact_double's.
+struct rounded_once {
+  // -0 changes no product, and no sign of one.
+  [[nodiscard]] RUBATO_DETAIL_SHARED static float product(float a, float b) noexcept {
+    return exact_arithmetic::plus_product(-0.0F, a, b);
+  }
+  [[nodiscard]] RUBATO_DETAIL_SHARED static float quotient(float a, float b) noexcept {
+#if RUBATO_DETAIL_DEVICE
+    return __fdiv_rn(a, b);
+#else
+    return a / b;
+#endif
+  }
+  [[nodiscard]] RUBATO_DETAIL_SHARED static float square_root(float x) noexcept {
+#if RUBATO_DETAIL_DEVICE
+    return __fsqrt_rn(x);
+#else
+    return pinned::square_root(x);
+#endif
+  }
+  [[nodiscard]] RUBATO_DETAIL_SHARED static double square_root(double x) noexcept {
+#if RUBATO_DETAIL_DEVICE
+    return __dsqrt_rn(x);
+#else
+    return pinned::square_root(x);
 #endif
   }
 };

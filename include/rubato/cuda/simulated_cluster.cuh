@@ -6,8 +6,8 @@
 #include <limits>
 #include <string_view>
 
+#include "draws.cuh"
 #include "lanes.cuh"
-#include "simulated_draws.cuh"
 #include "simulated_goals.cuh"
 #include "simulated_machines.cuh"
 #include "simulated_policies.cuh"
@@ -267,7 +267,8 @@ class simulated_episode {
 
   // Gradients in the order in which they came, `last` at the end.
   RUBATO_DETAIL_SHARED void flush(std::uint32_t last) noexcept {
-    const double scale = -run_.rate_at(result_.pushes) * static_cast<double>(1.0F / static_cast<float>(added_));
+    const double scale = -run_.rate_at(result_.pushes) *
+                         static_cast<double>(detail::rounded_once::quotient(1.0F, static_cast<float>(added_)));
     for (std::uint64_t rest = round_ & ~bit(last); rest != 0;) {
       const std::uint32_t next = earliest(rest);
       update(next, scale);

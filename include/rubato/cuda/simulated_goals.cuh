@@ -12,8 +12,8 @@
 #include "../core/rng.hpp"
 #include "../sim/options.hpp"
 #include "../sim/quadratic.hpp"
+#include "draws.cuh"
 #include "lanes.cuh"
-#include "simulated_draws.cuh"
 
 namespace rubato::inline RUBATO_ABI::cuda {
 

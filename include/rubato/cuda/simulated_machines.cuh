@@ -7,7 +7,7 @@
 
 #include "../core/result.hpp"
 #include "../sim/options.hpp"
-#include "simulated_draws.cuh"
+#include "draws.cuh"
 
 namespace rubato::inline RUBATO_ABI::cuda {
 

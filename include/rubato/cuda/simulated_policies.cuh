@@ -6,10 +6,10 @@
 #include <cstdint>
 
 #include "../encode/rlp_state.hpp"
+#include "draws.cuh"
 #include "lanes.cuh"
 #include "learned_decision.cuh"
 #include "network.cuh"
-#include "simulated_draws.cuh"
 
 namespace rubato::inline RUBATO_ABI::cuda {
 
@@ -167,10 +167,7 @@ template <class Shape, rlp_scale Scale = rlp_scale::raw>
 struct simulated_q {
   static_assert(Shape::inputs == rlp_state::dim && Shape::outputs == 3,
                 "simulated_q: a network of 40 inputs and 3 outputs, for hold, submitter and all");
-  struct state {
-    double first = 0, loss = 0, squares = 0;
-    std::uint64_t measured = 0;
-  };
+  using state = detail::loss_memory;
   struct memory {
     float inputs[2][Shape::inputs];  // one holds what was, the other what is
     float scratch[evaluate_scratch<Shape>];
@@ -199,26 +196,9 @@ struct simulated_q {
  private:
   // The newest push's numbers: basic_rlp_state::observe.
   RUBATO_DETAIL_SHARED static void encode(const simulated_push& push, state& at, float* newest) noexcept {
-    double before = at.loss, change = 0;
-    if (const auto loss = static_cast<double>(push.loss); detail::is_finite(loss) && loss != 0) {
-      if (at.measured == 0) before = at.first = loss;
-      change = loss - before;
-      at.loss = loss;
-      if (at.measured++ > 0) at.squares = detail::exact_double::plus_product(at.squares, change, change);
-    }
-    if constexpr (Scale == rlp_scale::raw) {
-      newest[0] = static_cast<float>(push.pushes);
-      newest[1] = detail::nearest_float(before);
-      newest[2] = detail::nearest_float(change);
-      newest[3] = static_cast<float>(push.staleness);
-    } else {
-      const double rms = at.measured > 1 ? ::sqrt(at.squares / static_cast<double>(at.measured - 1)) : 0.0;
-      const double share = at.measured > 0 ? before / ::fabs(at.first) : 0.0;
-      newest[0] = static_cast<float>(::log1p(static_cast<double>(push.pushes)) / 10);
-      newest[1] = static_cast<float>(share < -100 ? -100 : share > 100 ? 100 : share);
-      newest[2] = rms > 0 ? detail::nearest_float(::asinh(change / rms)) : 0.0F;
-      newest[3] = static_cast<float>(push.staleness) * (1.0F / static_cast<float>(push.workers));
-    }
+    detail::note_loss(at, Scale, push.pushes, push.loss, newest);
+    const auto staleness = static_cast<float>(push.staleness);
+    newest[3] = Scale == rlp_scale::raw ? staleness : detail::per_worker(staleness, push.workers);
   }
   [[nodiscard]] RUBATO_DETAIL_SHARED static simulated_verb greedy(const float* value,
                                                                   const simulated_push& push) noexcept {

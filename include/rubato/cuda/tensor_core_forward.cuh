@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(32 * warps_of_tensor_core, 2)
 /// device memory that begin at a multiple of 16 bytes. Again after each change of the parameters. No allocation;
 /// asynchronous; can be captured.
 /// Errors  invalid_option: `packed` begins elsewhere; else what the launch answers
-/// Tests   tests/cuda/device/tensor_core_forward_test.cu: StaysWithinItsError, WantsAlignedWeights
+/// Tests   tests/cuda/device/tensor_core_forward_test.cu: WholeNumbersAreExact, IsCaptured, WantsAlignedWeights
 template <class Operands = bf16_operands, class Shape>
 error pack_weights(const network<Shape>& net, std::uint32_t* packed, cudaStream_t stream) {
   if (reinterpret_cast<std::uintptr_t>(packed) % 16 != 0)
@@ -86,16 +86,18 @@ error pack_weights(const network<Shape>& net, std::uint32_t* packed, cudaStream_
 /// summed in fp32; the error is what tensor_core_tiles() states. The quickest way for many queries where that is
 /// enough: inputs then take longer to come from memory than products do.
 ///
-/// On devices before compute capability 8.0 it is forward_batch(), which is more exact and slower.
+/// On devices before compute capability 8.0, and in programs compiled for none from there on, it is forward_batch(),
+/// which is more exact and slower. Layers of much more than 128 outputs need more registers than a lane has.
 ///
 /// `in` is [queries x Shape::inputs], `out` [queries x Shape::outputs], `packed` from pack_weights<Operands>(net); they
-/// and the parameters are memory of the current device and stay until the stream is past the launch. Rows are read 8
-/// bytes at a time where `in` begins at a multiple of 8 bytes and Shape::inputs is even. No allocation; asynchronous;
-/// can be captured.
+/// and the parameters are memory of the current device and stay until the stream is past the launch; `out` overlaps
+/// none of the others. Rows are read 8 bytes at a time where `in` begins at a multiple of 8 bytes and Shape::inputs is
+/// even. No allocation; asynchronous; can be captured.
 /// Errors  invalid_option: `packed` does not begin at a multiple of 16 bytes, or does not fit into the shared memory of
 ///         a block; else what the runtime answers
 /// Cost    packed weights once for each block, inputs and outputs once
-/// Tests   tests/cuda/device/tensor_core_forward_test.cu: StaysWithinItsError, WantsAlignedWeights
+/// Tests   tests/cuda/device/tensor_core_forward_test.cu: WholeNumbersAreExact, StaysWithinItsError,
+///         EachTileOfAWarpHasTheSameBits, IsCaptured, WantsAlignedWeights
 template <class Operands = bf16_operands, class Shape>
 error tensor_core_forward(const network<Shape>& net, const std::uint32_t* packed, std::size_t queries, const float* in,
                           float* out, cudaStream_t stream) {
@@ -104,17 +106,15 @@ error tensor_core_forward(const network<Shape>& net, const std::uint32_t* packed
   if (reinterpret_cast<std::uintptr_t>(packed) % 16 != 0)
     return {errc::invalid_option, "tensor_core_forward: packed: expected memory that begins at a multiple of 16 bytes"};
   if (queries == 0) return {};
-  int device = 0, major = 0;
-  if (error e = check(cudaGetDevice(&device), what); e.code != errc::ok) return e;
-  if (error e = check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), what);
-      e.code != errc::ok)
-    return e;
-  if (major < 8) return forward_batch(net, queries, in, out, stream);
-  detail::shared_memory memory;
-  if (error e = detail::ask(memory, what); e.code != errc::ok) return e;
-  constexpr std::size_t bytes = packed_words<Shape, Operands> * sizeof(std::uint32_t);
-  if (bytes > memory.of_block) return detail::too_little_shared_memory(what, bytes, memory.of_block);
   const auto kernel = detail::tensor_core_kernel<Operands, Shape>;
+  // Not the device's capability: compiled as PTX for an older one, the kernel runs on a new one without its body.
+  cudaFuncAttributes compiled{};
+  if (error e = check(cudaFuncGetAttributes(&compiled, kernel), what); e.code != errc::ok) return e;
+  if (compiled.ptxVersion < 80) return forward_batch(net, queries, in, out, stream);
+  detail::device_limits limits;
+  if (error e = detail::limits_of_device(limits, what); e.code != errc::ok) return e;
+  constexpr std::size_t bytes = packed_words<Shape, Operands> * sizeof(std::uint32_t);
+  if (bytes > limits.shared_memory) return detail::too_little_shared_memory(what, bytes, limits.shared_memory);
   if (error e = check(
           cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), what);
       e.code != errc::ok)
@@ -122,7 +122,7 @@ error tensor_core_forward(const network<Shape>& net, const std::uint32_t* packed
 
   // No more warps in a block than there is work for if all SMs take part, and no more blocks than are resident.
   const std::size_t tiles = (queries + plan::queries - 1) / plan::queries;
-  std::size_t warps = (tiles + memory.processors - 1) / memory.processors;
+  std::size_t warps = (tiles + limits.processors - 1) / limits.processors;
   if (warps > detail::warps_of_tensor_core) warps = detail::warps_of_tensor_core;
   int resident = 0;
   if (error e = check(
@@ -130,7 +130,7 @@ error tensor_core_forward(const network<Shape>& net, const std::uint32_t* packed
       e.code != errc::ok)
     return e;
   std::size_t blocks = (tiles + warps - 1) / warps;
-  const std::size_t most = std::size_t{memory.processors} * static_cast<unsigned>(resident);
+  const std::size_t most = std::size_t{limits.processors} * static_cast<unsigned>(resident);
   if (blocks > most) blocks = most;
   kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(32 * warps), bytes, stream>>>(net, packed, queries, in,
                                                                                               out);

@@ -4,13 +4,12 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 
-#include "decide_kernel.cuh"
+#include "controller_state.cuh"
 #include "error.cuh"
 
 namespace rubato::inline RUBATO_ABI::cuda {
@@ -75,8 +74,14 @@ inline result<waiting_capabilities> capabilities(int device) {
 }
 
 /// The stream waits until the word is `value` or more, counted round (2^32 steps are no problem); see release_words.
+///
+/// While streams wait nothing may wait for the whole device, which never becomes idle: no cudaDeviceSynchronize,
+/// cudaFree or cudaMalloc; and what writes the words must be loaded. CUDA loads a kernel at its first launch, and may
+/// wait for the device to do so: set CUDA_MODULE_LOADING=EAGER before the first call of CUDA, or launch each kernel
+/// once before.
 /// Asynchronous. Errors: io where the driver cannot, or refuses; invalid_option for a null word.
-/// Tests   tests/cuda/device/waiting_test.cu: StreamsWaitForTheirWords, RefusesWhatTheDriverLacks
+/// Tests   tests/cuda/device/waiting_test.cu: StreamsWaitForTheirWords, WorkersStepAsTheyAreReleased,
+///         RefusesWhatTheDriverLacks
 inline error wait_for_release(const waiting_capabilities& can, cudaStream_t stream, const std::uint32_t* word,
                               std::uint32_t value) {
   if (word == nullptr) return {errc::invalid_option, "wait_for_release: word is null, expected memory of the device"};
@@ -105,73 +110,12 @@ inline error wait_for_streams(cudaStream_t stream, std::span<const cudaStream_t>
 }
 
 /// Each of the others waits for what `stream` has been given so far: the end of such a barrier.
+/// Tests   tests/cuda/device/waiting_test.cu: StreamsWaitForEvents
 inline error release_streams(cudaStream_t stream, cudaEvent_t event, std::span<const cudaStream_t> others) {
   if (error e = check(cudaEventRecord(event, stream), "release_streams: record"); e.code != errc::ok) return e;
   for (const cudaStream_t each : others)
     if (error e = check(cudaStreamWaitEvent(each, event, 0), "release_streams: wait"); e.code != errc::ok) return e;
   return {};
-}
-
-namespace detail {
-
-inline cudaError_t add_node(cudaGraphNode_t& node, cudaGraph_t graph, std::span<const cudaGraphNode_t> after,
-                            cudaGraphNodeParams& what) {
-#if CUDART_VERSION >= 13000
-  return cudaGraphAddNode(&node, graph, after.data(), nullptr, after.size(), &what);
-#else
-  return cudaGraphAddNode(&node, graph, after.data(), after.size(), &what);
-#endif
-}
-
-}  // namespace detail
-
-/// A decision and what it chooses, as nodes of a graph.
-struct switch_nodes {
-  cudaGraphNode_t decision{};
-  cudaGraphNode_t choice{};
-  std::array<cudaGraph_t, 4> bodies{};  ///< by release_action; the caller fills them, owned by the graph
-};
-
-/// Adds a decision to a graph, and a SWITCH node over its action: hold, submitter, all, some. The caller puts into each
-/// body what goes on then, for instance the next step of the submitter; kernels, copies, memsets and child graphs are
-/// allowed there, and an empty body is none. Then the graph is instantiated and launched as usual; each launch
-/// reads the request anew.
-///
-/// Pointers as of launch_decide. Needs waiting_capabilities::has_switch.
-/// Errors  what the runtime answers; the graph is then to be thrown away
-/// Tests   tests/cuda/device/waiting_test.cu: AGraphDoesWhatIsDecided
-template <std::uint32_t Capacity, class Shape>
-result<switch_nodes> add_switch(cudaGraph_t graph, std::span<const cudaGraphNode_t> after,
-                                controller_state<Capacity, Shape>* state, const request* what, time_of clock,
-                                decision_record<Capacity>* record) {
-  switch_nodes nodes;
-  switch_choice choice;
-  if (error e = check(cudaGraphConditionalHandleCreate(&choice.handle, graph, 0, cudaGraphCondAssignDefault),
-                      "add_switch: handle");
-      e.code != errc::ok)
-    return e;
-
-  void* arguments[] = {&state, &what, &clock, &record, &choice};
-  cudaGraphNodeParams decide{};
-  decide.type = cudaGraphNodeTypeKernel;
-  decide.kernel.func = reinterpret_cast<void*>(&detail::decide_kernel<Capacity, Shape, switch_choice>);
-  decide.kernel.gridDim = dim3{1, 1, 1};
-  decide.kernel.blockDim = dim3{detail::decide_threads, 1, 1};
-  decide.kernel.kernelParams = arguments;
-  if (error e = check(detail::add_node(nodes.decision, graph, after, decide), "add_switch: decision");
-      e.code != errc::ok)
-    return e;
-
-  cudaGraphNodeParams switches{};
-  switches.type = cudaGraphNodeTypeConditional;
-  switches.conditional.handle = choice.handle;
-  switches.conditional.type = cudaGraphCondTypeSwitch;
-  switches.conditional.size = static_cast<unsigned>(nodes.bodies.size());
-  if (error e = check(detail::add_node(nodes.choice, graph, {&nodes.decision, 1}, switches), "add_switch: choice");
-      e.code != errc::ok)
-    return e;
-  for (std::size_t i = 0; i < nodes.bodies.size(); ++i) nodes.bodies[i] = switches.conditional.phGraph_out[i];
-  return nodes;
 }
 
 }  // namespace rubato::inline RUBATO_ABI::cuda

@@ -81,7 +81,8 @@ struct workshop {
     images.resize(devices.size());
     for (std::size_t d = 0; d < devices.size(); ++d)
       if (ps::failed(rubato::cuda::check(cudaSetDevice(devices[d]), "a device"), wrong) ||
-          ps::failed(device_images::make(from), images[d], wrong))
+          ps::failed(device_images::make(from), images[d], wrong) ||
+          ps::failed(rubato::cuda::check(cudaDeviceSynchronize(), "the images"), wrong))
         return wrong;
     nets.resize(o.workers + 1);
     for (std::size_t w = 0; w < nets.size(); ++w) {
@@ -96,7 +97,34 @@ struct workshop {
         ps::failed(ps::make_stream(), judging, wrong) ||
         ps::failed(ps::device_array<float>::make(shape.parameters()), judged, wrong))
       return wrong;
-    return rubato::cuda::check(cudaDeviceSynchronize(), "the images");
+    return warm_up();
+  }
+  // All kernels once, cuBLAS's among them: what is loaded when it is launched first may wait for streams that wait for
+  // a decision.
+  [[nodiscard]] error warm_up() {
+    error wrong;
+    for (std::uint32_t w = 0; w < o.workers; ++w) {
+      const ps::on_device here{devices[w % devices.size()]};
+      ps::stream own;
+      ps::device_array<float> parameters, gradient, loss;
+      if (ps::failed(ps::make_stream(), own, wrong) ||
+          ps::failed(ps::device_array<float>::make(shape.parameters()), parameters, wrong) ||
+          ps::failed(ps::device_array<float>::make(shape.parameters()), gradient, wrong) ||
+          ps::failed(ps::device_array<float>::make(1), loss, wrong))
+        return wrong;
+      kernels::dawdle<<<1, 1, 0, own.get()>>>(0);
+      if (ps::failed(nets[w].gradient({.samples = o.samples,
+                                       .parameters = parameters.data(),
+                                       .gradient = gradient.data(),
+                                       .loss = loss.data(),
+                                       .stream = own.get()},
+                                      0),
+                     wrong) ||
+          ps::failed(rubato::cuda::check(cudaStreamSynchronize(own.get()), "the first step of a worker"), wrong))
+        return wrong;
+    }
+    const auto accuracy = nets.back().accuracy(judged.data(), judging.get());
+    return accuracy ? error{} : accuracy.error();
   }
   // One gradient. A straggler sleeps; which step of whom is one, is drawn.
   [[nodiscard]] error operator()(std::uint32_t worker, const ps::lane_step& step) {
@@ -210,19 +238,13 @@ result<outcome> train_by_device(workshop& shop) {
   if (unfit != nullptr) return error{rubato::errc::invalid_option, unfit};
   auto made = device_server::make({.workers = o.workers,
                                    .nominal_samples = o.samples,
-                                   .log_capacity = o.apply_log.empty() ? std::size_t{0} : std::size_t{1} << 22,
-                                   .at_once = 32},
+                                   .log_capacity = o.apply_log.empty() ? std::size_t{0} : std::size_t{1} << 22},
                                   shop.shape.initial(o.seed), *policy, rule_of(o));
   if (!made) return made.error();
   device_server& server = **made;
   auto found = watch(
-      shop,
-      [&](float* to, cudaStream_t stream) {
-        if (server.wants_poll())
-          if (error wrong = server.poll(); wrong.code != rubato::errc::ok) return wrong;
-        return server.snapshot(to, stream);
-      },
-      [&] { server.stop(); }, [&] { return ps::train(server, o.workers, ~std::uint64_t{0}, shop); });
+      shop, [&](float* to, cudaStream_t stream) { return server.snapshot(to, stream); }, [&] { server.stop(); },
+      [&] { return ps::train(server, o.workers, ~std::uint64_t{0}, shop); });
   if (found && !o.apply_log.empty())
     if (error wrong = write_apply_log(o.apply_log, server.log()); wrong.code != rubato::errc::ok) return wrong;
   return found;
@@ -233,8 +255,10 @@ result<outcome> train_by_device(workshop& shop) {
 bool is_training_policy(const std::string& name) { return policy_named(name).has_value(); }
 
 int train_on_images(const training_options& o, const rubato::support::image_set& images) {
-  // Streams wait for each other, and each needs a queue of its own; read when the device is first touched.
+  // Streams wait for each other, and each needs a queue of its own; kernels are not to be loaded while they do. Both
+  // are read when the device is first touched.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   int count = 0;
   if (const cudaError_t answer = cudaGetDeviceCount(&count); answer != cudaSuccess || count == 0) {
     std::fprintf(stderr, "cuda_train: no CUDA device here (%s); expected one, and its driver\n",

@@ -70,6 +70,8 @@ class CudaSimulatedCluster : public test::OnDevice {
 };
 
 TEST_F(CudaSimulatedCluster, EpisodesAreThoseOfTheHost) {
+  for (float& x : parameters) x *= 0.3F;
+  const test::device_array<float> there{parameters};
   for (const auto& [cluster, exact] : {std::pair{even, true}, {sleepy, true}, {noisy, false}}) {
     const auto rule = [&](const auto& policy, const char* what) {
       const the_candidate<std::remove_cvref_t<decltype(policy)>> one{policy};
@@ -79,8 +81,6 @@ TEST_F(CudaSimulatedCluster, EpisodesAreThoseOfTheHost) {
     rule(simulated_ssp{2}, "ssp");
     rule(simulated_bsp{}, "bsp");
     rule(simulated_k_sync{4}, "k_sync");
-    for (float& x : parameters) x *= 0.3F;
-    const test::device_array<float> there{parameters};
     same_as_here(cluster, goal, goal, q_candidates<shape>{there.data()}, q_candidates<shape>{parameters.data()}, exact,
                  "a network");
   }

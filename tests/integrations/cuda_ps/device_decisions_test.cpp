@@ -183,6 +183,60 @@ TEST(CudaPsDeviceDecisions, SwitchesAsTheHost) {
   }
 }
 
+// A death comes between the steps, and the gradient that was under way comes after it.
+TEST(CudaPsDeviceDecisions, TheGradientOfADeadWorkerIsRefused) {
+  scripted both{bsp{}, policy::bsp()};
+  for (int n = 0; n < 22; ++n) both.push(n);
+  std::uint32_t w = 0;
+  while (!both.runs[w]) ++w;
+  both.host.after(
+      [&] { static_cast<void>(both.host.sync.depart({w}, both.now, cause::death, at_host::effects{both.host})); });
+  both.device.decide({.what = cuda::request::kind::depart, .why = cause::death, .worker = w, .now = both.now});
+  both.carry_out(100);
+  const std::uint64_t version = both.device.all->book.version();
+  both.device.decide({.worker = w, .now = both.now, .loss = 1, .step = ++both.steps[w]});
+  EXPECT_EQ(both.device.all->record.what, verdict::refused);
+  EXPECT_EQ(both.device.all->record.why, reason::departed_worker);
+  EXPECT_EQ(both.device.all->book.count(), 0u);
+  both.runs[w] = false;
+  for (int n = 0; n < 40 && !testing::Test::HasFailure(); ++n) both.push(200 + n);
+  EXPECT_GT(both.device.all->book.version(), version + 5) << "nobody waits for it";
+}
+
+// What its stream was given before overwrites both slots: the round has the gradient all the same.
+TEST(CudaPsDeviceDecisions, TheSlotsOfADeadWorkerAreCleared) {
+  scripted both{bsp{}, policy::bsp()};
+  both.push(0);
+  device_decisions<8>& all = *both.device.all;
+  ASSERT_NE(all.book.who_waits(), 0u);
+  std::uint32_t w = 0;
+  while ((all.book.who_waits() >> w & 1) == 0) ++w;
+  both.host.after(
+      [&] { static_cast<void>(both.host.sync.depart({w}, both.now, cause::death, at_host::effects{both.host})); });
+  both.device.decide({.what = cuda::request::kind::depart, .why = cause::death, .worker = w, .now = both.now});
+  ASSERT_EQ(all.book.count(), 1u);
+  EXPECT_EQ(all.book[0].what, deed::add);
+  EXPECT_EQ(all.book.who_waits(), 0u);
+  static_cast<void>(both.there.carry_out(all.book[0], all.book.waiting()));
+  for (const std::uint32_t slot : {0u, 1u}) std::ranges::fill(both.there.gradient(w, slot), 1e6F);
+  const auto finish_round = [&](auto& book, host_shards& at) {
+    ASSERT_EQ(book.count(), 1u);
+    ASSERT_EQ(book[0].what, deed::flush);
+    static_cast<void>(at.carry_out(book[0], book.waiting()));
+  };
+  for (std::uint32_t v = 0; v < workers; ++v) {
+    if (v == w) continue;
+    const std::vector<float> gradient = numbers(size, 3 + v, 1);
+    std::ranges::copy(gradient, both.here.gradient(v, 0).begin());
+    std::ranges::copy(gradient, both.there.gradient(v, 0).begin());
+    both.host.push(v, both.now, 1, 1, 0);
+    both.device.decide({.worker = v, .now = both.now, .loss = 1, .step = 1});
+  }
+  ASSERT_NO_FATAL_FAILURE(finish_round(both.host.book, both.here));
+  ASSERT_NO_FATAL_FAILURE(finish_round(all.book, both.there));
+  for (std::size_t i = 0; i < size; ++i) EXPECT_NEAR(both.here.values()[i], both.there.values()[i], 1e-6F);
+}
+
 TEST(CudaPsDeviceDecisions, AnyNumberOfLanesDecidesTheSame) {
   for (const unsigned lanes : {2u, 5u}) {
     scripted both{k_sync{.k = 2}, policy::k_sync(2), lanes};

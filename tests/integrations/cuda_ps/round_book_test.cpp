@@ -68,6 +68,20 @@ TEST(CudaPsRoundBook, WhoComesAgainIsAddedFirst) {
   EXPECT_EQ(book[0].count, 0u);
 }
 
+TEST(CudaPsRoundBook, AClearedSlotIsAdded) {
+  round_book book{rule_options{}};
+  book.begin(), book.admit(verdict::accumulate, 1, 1, note(2, 0, 1)), book.finish(0);
+  book.begin(), book.clear_slot(1), book.clear_slot(0), book.flush(1), book.finish(0);
+  ASSERT_EQ(book.count(), 2u) << "nothing waits in the slots of worker 0";
+  EXPECT_EQ(book[0].what, deed::add);
+  EXPECT_EQ(book[0].worker, 1u);
+  EXPECT_EQ(book[0].slot, 1u);
+  EXPECT_EQ(book[1].what, deed::flush);
+  EXPECT_TRUE(book[1].adds_up);
+  EXPECT_EQ(book[1].who, 0u);
+  EXPECT_EQ(book[1].count, 1u);
+}
+
 TEST(CudaPsRoundBook, ADropIsNoOrder) {
   round_book book{rule_options{}};
   book.begin(), book.admit(verdict::drop, 1, 0, note(1)), book.finish(0);

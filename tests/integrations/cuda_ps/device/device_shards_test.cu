@@ -8,6 +8,7 @@
 #include <rubato/cuda_ps/host_shards.hpp>
 #include <rubato/cuda_ps/replay.hpp>
 #include <rubato/cuda_ps/round_book.cuh>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -33,8 +34,10 @@ TEST_F(CudaPsDeviceShards, HasTheBitsOfTheHost) {
       const std::uint32_t w = n * 7 % 4, slot = n / 4 % 2;
       const floats gradient = test::numbers(size, 2, n);
       std::ranges::copy(gradient, here.gradient(w, slot).begin());
+      ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);  // an order before this one may still read the slot
       ASSERT_EQ(cudaMemcpy((*there)->gradient(w, slot), gradient.data(), size * sizeof(float), cudaMemcpyHostToDevice),
                 cudaSuccess);
+      ASSERT_EQ(cudaStreamSynchronize(cudaStreamLegacy), cudaSuccess);
       book.begin();
       const gradient_note note{.version_read = n, .step = n, .weight = 0.3F + static_cast<float>(n)};
       book.admit(n % 3 == 0 ? verdict::apply : verdict::accumulate, w, slot, note);
@@ -64,6 +67,33 @@ TEST_F(CudaPsDeviceShards, HasTheBitsOfTheHost) {
       EXPECT_EQ((*entries)[i].factor, (*expected)[i].factor);
     }
   }
+}
+
+// A thread that has never spoken of a device has the first as its present one.
+TEST_F(CudaPsDeviceShards, AnyThreadMayCarryOutAnOrder) {
+  int devices = 0;
+  ASSERT_EQ(cudaGetDeviceCount(&devices), cudaSuccess);
+  const int last = devices - 1;
+  ASSERT_EQ(cudaSetDevice(last), cudaSuccess);
+  const auto there = device_shards::make(floats(9, 1), 2, 2, rule_kind::sgd, 0);
+  rubato::test::device_array<float> values{9};
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  ASSERT_TRUE(there) << there.error().message;
+  round_book book{{.learning_rate = 1}};
+  book.begin();
+  book.flush(1);
+  book.finish(0b11);
+  std::jthread{[&] {
+    const error e = (*there)->carry_out(book[0], book.waiting());
+    EXPECT_EQ(e.code, errc::ok) << e.message;
+    const error copied = (*there)->copy_to(values.data(), nullptr);
+    EXPECT_EQ(copied.code, errc::ok) << copied.message;
+    int present = -1;
+    EXPECT_EQ(cudaGetDevice(&present), cudaSuccess);
+    EXPECT_EQ(present, 0) << "it is given back";
+  }}.join();
+  const on_device here{last};
+  EXPECT_EQ(values.host(), floats(9, 1));
 }
 
 TEST_F(CudaPsDeviceShards, OwnersFreeWhatTheyHave) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <rubato/cuda_ps/replay.hpp>
+#include <rubato/cuda_ps/round_book.cuh>
 #include <rubato/cuda_ps/worker_lane.cuh>
 #include <vector>
 
@@ -25,6 +26,24 @@ __global__ void gradient_kernel(lane_step step, std::uint32_t worker, std::size_
 }
 inline void compute(const lane_step& step, std::uint32_t worker, std::size_t size, bool ones = false) {
   gradient_kernel<><<<8, 128, 0, step.stream>>>(step, worker, size, ones);
+}
+
+// What such gradients come to on the host after so many rounds of all workers: their mean, summed from worker 0 up.
+inline std::vector<float> rounds_at_the_host(const std::vector<float>& initial, const rule_options& rule,
+                                             std::uint32_t workers, std::uint32_t rounds) {
+  host_shards all{initial, workers};
+  round_book book{rule};
+  for (std::uint32_t step = 1; step <= rounds; ++step) {
+    const std::vector<float> read(all.values().begin(), all.values().end());
+    for (std::uint32_t w = 0; w < workers; ++w)
+      for (std::size_t i = 0; i < read.size(); ++i) all.gradient(w, 0)[i] = gradient_at(read[i], w, step, i);
+    book.begin();
+    for (std::uint32_t w = 0; w < workers; ++w) book.admit(verdict::accumulate, w, 0, gradient_note{.weight = 1});
+    book.flush(1.0F / static_cast<float>(workers));
+    book.finish(0);
+    static_cast<void>(all.carry_out(book[0], book.waiting()));
+  }
+  return {all.values().begin(), all.values().end()};
 }
 
 // What a log of such gradients makes of `initial`. The gradients come from the log too: each from the parameters of the

@@ -67,19 +67,7 @@ TEST_F(CudaPsServer, BspHasTheBitsOfTheHost) {
   const auto ps = server_type::make({.sync = {.capacity = 4}, .shards = 2}, {}, initial, bsp{}, rule);
   ASSERT_TRUE(ps) << ps.error().message;
   train(**ps, 4, 20, false);
-  host_shards here{initial, 4};
-  round_book book{rule};
-  for (std::uint32_t step = 1; step <= 20; ++step) {
-    const floats read(here.values().begin(), here.values().end());
-    for (std::uint32_t w = 0; w < 4; ++w)
-      for (std::size_t i = 0; i < size; ++i) here.gradient(w, 0)[i] = test::gradient_at(read[i], w, step, i);
-    book.begin();
-    for (std::uint32_t w = 0; w < 4; ++w) book.admit(verdict::accumulate, w, 0, gradient_note{.weight = 1});
-    book.flush(0.25F);
-    book.finish(0);
-    static_cast<void>(here.carry_out(book[0], book.waiting()));
-  }
-  EXPECT_EQ(values_of(**ps), floats(here.values().begin(), here.values().end()));
+  EXPECT_EQ(values_of(**ps), test::rounds_at_the_host(initial, rule, 4, 20));
 }
 
 TEST_F(CudaPsServer, ALogGivesTheSameBits) {

@@ -46,16 +46,39 @@ TEST_F(CudaPsTrain, TrainsWithBothServers) {
   EXPECT_EQ(values.host(), floats(size, -120));
 }
 
-TEST_F(CudaPsTrain, AFailingGradientEndsItsWorker) {
-  const auto ps = server<bsp>::make({.sync = {.capacity = 3}}, {}, floats(size), bsp{}, {.learning_rate = 1});
-  ASSERT_TRUE(ps) << ps.error().message;
-  const auto ends = train(**ps, 3, 10, [](std::uint32_t worker, const lane_step& step) {
-    if (worker == 1 && step.number == 4) return error{errc::io, "no more images"};
-    return ones(worker, step);
-  });
+// Worker 1 fails in its fourth step; nobody waits for it.
+void expect_others_go_on(const std::vector<worker_end>& ends) {
   EXPECT_EQ(ends[1].failure.message, "no more images");
   EXPECT_EQ(ends[1].steps, 3u);
-  EXPECT_EQ(ends[0].steps, 10u) << "nobody waits for it";
+  for (const std::size_t w : {0u, 2u}) {
+    EXPECT_EQ(ends[w].failure.code, errc::ok) << ends[w].failure.message;
+    EXPECT_EQ(ends[w].steps, 10u);
+  }
+}
+const auto fails = [](std::uint32_t worker, const lane_step& step) {
+  if (worker == 1 && step.number == 4) return error{errc::io, "no more images"};
+  return ones(worker, step);
+};
+
+TEST_F(CudaPsTrain, AFailingGradientEndsItsWorker) {
+  const auto host = server<bsp>::make({.sync = {.capacity = 3}}, {}, floats(size), bsp{}, {.learning_rate = 1});
+  ASSERT_TRUE(host) << host.error().message;
+  expect_others_go_on(train(**host, 3, 10, fails));
+
+  using on_device = device_server<8>;
+  const auto device = on_device::make({.workers = 3}, floats(size), on_device::policy_type::bsp(), {});
+  ASSERT_TRUE(device) << device.error().message;
+  expect_others_go_on(train(**device, 3, 10, fails));
+}
+
+TEST_F(CudaPsTrain, WhoHasJoinedElsewhereIsNotWaitedFor) {
+  using on_device = device_server<8>;
+  const auto ps = on_device::make({.workers = 3}, floats(size), on_device::policy_type::bsp(), {.learning_rate = 1});
+  ASSERT_TRUE(ps) << ps.error().message;
+  static_cast<void>((*ps)->join(1));
+  const auto ends = train(**ps, 3, 10, ones);
+  EXPECT_EQ(ends[1].failure.code, errc::repeated);
+  EXPECT_EQ(ends[0].steps, 10u);
   EXPECT_EQ(ends[2].steps, 10u);
 }
 

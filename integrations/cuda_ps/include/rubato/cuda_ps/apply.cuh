@@ -88,25 +88,55 @@ RUBATO_DETAIL_SHARED inline void add(quad& sum, float weight, const quad& gradie
   for (int k = 0; k < 4; ++k) sum.x[k] = exact::plus_product(sum.x[k], weight, gradient.x[k]);
 }
 
-// What a flush moves the parameters by.
-template <class Waiting>
-RUBATO_DETAIL_SHARED quad round_sum(const order& o, const Waiting& waiting, const shard_view& at,
-                                    std::size_t i) noexcept {
-  quad sum = o.adds_up ? load(at.sum + i) : quad{};
-  for (std::uint64_t rest = o.who, w = 0; rest != 0; rest >>= 1, ++w)
-    if ((rest & 1) != 0)
-      add(sum, waiting.of[w].weight, load(at.gradient(static_cast<std::uint32_t>(w), o.slots >> w & 1) + i));
-  return sum;
-}
-
-RUBATO_DETAIL_SHARED inline void update(const rule_step& s, const quad& direction, quad& value, const shard_view& at,
-                                        std::size_t i) noexcept {
-  quad first{}, second{};
-  if (s.kind != rule_kind::sgd) first = load(at.first + i);
-  if (s.kind == rule_kind::adam) second = load(at.second + i);
-  for (int k = 0; k < 4; ++k) cuda_ps::update(s, direction.x[k], value.x[k], first.x[k], second.x[k]);
-  if (s.kind != rule_kind::sgd) store(at.first + i, first);
-  if (s.kind == rule_kind::adam) store(at.second + i, second);
+// An order at N places at once, i, i + stride and so on: what is read does not wait for what is written.
+template <std::size_t N, class Waiting>
+RUBATO_DETAIL_SHARED void carry_out_at(const order& o, const Waiting& waiting, const shard_view& at, std::size_t i,
+                                       std::size_t stride) noexcept {
+  const auto read = [&](const float* from, quad(&to)[N]) {
+    RUBATO_DETAIL_UNROLL
+    for (std::size_t n = 0; n < N; ++n) to[n] = load(from + i + n * stride);
+  };
+  const auto write = [&](float* to, const quad(&from)[N]) {
+    RUBATO_DETAIL_UNROLL
+    for (std::size_t n = 0; n < N; ++n) store(to + i + n * stride, from[n]);
+  };
+  const auto add = [&](quad(&sum)[N], float weight, const float* gradient) {
+    quad more[N];
+    read(gradient, more);
+    RUBATO_DETAIL_UNROLL
+    for (std::size_t n = 0; n < N; ++n) detail::add(sum[n], weight, more[n]);
+  };
+  quad value[N] = {}, direction[N] = {};
+  const bool moves = o.what == deed::apply || o.what == deed::flush;
+  if (moves || o.released != 0) read(at.values, value);
+  if (o.what == deed::apply) read(at.gradient(o.worker, o.slot), direction);
+  if (o.what == deed::add || (o.what == deed::flush && o.adds_up)) read(at.sum, direction);
+  if (o.what == deed::add) {
+    add(direction, o.gradient.weight, at.gradient(o.worker, o.slot));
+    write(at.sum, direction);
+  }
+  if (o.what == deed::flush)
+    for (std::uint64_t rest = o.who, w = 0; rest != 0; rest >>= 1, ++w)
+      if ((rest & 1) != 0)
+        add(direction, waiting.of[w].weight, at.gradient(static_cast<std::uint32_t>(w), o.slots >> w & 1));
+  if (moves) {
+    quad first[N] = {}, second[N] = {};
+    if (o.step.kind != rule_kind::sgd) read(at.first, first);
+    if (o.step.kind == rule_kind::adam) read(at.second, second);
+    RUBATO_DETAIL_UNROLL
+    for (std::size_t n = 0; n < N; ++n)
+      for (int k = 0; k < 4; ++k)
+        cuda_ps::update(o.step, direction[n].x[k], value[n].x[k], first[n].x[k], second[n].x[k]);
+    if (o.step.kind != rule_kind::sgd) write(at.first, first);
+    if (o.step.kind == rule_kind::adam) write(at.second, second);
+    write(at.values, value);
+  }
+  if (o.adds_up) {
+    const quad zeros[N] = {};
+    write(at.sum, zeros);
+  }
+  for (std::uint64_t rest = o.released, w = 0; rest != 0; rest >>= 1, ++w)
+    if ((rest & 1) != 0) write(at.copies + w * at.stride, value);
 }
 
 }  // namespace detail
@@ -124,26 +154,12 @@ RUBATO_DETAIL_SHARED inline void update(const rule_step& s, const quad& directio
 template <class Waiting, cuda::Lanes L>
 RUBATO_DETAIL_SHARED void carry_out(const order& o, const Waiting& waiting, const shard_view& at,
                                     const L& lanes) noexcept {
+  constexpr std::size_t at_once = 2;  // quads of a lane; more would take registers that other blocks need
   const std::size_t stride = std::size_t{4} * lanes.count();
-  for (std::size_t i = std::size_t{4} * lanes.index(); i < at.size; i += stride) {
-    if (o.what == deed::add) {
-      detail::quad sum = detail::load(at.sum + i);
-      detail::add(sum, o.gradient.weight, detail::load(at.gradient(o.worker, o.slot) + i));
-      detail::store(at.sum + i, sum);
-    }
-    detail::quad value{};
-    const bool moves = o.what == deed::apply || o.what == deed::flush;
-    if (moves || o.released != 0) value = detail::load(at.values + i);
-    if (moves) {
-      const detail::quad direction = o.what == deed::apply ? detail::load(at.gradient(o.worker, o.slot) + i)
-                                                           : detail::round_sum(o, waiting, at, i);
-      detail::update(o.step, direction, value, at, i);
-      detail::store(at.values + i, value);
-    }
-    if (o.adds_up) detail::store(at.sum + i, {});
-    for (std::uint64_t rest = o.released, w = 0; rest != 0; rest >>= 1, ++w)
-      if ((rest & 1) != 0) detail::store(at.copies + w * at.stride + i, value);
-  }
+  std::size_t i = std::size_t{4} * lanes.index();
+  for (; i + (at_once - 1) * stride < at.size; i += at_once * stride)
+    detail::carry_out_at<at_once>(o, waiting, at, i, stride);
+  for (; i < at.size; i += stride) detail::carry_out_at<1>(o, waiting, at, i, stride);
 }
 
 /// What was done, in the order in which it was: enough to do it again (replay.hpp).

@@ -22,11 +22,13 @@ struct device_decisions {
 static_assert(std::is_trivially_copyable_v<device_decisions<8>> && alignof(device_decisions<8>) == 8);
 
 /// Tells the controller of a request, and stages in the book the orders that follow from it: those that host_decisions
-/// makes of the same requests, for samples of nominal number. `slot`: where the gradient of a push lies.
+/// makes of the same requests, for samples of nominal number. `slot`: where the gradient of a push lies. One order more
+/// than there: of a worker that leaves or dies the gradient that waits joins the accumulator, since its stream may have
+/// been given further steps, which run out into the slots.
 ///
 /// As cuda::decide(): everything is seen by all lanes; ends with a sync.
 /// Tests   tests/integrations/cuda_ps/device_decisions_test.cpp: OrdersAreThoseOfTheHost, SwitchesAsTheHost,
-///         AnyNumberOfLanesDecidesTheSame
+///         TheGradientOfADeadWorkerIsRefused, TheSlotsOfADeadWorkerAreCleared, AnyNumberOfLanesDecidesTheSame
 template <std::uint32_t Capacity, class Shape, cuda::Lanes L>
 RUBATO_DETAIL_SHARED void decide_orders(device_decisions<Capacity, Shape>& all, cuda::request what, std::uint32_t slot,
                                         const L& lanes, cuda::decide_workspace<Shape>& space) noexcept {
@@ -36,6 +38,8 @@ RUBATO_DETAIL_SHARED void decide_orders(device_decisions<Capacity, Shape>& all, 
   if (lanes.index() == 0) {
     const cuda::decision_record<Capacity>& said = all.record;
     all.book.begin();
+    const bool departs = what.what == cuda::request::kind::depart && what.why != cause::done;
+    if (departs && what.worker < Capacity) all.book.clear_slot(what.worker);
     if (is_push && said.what < verdict::repeated)
       all.book.admit(
           said.what, what.worker, slot,

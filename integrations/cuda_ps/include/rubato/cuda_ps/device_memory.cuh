@@ -55,7 +55,7 @@ inline cudaError_t free_mapped(void* what) noexcept { return cudaFreeHost(what);
 
 }  // namespace detail
 
-/// `size()` objects of T in memory of the present device, zeros at first.
+/// `size()` objects of T in memory of the present device, zeros at first, whichever stream looks at them.
 template <class T>
 class device_array {
   static_assert(std::is_trivially_copyable_v<T>, "device_array: its objects are copied byte by byte");
@@ -68,6 +68,8 @@ class device_array {
     if (error e = cuda::check(cudaMalloc(&made, bytes), "memory of the device"); e.code != errc::ok) return e;
     device_array all{made, size};
     if (error e = cuda::check(cudaMemset(made, 0, bytes), "memory of the device"); e.code != errc::ok) return e;
+    // The null stream writes them, and other streams do not wait for it.
+    if (error e = cuda::check(cudaStreamSynchronize(nullptr), "memory of the device"); e.code != errc::ok) return e;
     return result<device_array>{std::move(all)};
   }
   [[nodiscard]] T* data() const noexcept { return static_cast<T*>(memory_.get()); }

@@ -6,20 +6,22 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <rubato/cuda/controller.cuh>
 #include <rubato/cuda/waiting.cuh>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "device_memory.cuh"
 #include "device_shards.cuh"
+#include "devices.cuh"
 #include "push_kernel.cuh"
 #include "replay.hpp"
 #include "worker_lane.cuh"
@@ -27,12 +29,12 @@
 namespace rubato::inline RUBATO_ABI::cuda_ps {
 
 struct device_server_options {
-  std::uint32_t workers = 0;           ///< 1 to Capacity; all of them are members from the start
-  std::uint32_t nominal_samples = 16;  ///< of every step: a grant has no batch here
-  std::size_t log_capacity = 0;        ///< entries of the apply log that are kept; 0: no log
-  std::uint32_t at_once = 8;  ///< streams that the device runs: CUDA_DEVICE_MAX_CONNECTIONS, 8 unless it is set
-  std::uint32_t ahead = 4;    ///< steps that a thread gives its stream before the first of them is over
-  guard_options guard{};      ///< of the controller
+  std::uint32_t workers = 0;                  ///< 1 to Capacity; all of them are members from the start
+  std::uint32_t nominal_samples = 16;         ///< of every step: a grant has no batch here
+  std::size_t log_capacity = 0;               ///< entries of the apply log that are kept; 0: no log
+  std::uint32_t at_once = streams_at_once();  ///< streams that the device runs
+  std::uint32_t ahead = 4;                    ///< steps that a thread gives its stream before the first of them is over
+  guard_options guard{};                      ///< of the controller
 };
 
 template <class Shape>
@@ -57,7 +59,7 @@ template <class Shape>
 ///     // each thread, with its own `w`:
 ///     auto me = (*ps)->join(w);
 ///     for (int n = 0; n < steps; ++n) {
-///       const auto step = (*me)->begin();          // error: the device has failed, or stop() was called
+///       const auto step = (*me)->begin();          // error: the device has failed, stop() or die() was called
 ///       ... kernels into step->stream, as at server
 ///       if (const error e = (*me)->push(); ...)
 ///     }
@@ -71,11 +73,18 @@ template <class Shape>
 /// As cuda::decide(): the rules of device_policy; workers leave and do not come back; no batch of a grant; a cancelled
 /// step runs to its end and is dropped. One device. The shards are one: the launch whose turn it is writes all of it.
 ///
-/// Thread  start(), join(), poll(), change(), snapshot(), log() from any; a session belongs to one thread at a time.
+/// A kernel that has never run is loaded when it is launched first, and CUDA may wait for the whole device to do that,
+/// streams that wait for a word included. So run each kernel of yours once before start(), or set the environment
+/// variable CUDA_MODULE_LOADING to EAGER before the first call of CUDA. For the same reason allocate nothing meanwhile.
+///
+/// Thread  all but stop() may wait for a mutex, and are safe from any thread, whatever its present device; a session
+///         belongs to one thread at a time, and ends before the server does.
 /// Cost    a wait, your kernels and a launch a step; no allocation or synchronisation after join().
-/// Errors  by value: what the runtime answers.
+/// Errors  by value: what the runtime answers. After a launch that fails the server has stopped, and no stream waits.
 /// Tests   tests/integrations/cuda_ps/device/device_server_test.cu: SumsAreExact, BspHasTheBitsOfTheHost,
-///         ALogGivesTheSameBits, ChangesWhileItRuns, RefusesBadOptions;
+///         ALogGivesTheSameBits, ChangesWhileItRuns, EveryRuleKeepsEverybodyGoing, TheLearnedRuleDecides,
+///         ADeadWorkerHoldsNobodyBack, TheStreamOfADeadWorkerRunsOut, WhoLeavesIsNotWaitedFor, StopEndsTheSteps,
+///         BeginNeedsAStart, PollsChangeNothingBeforeADeadline, SnapshotsAreBetweenUpdates, RefusesBadOptions;
 ///         tests/integrations/cuda_ps/device_decisions_test.cpp has what is decided
 template <std::uint32_t Capacity = 32, class Shape = cuda::q_shape>
 class device_server {
@@ -97,56 +106,58 @@ class device_server {
   }
   device_server(const device_server&) = delete;
   device_server& operator=(const device_server&) = delete;
-  ~device_server() { static_cast<void>(cudaDeviceSynchronize()); }
+  ~device_server() { static_cast<void>(wait_for_streams()); }
 
   [[nodiscard]] std::size_t size() const noexcept { return shards_->layout().size; }  ///< parameters
   /// Whether streams wait by themselves; otherwise their threads do.
   [[nodiscard]] bool waits_in_streams() const noexcept { return waits_in_streams_; }
 
-  /// All workers begin.
-  [[nodiscard]] error start() { return ask({.what = cuda::request::kind::start}); }
+  /// All workers begin: each is to join, or to be declared dead. Errors: repeated.
+  [[nodiscard]] error start() {
+    if (started_.exchange(true)) return {errc::repeated, "start() was called before"};
+    return ask({.what = cuda::request::kind::start});
+  }
   [[nodiscard]] result<std::unique_ptr<session>> join(std::uint32_t worker) {
-    if (worker >= options_.workers)
-      return error{errc::unknown_worker,
-                   "worker " + std::to_string(worker) + ", expected one below " + std::to_string(options_.workers)};
+    if (worker >= options_.workers) return unknown(worker);
     if (error wrong = cuda::check(cudaSetDevice(device_), "the device of a worker"); wrong.code != errc::ok)
       return wrong;
     if (joined_[worker].exchange(true))
       return error{errc::repeated, "worker " + std::to_string(worker) + " has joined before, and comes once"};
     return std::unique_ptr<session>{new session{*this, worker}};
   }
+  /// Nobody waits for this worker any more, for whoever supervises them. What its stream has still to do is done, but
+  /// its gradients are refused, and its session is told `departed_worker`. Errors: unknown_worker; busy before start().
+  [[nodiscard]] error die(std::uint32_t worker) { return depart(worker, cause::death); }
+  [[nodiscard]] error leave(std::uint32_t worker) { return depart(worker, cause::leave); }
   /// Another rule, now. Errors: invalid_option: of the policy.
   [[nodiscard]] error change(const policy_type& policy, pending_gradients waiting) {
     if (std::string wrong = cuda::problem(policy, options_.workers); !wrong.empty())
       return {errc::invalid_option, std::move(wrong)};
     const std::lock_guard lock{mutex_};
+    const on_device here{device_};
     error wrong;  // the copy is staged: `policy` may go
     if (failed(
             cuda::check(cudaMemcpyAsync(policy_.data(), &policy, sizeof policy, cudaMemcpyHostToDevice, control_.get()),
                         "another rule"),
             wrong))
       return wrong;
-    return launch({.what = cuda::request::kind::change, .pending = waiting, .policy = policy_.data()});
+    return launch({.what = {.what = cuda::request::kind::change, .pending = waiting, .policy = policy_.data()}});
   }
-  /// For rules with deadlines, whose time has come by the device's clock.
+  /// For rules with deadlines, knee among these, whose time has come by the device's clock; before it does nothing.
+  /// Sessions that wait poll by themselves.
   [[nodiscard]] error poll() { return ask({.what = cuda::request::kind::poll}); }
-  /// Whether the rule has a deadline: poll() now and then, which does nothing before it.
-  [[nodiscard]] bool wants_poll() const noexcept {
-    const volatile double* const wish = wake_at_.host();
-    return *wish < (std::numeric_limits<double>::max)();
-  }
+  /// Whether the rule has a deadline.
+  [[nodiscard]] bool wants_poll() const noexcept { return wake_in() != 0; }
   /// Steps begin no more: sessions are told `departed_worker`, and are to finish().
   void stop() noexcept { stopped_.store(true, std::memory_order_relaxed); }
 
-  /// As server::snapshot(): the parameters between two updates, to memory of the device.
+  /// As server::snapshot(): the parameters between two updates, to memory of the device. A null stream is that of the
+  /// server's device.
   [[nodiscard]] error snapshot(float* to, cudaStream_t stream) {
     const std::lock_guard lock{mutex_};
+    const on_device here{device_};
     error wrong;
-    push_request asked{
-        .stream = options_.workers, .number = ++launches_, .snapshot = std::uint64_t{1} << options_.workers};
-    if (failed(launch_push(state_.data(), turns_.data(), words(), asked, shards_->whole(), log_view{}, blocks_,
-                           control_.get()),
-               wrong) ||
+    if (failed(launch(push_request{.snapshot = std::uint64_t{1} << options_.workers}), wrong) ||
         failed(cuda::check(cudaMemcpyAsync(to, shards_->copy(options_.workers), size() * sizeof(float),
                                            cudaMemcpyDeviceToDevice, control_.get()),
                            "a copy of the parameters"),
@@ -155,21 +166,24 @@ class device_server {
       return wrong;
     return cuda::check(cudaStreamWaitEvent(stream, copied_.get(), 0), "a wait");
   }
-  /// The state as it is when nothing runs: counters, versions, clocks. Waits for the device.
+  /// The state as it is when nothing runs: counters, versions, clocks. Waits for the workers' streams.
   [[nodiscard]] result<std::unique_ptr<state>> inspect() {
     auto seen = std::make_unique<state>();
     error wrong;
-    if (failed(cuda::check(cudaDeviceSynchronize(), "the state of the server"), wrong) ||
-        failed(cuda::check(cudaMemcpy(seen.get(), state_.data(), sizeof(state), cudaMemcpyDeviceToHost),
-                           "the state of the server"),
-               wrong))
+    if (failed(wait_for_streams(), wrong)) return wrong;
+    const std::lock_guard lock{mutex_};
+    if (failed(cuda::check(
+                   cudaMemcpyAsync(seen.get(), state_.data(), sizeof(state), cudaMemcpyDeviceToHost, control_.get()),
+                   "the state of the server"),
+               wrong) ||
+        failed(cuda::check(cudaStreamSynchronize(control_.get()), "the state of the server"), wrong))
       return wrong;
     return result<std::unique_ptr<state>>{std::move(seen)};
   }
-  /// The apply log. Waits for the device; errors also as in_order().
+  /// The apply log. Waits for the workers' streams; errors also as in_order().
   [[nodiscard]] result<std::vector<log_entry>> log() {
     error wrong;
-    if (failed(cuda::check(cudaDeviceSynchronize(), "the orders before the log"), wrong)) return wrong;
+    if (failed(wait_for_streams(), wrong)) return wrong;
     const auto ring = shards_->log();
     if (!ring) return ring.error();
     return in_order(*ring);
@@ -184,7 +198,8 @@ class device_server {
     if (failed(cuda::check(cudaGetDevice(&device_), "the device"), wrong)) return wrong;
     if (can = cuda::capabilities(device_); !can) return can.error();
     can_ = *can;
-    waits_in_streams_ = can_.wait_value != nullptr && options_.workers + other_streams < options_.at_once;
+    waits_in_streams_ = cuda::choose_waiting(can_, policy.kind, options_.workers + other_streams, options_.at_once) ==
+                        cuda::waiting::words;
     if (failed(device_shards::make(initial, options_.workers + 1, 1, rule.kind, options_.log_capacity), shards_,
                wrong) ||
         failed(device_array<state>::make(1), state_, wrong) ||
@@ -193,7 +208,7 @@ class device_server {
         failed(device_array<std::uint32_t>::make(Capacity), releases_, wrong) ||
         failed(mapped_array<std::uint32_t>::make(Capacity), releases_host_, wrong) ||
         failed(mapped_array<unsigned long long>::make(max_workers), progress_, wrong) ||
-        failed(mapped_array<double>::make(1), wake_at_, wrong) || failed(make_stream(), control_, wrong) ||
+        failed(mapped_array<double>::make(1), wake_in_, wrong) || failed(make_stream(), control_, wrong) ||
         failed(make_event(), copied_, wrong) ||
         failed(blocks_for<Capacity, Shape>(shards_->layout().padded(), options_.workers + 1), blocks_, wrong))
       return wrong;
@@ -201,7 +216,6 @@ class device_server {
     lanes_.resize(options_.workers);
     for (std::uint32_t w = 0; w < options_.workers; ++w)
       if (failed(worker_lane::make(*shards_, w, device_, device_), lanes_[w], wrong)) return wrong;
-    *wake_at_.host() = std::numeric_limits<double>::infinity();
     auto first = std::make_unique<state>();
     first->controller.policy = policy;
     first->controller.guard = options_.guard;
@@ -211,7 +225,7 @@ class device_server {
                            "the state of the server"),
                wrong))
       return wrong;
-    return cuda::check(cudaDeviceSynchronize(), "the memory of the server");
+    return cuda::check(cudaStreamSynchronize(nullptr), "the memory of the server");
   }
   // The server's two, and one that looks at snapshots.
   static constexpr std::uint32_t other_streams = 3;
@@ -220,17 +234,70 @@ class device_server {
     return {.releases = releases_.data(),
             .releases_host = waits_in_streams_ ? nullptr : releases_host_.device(),
             .progress = progress_.device(),
-            .wake_at = wake_at_.device()};
+            .wake_in = wake_in_.device()};
   }
   [[nodiscard]] error ask(const cuda::request& what) {
     const std::lock_guard lock{mutex_};
-    return launch(what);
+    return launch({.what = what});
   }
-  // Under the mutex.
-  [[nodiscard]] error launch(const cuda::request& what) {
-    return launch_push(state_.data(), turns_.data(), words(),
-                       {.what = what, .stream = options_.workers, .number = ++launches_, .step = launches_},
-                       shards_->whole(), shards_->log_memory(), blocks_, control_.get());
+  [[nodiscard]] error depart(std::uint32_t worker, cause why) {
+    if (worker >= options_.workers) return unknown(worker);
+    if (!started_.load(std::memory_order_relaxed))
+      return {errc::busy, "a worker departs after start(), which seats all"};
+    departed_[worker].store(true, std::memory_order_relaxed);
+    return ask({.what = cuda::request::kind::depart, .why = why, .worker = worker});
+  }
+  // In the server's own stream. Under the mutex.
+  [[nodiscard]] error launch(push_request what) {
+    what.stream = options_.workers;
+    what.number = ++launches_;
+    error wrong = launch(what, control_.get());
+    if (wrong.code != errc::ok) give_up(wrong);
+    return wrong;
+  }
+  [[nodiscard]] error launch(const push_request& what, cudaStream_t into) const {
+    const on_device here{device_};
+    return launch_push(state_.data(), turns_.data(), words(), what, shards_->whole(), shards_->log_memory(), blocks_,
+                       into);
+  }
+  // A push that could not be launched is never decided, and others may wait for it for ever. So everybody is let go:
+  // their words say more than any step, again and again until their streams are through, since a decision that is under
+  // way may still write the number of a step. Under the mutex.
+  void give_up(const error& why) {
+    if (failure_.code == errc::ok) failure_ = why;
+    stop();
+    static_assert(beyond_all_steps > 0, "the sign says that a word is behind");
+    static_cast<void>(
+        cudaMemsetAsync(releases_.data(), beyond_all_steps, Capacity * sizeof(std::uint32_t), control_.get()));
+  }
+  static constexpr int beyond_all_steps = 0x3f;  // in each byte of a word: a billion
+  [[nodiscard]] error ended() {
+    const std::lock_guard lock{mutex_};
+    return failure_.code != errc::ok ? failure_ : error{errc::departed_worker, "the server was stopped"};
+  }
+  // By sessions that wait: what else nobody would do.
+  [[nodiscard]] error look_after() {
+    const std::unique_lock lock{mutex_, std::try_to_lock};
+    if (!lock) return {};
+    if (failure_.code != errc::ok) return give_up(failure_), error{};
+    const double wish = wake_in();
+    const auto now = std::chrono::steady_clock::now();
+    if (wish != wish_) wish_ = wish, wished_ = now;
+    if (wish_ == 0 || now - wished_ < std::chrono::duration<double>{wish_}) return {};
+    wished_ = now;
+    return launch({.what = {.what = cuda::request::kind::poll}});
+  }
+  [[nodiscard]] double wake_in() const noexcept { return *static_cast<const volatile double*>(wake_in_.host()); }
+  // Not for the device, on which others may keep a kernel for good.
+  [[nodiscard]] error wait_for_streams() const {
+    error wrong;
+    for (const worker_lane& each : lanes_)
+      if (failed(cuda::check(cudaStreamSynchronize(each.own()), "the stream of a worker"), wrong)) return wrong;
+    return cuda::check(cudaStreamSynchronize(control_.get()), "the stream of the server");
+  }
+  [[nodiscard]] error unknown(std::uint32_t worker) const {
+    return {errc::unknown_worker,
+            "worker " + std::to_string(worker) + ", expected one below " + std::to_string(options_.workers)};
   }
 
   const device_server_options options_;
@@ -245,14 +312,17 @@ class device_server {
   device_array<std::uint32_t> releases_;
   mapped_array<std::uint32_t> releases_host_;
   mapped_array<unsigned long long> progress_;
-  mapped_array<double> wake_at_;
+  mapped_array<double> wake_in_;
   std::vector<worker_lane> lanes_;
-  std::array<std::atomic<bool>, Capacity> joined_{};
-  std::atomic<bool> stopped_{false};
-  std::mutex mutex_;  // guards the control stream
+  std::array<std::atomic<bool>, Capacity> joined_{}, departed_{};
+  std::atomic<bool> started_{false}, stopped_{false};
+  std::mutex mutex_;  // guards what follows
   stream control_;
   event copied_;
   std::uint32_t launches_ = 0;
+  error failure_{};
+  double wish_ = 0;  // the latest of wake_in(), and since when it is there
+  std::chrono::steady_clock::time_point wished_{};
 };
 
 /// A worker's stream, and the steps that it has been given. Destroyed before finish(), it departs as dead.
@@ -263,20 +333,26 @@ class device_server<Capacity, Shape>::session {
   session& operator=(const session&) = delete;
   ~session() {
     if (here_) static_cast<void>(depart(cause::death));
-    static_cast<void>(cudaStreamSynchronize(lane_.own()));
+    while (cudaStreamQuery(lane_.own()) == cudaErrorNotReady) {
+      static_cast<void>(ps_.look_after());
+      std::this_thread::sleep_for(std::chrono::microseconds{50});
+    }
   }
 
   /// The next step, which is to be pushed: what is given to its stream now runs once the worker is released. Waits only
-  /// while `ahead` steps are not over. Errors: departed_worker after stop(); io, what the runtime answers.
+  /// while `ahead` steps are not over. Errors: busy before start(); departed_worker after stop(), or if the worker has
+  /// departed; io, what the runtime answers.
   [[nodiscard]] result<lane_step> begin() {
-    if (ps_.stopped_.load(std::memory_order_relaxed)) return error{errc::departed_worker, "the server was stopped"};
+    if (!ps_.started_.load(std::memory_order_relaxed))
+      return error{errc::busy, "begin() before start(): no worker would ever be released"};
+    if (is_over()) return why_over();
     ++step_.number;
     step_.samples = ps_.options_.nominal_samples;
     step_.slot = static_cast<std::uint32_t>((step_.number - 1) % slots_of_worker);
     const auto number = static_cast<std::uint32_t>(step_.number);
-    const auto is_over = [&](std::uint32_t n) { return static_cast<std::int32_t>(pushed() - n) >= 0; };
+    const auto has_pushed = [&](std::uint32_t n) { return static_cast<std::int32_t>(pushed() - n) >= 0; };
     error wrong;
-    if (number > ps_.options_.ahead && failed(look([&] { return is_over(number - ps_.options_.ahead); }), wrong))
+    if (number > ps_.options_.ahead && failed(look([&] { return has_pushed(number - ps_.options_.ahead); }), wrong))
       return wrong;
     if (ps_.waits_in_streams_) {
       if (failed(cuda::wait_for_release(ps_.can_, lane_.own(), ps_.releases_.data() + worker_, number), wrong))
@@ -307,27 +383,38 @@ class device_server<Capacity, Shape>::session {
     return *static_cast<const volatile unsigned long long*>(ps_.progress_.host() + worker_);
   }
   [[nodiscard]] error depart(cause why) {
-    if (!std::exchange(here_, false)) return {};
+    if (!std::exchange(here_, false) || ps_.departed_[worker_].load(std::memory_order_relaxed)) return {};
     return launch({.what = cuda::request::kind::depart, .why = why, .worker = worker_}, nullptr);
   }
   [[nodiscard]] error launch(const cuda::request& what, const float* loss) {
-    const push_request asked{.what = what,
-                             .stream = worker_,
-                             .number = ++launches_,
-                             .slot = step_.slot,
-                             .step = static_cast<std::uint32_t>(step_.number),
-                             .loss = loss};
-    return launch_push(ps_.state_.data(), ps_.turns_.data(), ps_.words(), asked, ps_.shards_->whole(),
-                       ps_.shards_->log_memory(), ps_.blocks_, lane_.own());
+    error wrong = ps_.launch({.what = what,
+                              .stream = worker_,
+                              .number = ++launches_,
+                              .slot = step_.slot,
+                              .step = static_cast<std::uint32_t>(step_.number),
+                              .loss = loss},
+                             lane_.own());
+    if (wrong.code == errc::ok) return wrong;
+    const std::lock_guard lock{ps_.mutex_};
+    ps_.give_up(wrong);
+    return wrong;
   }
-  // Until it is so, or stop() was called.
+  [[nodiscard]] bool is_over() const noexcept {
+    return ps_.stopped_.load(std::memory_order_relaxed) || ps_.departed_[worker_].load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] error why_over() const {
+    if (ps_.stopped_.load(std::memory_order_relaxed)) return ps_.ended();
+    return {errc::departed_worker, "worker " + std::to_string(worker_) + " has departed"};
+  }
+  // Until it is so, or there is nothing to wait for.
   template <class Condition>
   [[nodiscard]] error look(Condition&& is_so) const {
     for (std::uint32_t looks = 1; !is_so(); ++looks) {
-      if (ps_.stopped_.load(std::memory_order_relaxed)) return {errc::departed_worker, "the server was stopped"};
+      if (is_over()) return why_over();
       if (looks % 4096 != 0) continue;  // a kernel that has failed writes no word
       const cudaError_t answer = cudaStreamQuery(lane_.own());
       if (answer != cudaErrorNotReady && answer != cudaSuccess) return cuda::check(answer, "the step of a worker");
+      if (error wrong = ps_.look_after(); wrong.code != errc::ok) return wrong;
     }
     return {};
   }

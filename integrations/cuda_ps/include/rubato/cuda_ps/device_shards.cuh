@@ -15,6 +15,7 @@
 
 #include "apply.cuh"
 #include "device_memory.cuh"
+#include "devices.cuh"
 #include "host_shards.hpp"
 
 namespace rubato::inline RUBATO_ABI::cuda_ps {
@@ -68,6 +69,7 @@ class device_shards {
   }
 
   [[nodiscard]] error carry_out(const order& o, const waiting_gradients& waiting) {
+    const on_device here{device_};  // by whichever thread has pushed
     error wrong;
     for (std::uint32_t s = 0; s < layout_.shards; ++s) {
       const log_view log = s == 0 ? log_view{log_.data(), log_.size()} : log_view{};
@@ -89,6 +91,7 @@ class device_shards {
   }
   /// Copies the parameters, as they are after the orders so far, to memory of the device; `stream` goes on after that.
   [[nodiscard]] error copy_to(float* to, cudaStream_t stream) {
+    const on_device here{device_};
     error wrong;
     for (std::uint32_t s = 0; s < layout_.shards; ++s) {
       const std::size_t at = layout_.begin(s), end = (std::min)(layout_.begin(s + 1), layout_.size);
@@ -104,13 +107,15 @@ class device_shards {
   }
   /// The log so far, as a ring (in_order()). Waits for the first shard.
   [[nodiscard]] result<std::vector<log_entry>> log() {
+    const on_device here{device_};
     std::vector<log_entry> entries(log_.size());
+    const cudaStream_t own = parts_[0].own.get();
     error wrong;
-    if (failed(cuda::check(cudaStreamSynchronize(parts_[0].own.get()), "the orders before the log"), wrong) ||
-        failed(cuda::check(
-                   cudaMemcpy(entries.data(), log_.data(), entries.size() * sizeof(log_entry), cudaMemcpyDeviceToHost),
-                   "the log"),
-               wrong))
+    if (failed(cuda::check(cudaMemcpyAsync(entries.data(), log_.data(), entries.size() * sizeof(log_entry),
+                                           cudaMemcpyDeviceToHost, own),
+                           "the log"),
+               wrong) ||
+        failed(cuda::check(cudaStreamSynchronize(own), "the orders before the log"), wrong))
       return wrong;
     return entries;
   }
@@ -142,10 +147,10 @@ class device_shards {
                             std::size_t log_capacity) {
     layout_ = {initial.size(), shards};
     const std::size_t size = layout_.padded();
-    int device = 0, processors = 1;
+    int processors = 1;
     error wrong;
-    if (failed(cuda::check(cudaGetDevice(&device), "the device"), wrong) ||
-        failed(cuda::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "the device"),
+    if (failed(cuda::check(cudaGetDevice(&device_), "the device"), wrong) ||
+        failed(cuda::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device_), "the device"),
                wrong) ||
         failed(device_array<float>::make(size), values_, wrong) ||
         failed(device_array<float>::make(rule == rule_kind::sgd ? 0 : size), first_, wrong) ||
@@ -161,7 +166,7 @@ class device_shards {
     parts_.resize(shards);
     for (std::uint32_t s = 0; s < shards; ++s) {
       part& each = parts_[s];
-      // A thread takes four numbers a turn; more blocks than the device holds at once bring nothing.
+      // A thread takes four numbers at once; more blocks than the device holds at once bring nothing.
       const std::size_t wanted = (layout_.size_of(s) / 4 + detail::threads_of_block - 1) / detail::threads_of_block;
       const auto most = std::size_t{8} * static_cast<std::size_t>(processors);
       each.blocks = static_cast<unsigned>(std::clamp(wanted, std::size_t{1}, most));
@@ -170,7 +175,8 @@ class device_shards {
       for (event& one : each.marks)
         if (failed(make_event(), one, wrong)) return wrong;
     }
-    return cuda::check(cudaDeviceSynchronize(), "the memory of the server");
+    // Not of the whole device, on which others may keep a kernel for good.
+    return cuda::check(cudaStreamSynchronize(nullptr), "the memory of the server");
   }
   template <class Waiting>
   void launch(std::uint32_t s, const order& o, const Waiting& waiting, const log_view& log) const {
@@ -198,6 +204,7 @@ class device_shards {
     return wrong;
   }
 
+  int device_ = 0;
   shard_layout layout_{};
   device_array<float> values_, first_, second_, sum_, gradients_, copies_;
   device_array<log_entry> log_;

@@ -25,7 +25,8 @@ namespace rubato::inline RUBATO_ABI::cuda_ps {
 /// Orders are valid until the next begin(), and so is waiting().
 /// Thread  not thread-safe. Cost O(1), but O(max_workers) for a flush. No allocation.
 /// Tests   tests/integrations/cuda_ps/round_book_test.cpp: AnApplyIsOneOrder, AGradientWaitsForItsRound,
-///         WhoComesAgainIsAddedFirst, ADropIsNoOrder, ReleasesGoWithTheLastOrder, ADiscardForgetsTheRound
+///         WhoComesAgainIsAddedFirst, AClearedSlotIsAdded, ADropIsNoOrder, ReleasesGoWithTheLastOrder,
+///         ADiscardForgetsTheRound
 class round_book {
  public:
   static constexpr unsigned most_orders = 6;
@@ -39,15 +40,7 @@ class round_book {
   RUBATO_DETAIL_SHARED void admit(verdict decided, std::uint32_t worker, std::uint32_t slot,
                                   const gradient_note& note) noexcept {
     const std::uint64_t bit = std::uint64_t{1} << worker;
-    if ((who_ & bit) != 0) {
-      stage({.what = deed::add,
-             .worker = worker,
-             .slot = static_cast<std::uint32_t>(slots_ >> worker & 1),
-             .gradient = waiting_.of[worker]});
-      weight_ = exact::plus_product(weight_, 1.0F, waiting_.of[worker].weight);
-      ++added_;
-      who_ &= ~bit;
-    }
+    clear_slot(worker);
     if (decided == verdict::apply) {
       const rule_step step = next_step(rule_, state_, note.weight, 1.0F);
       ++version_;
@@ -57,6 +50,18 @@ class round_book {
       who_ |= bit;
       slots_ = (slots_ & ~bit) | (std::uint64_t{slot} << worker);
     }
+  }
+  /// The gradient of this worker, should one wait in its slot, joins the accumulator: the slot is written again.
+  RUBATO_DETAIL_SHARED void clear_slot(std::uint32_t worker) noexcept {
+    const std::uint64_t bit = std::uint64_t{1} << worker;
+    if ((who_ & bit) == 0) return;
+    stage({.what = deed::add,
+           .worker = worker,
+           .slot = static_cast<std::uint32_t>(slots_ >> worker & 1),
+           .gradient = waiting_.of[worker]});
+    weight_ = exact::plus_product(weight_, 1.0F, waiting_.of[worker].weight);
+    ++added_;
+    who_ &= ~bit;
   }
   /// The open round is complete: one update by scale times the sum of its gradients, of zeros if it has none.
   RUBATO_DETAIL_SHARED void flush(float scale) noexcept {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <rubato/cuda/shared_body.cuh>
-#include <rubato/pinned.hpp>
 #include <string>
 
 namespace rubato::inline RUBATO_ABI::cuda_ps {
@@ -39,48 +38,11 @@ struct rule_options {
   return {};
 }
 
-// Single operations that neither compiler may fuse with another: what they give has the same bits on both.
-namespace exact {
-
-template <class T>
-[[nodiscard]] RUBATO_DETAIL_SHARED inline T plus_product(T sum, T a, T b) noexcept {
-#if RUBATO_DETAIL_DEVICE
-  if constexpr (sizeof(T) == sizeof(float))
-    return __fadd_rn(sum, __fmul_rn(a, b));
-  else
-    return __dadd_rn(sum, __dmul_rn(a, b));
-#else
-  return pinned::plus_product(sum, a, b);
-#endif
-}
-template <class T>
-[[nodiscard]] RUBATO_DETAIL_SHARED inline T product(T a, T b) noexcept {
-  return exact::plus_product(T{-0.0}, a, b);  // to which every product adds itself
-}
-template <class T>
-[[nodiscard]] RUBATO_DETAIL_SHARED inline T ratio(T a, T b) noexcept {
-#if RUBATO_DETAIL_DEVICE
-  if constexpr (sizeof(T) == sizeof(float))
-    return __fdiv_rn(a, b);
-  else
-    return __ddiv_rn(a, b);
-#else
-  return a / b;
-#endif
-}
-template <class T>
-[[nodiscard]] RUBATO_DETAIL_SHARED inline T root(T x) noexcept {
-#if RUBATO_DETAIL_DEVICE
-  if constexpr (sizeof(T) == sizeof(float))
-    return __fsqrt_rn(x);
-  else
-    return __dsqrt_rn(x);
-#else
-  return pinned::square_root(x);
-#endif
-}
-
-}  // namespace exact
+// Operations that each round once, and that neither compiler fuses with another: what they give has the same bits on
+// host and device.
+using exact = cuda::exact_arithmetic;
+using exact_double = cuda::detail::exact_double;
+using rounded_once = cuda::detail::rounded_once;
 
 /// The numbers of one update: what is the same for all parameters. Trivially copyable, an argument of kernels.
 struct rule_step {
@@ -108,23 +70,23 @@ struct rule_state {
                                                               float weight) noexcept {
   rule_step step{.kind = o.kind, .gradient = scale};
   if (o.kind == rule_kind::sgd) {
-    step.rate = exact::product(static_cast<float>(o.learning_rate), scale);
+    step.rate = rounded_once::product(static_cast<float>(o.learning_rate), scale);
   } else if (o.kind == rule_kind::momentum) {
     step.rate = static_cast<float>(o.learning_rate);
     step.first_decay = static_cast<float>(o.momentum);
   } else {
-    state.beta1_power = exact::product(state.beta1_power, o.beta1);
-    state.beta2_power = exact::product(state.beta2_power, o.beta2);
-    const double rest1 = exact::plus_product(1.0, -1.0, state.beta1_power);
-    const double rest2 = exact::plus_product(1.0, -1.0, state.beta2_power);
-    const double factor = weight == 0 ? 1.0 : exact::product(static_cast<double>(scale), static_cast<double>(weight));
-    step.gradient = weight == 0 ? 1.0F : exact::ratio(1.0F, weight);
-    step.rate = static_cast<float>(exact::ratio(exact::product(o.learning_rate, factor), rest1));
+    const auto rest_of_one = [](double x) { return exact_double::plus_product(1.0, -1.0, x); };
+    state.beta1_power = exact_double::product(state.beta1_power, o.beta1);
+    state.beta2_power = exact_double::product(state.beta2_power, o.beta2);
+    const double factor =
+        weight == 0 ? 1.0 : exact_double::product(static_cast<double>(scale), static_cast<double>(weight));
+    step.gradient = weight == 0 ? 1.0F : rounded_once::quotient(1.0F, weight);
+    step.rate = static_cast<float>(exact_double::product(o.learning_rate, factor) / rest_of_one(state.beta1_power));
     step.first_decay = static_cast<float>(o.beta1);
-    step.first_gain = static_cast<float>(exact::plus_product(1.0, -1.0, o.beta1));
+    step.first_gain = static_cast<float>(rest_of_one(o.beta1));
     step.second_decay = static_cast<float>(o.beta2);
-    step.second_gain = static_cast<float>(exact::plus_product(1.0, -1.0, o.beta2));
-    step.root_scale = static_cast<float>(exact::ratio(1.0, exact::root(rest2)));
+    step.second_gain = static_cast<float>(rest_of_one(o.beta2));
+    step.root_scale = static_cast<float>(1 / rounded_once::square_root(rest_of_one(state.beta2_power)));
     step.epsilon = static_cast<float>(o.epsilon);
   }
   return step;
@@ -138,14 +100,15 @@ RUBATO_DETAIL_SHARED inline void update(const rule_step& s, float direction, flo
   if (s.kind == rule_kind::sgd) {
     value = exact::plus_product(value, -s.rate, direction);
   } else if (s.kind == rule_kind::momentum) {
-    first = exact::plus_product(exact::product(s.first_decay, first), s.gradient, direction);
+    first = exact::plus_product(rounded_once::product(s.first_decay, first), s.gradient, direction);
     value = exact::plus_product(value, -s.rate, first);
   } else {
-    const float slope = s.gradient == 1 ? direction : exact::product(s.gradient, direction);
-    first = exact::plus_product(exact::product(s.first_decay, first), s.first_gain, slope);
-    second = exact::plus_product(exact::product(s.second_decay, second), s.second_gain, exact::product(slope, slope));
-    const float below = exact::plus_product(s.epsilon, s.root_scale, exact::root(second));
-    value = exact::plus_product(value, -s.rate, exact::ratio(first, below));
+    const float slope = s.gradient == 1 ? direction : rounded_once::product(s.gradient, direction);
+    first = exact::plus_product(rounded_once::product(s.first_decay, first), s.first_gain, slope);
+    second = exact::plus_product(rounded_once::product(s.second_decay, second), s.second_gain,
+                                 rounded_once::product(slope, slope));
+    const float below = exact::plus_product(s.epsilon, s.root_scale, rounded_once::square_root(second));
+    value = exact::plus_product(value, -s.rate, rounded_once::quotient(first, below));
   }
 }
 

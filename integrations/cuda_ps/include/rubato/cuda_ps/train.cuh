@@ -62,7 +62,11 @@ std::vector<worker_end> train(server<Policy, Watcher>& ps, std::uint32_t workers
     return end;
   });
 }
-/// The same on the device: until stop(), or `steps`. Waits until the streams are through.
+/// The same on the device, which it starts: until stop(), or `steps`. Waits until the streams are through. Whoever is
+/// declared dead meanwhile ends without a failure.
+///
+/// Tests   tests/integrations/cuda_ps/device/train_test.cu: TrainsWithBothServers, AFailingGradientEndsItsWorker,
+///         WhoHasJoinedElsewhereIsNotWaitedFor
 template <std::uint32_t Capacity, class Shape, GradientFunction Gradient>
 std::vector<worker_end> train(device_server<Capacity, Shape>& ps, std::uint32_t workers, std::uint64_t steps,
                               Gradient&& gradient) {
@@ -71,7 +75,10 @@ std::vector<worker_end> train(device_server<Capacity, Shape>& ps, std::uint32_t 
   return detail::in_threads(workers, [&](std::uint32_t w) {
     worker_end end;
     auto me = ps.join(w);
-    if (!me) return worker_end{.failure = me.error()};
+    if (!me) {
+      static_cast<void>(ps.die(w));  // it has started, and would be waited for
+      return worker_end{.failure = me.error()};
+    }
     for (; end.steps < steps; ++end.steps) {
       const auto step = (*me)->begin();
       if (!step) {

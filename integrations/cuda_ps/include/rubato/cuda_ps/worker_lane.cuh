@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "device_memory.cuh"
 #include "device_shards.cuh"
+#include "devices.cuh"
 
 namespace rubato::inline RUBATO_ABI::cuda_ps {
 
@@ -35,36 +35,6 @@ __global__ void tell_host_kernel(const float* loss, std::uint32_t step, volatile
 }
 
 }  // namespace detail
-
-/// Makes devices[0] the present one, and lets devices reach each other directly where they can. Of none it makes the
-/// present device.
-/// Errors  invalid_option: a device that is not there; io: what the runtime answers, for instance without a device
-[[nodiscard]] inline error begin_devices(std::vector<int>& devices) {
-  int count = 0, present = 0;
-  error wrong;
-  if (failed(cuda::check(cudaGetDeviceCount(&count), "the devices"), wrong) ||
-      failed(cuda::check(cudaGetDevice(&present), "the device"), wrong))
-    return wrong;
-  if (devices.empty()) devices.push_back(present);
-  for (const int each : devices)
-    if (each < 0 || each >= count)
-      return {errc::invalid_option,
-              "device " + std::to_string(each) + " is not there, expected 0 to " + std::to_string(count - 1)};
-  for (const int from : devices)
-    for (const int to : devices) {
-      int reaches = 0;
-      if (from == to) continue;
-      if (failed(cuda::check(cudaDeviceCanAccessPeer(&reaches, from, to), "a pair of devices"), wrong)) return wrong;
-      if (reaches == 0) continue;  // copies go by way of the host then
-      if (failed(cuda::check(cudaSetDevice(from), "a device"), wrong)) return wrong;
-      const cudaError_t answer = cudaDeviceEnablePeerAccess(to, 0);
-      if (answer == cudaErrorPeerAccessAlreadyEnabled)
-        static_cast<void>(cudaGetLastError());
-      else if (failed(cuda::check(answer, "a pair of devices"), wrong))
-        return wrong;
-    }
-  return cuda::check(cudaSetDevice(devices[0]), "the first device");
-}
 
 /// The stream of a worker, and what lies at both of its ends: the copy of the parameters, the gradients, the loss, and
 /// the word by which the host learns that a step is over.
@@ -117,6 +87,7 @@ class worker_lane {
     error wrong;
     if (failed(hand_over(step), wrong)) return wrong;
     const auto number = static_cast<std::uint32_t>(step.number);
+    const on_device here{device_};
     detail::tell_host_kernel<><<<1, 1, 0, stream_.get()>>>(loss_.data(), number, word_.device());
     if (failed(cuda::check_launch("the end of a step"), wrong)) return wrong;
     volatile unsigned long long* const word = word_.host();

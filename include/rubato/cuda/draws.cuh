@@ -1,5 +1,5 @@
-#ifndef RUBATO_CUDA_SIMULATED_DRAWS_CUH
-#define RUBATO_CUDA_SIMULATED_DRAWS_CUH
+#ifndef RUBATO_CUDA_DRAWS_CUH
+#define RUBATO_CUDA_DRAWS_CUH
 
 #include <cmath>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include "../pinned.hpp"
 #include "shared_body.cuh"
 
-// The simulator's random numbers on host and device: those of core/rng.hpp.
+// Random numbers on host and device: those of core/rng.hpp.
 namespace rubato::inline RUBATO_ABI::cuda::detail {
 
 struct random_words {

@@ -39,15 +39,20 @@ def include_folders(root):
     return [f"-I{folder}" for folder in [root / "include", *sorted((root / "integrations").glob("*/include"))]]
 
 
+def prose(page):
+    """A page without its blocks of code."""
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
 def anchors(page):
     """Of a page's headings, as GitHub makes them."""
-    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    text = prose(page)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in HEADING.findall(text)}
 
 
 def check_links(root):
     for page in pages(root):
-        for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+        for target, anchor in LINK.findall(prose(page)):
             if target.startswith(("http://", "https://")):
                 continue
             there = page.parent / target if target else page

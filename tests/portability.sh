@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Tries other compilers, standard libraries and processors: compiles the umbrellas with all warnings, builds the tests of
+# modules together with GoogleTest's sources, and runs them; those for aarch64 under qemu.
+# usage: portability.sh [ROW]...     ROW: a name below; without one, all whose compilers are installed
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# name | compiler and options | what runs the programs | modules
+rows=(
+  "gcc-c++23|g++ -std=c++23||core sync encode nn"
+  "clang-19|clang++-19 -std=c++20||core sync encode nn"
+  "clang-19-libc++|clang++-19 -std=c++23 -stdlib=libc++||core sync encode nn io"
+  "clang-22|clang++-22 -std=c++23||core sync encode nn"
+  "aarch64|aarch64-linux-gnu-g++ -std=c++20|qemu-aarch64 -L /usr/aarch64-linux-gnu|core sync encode nn"
+)
+umbrellas=(rubato rivals io rl sim)
+# The last: GCC 12's library calls what it has deprecated, which newer versions of clang see.
+warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -Wno-deprecated-declarations)
+googletest=/usr/src/googletest/googletest
+[[ -d $googletest ]] || { echo "portability.sh: no sources of GoogleTest in $googletest (Debian: libgtest-dev)" >&2; exit 1; }
+work=build/portability
+
+# A list of commands, two at a time; each prints nothing if it goes well.
+at_once() { xargs -d '\n' -P "$(nproc)" -n 1 bash -c; }
+
+try() {
+  local name=$1 runner=$3 folder=$work/$1 compiler modules module umbrella source
+  read -ra compiler <<<"$2"
+  read -ra modules <<<"$4"
+  mkdir -p "$folder"
+  for umbrella in "${umbrellas[@]}"; do
+    printf '#include <rubato/%s.hpp>\n' "$umbrella" >"$folder/$umbrella.cpp"
+    printf '%s -fsyntax-only -Iinclude %s/%s.cpp\n' "${compiler[*]} ${warnings[*]}" "$folder" "$umbrella"
+  done | at_once
+  printf '%s -O1 -I%s -isystem %s/include -c %s/src/gtest-all.cc -o %s/gtest.o\n%s -O1 -isystem %s/include -c %s/src/gtest_main.cc -o %s/main.o\n' \
+    "${compiler[*]}" "$googletest" "$googletest" "$googletest" "$folder" "${compiler[*]}" "$googletest" "$googletest" "$folder" | at_once
+  for module in "${modules[@]}"; do
+    mkdir -p "$folder/$module"
+    for source in tests/"$module"/*_test.cpp; do
+      printf '%s -O0 -Iinclude -Itests -isystem %s/include -DRUBATO_SOURCE_DIR=\\"%s\\" -c %s -o %s/%s/%s.o\n' "${compiler[*]}" \
+        "$googletest" "$PWD" "$source" "$folder" "$module" "$(basename "$source" .cpp)"
+    done | at_once
+    "${compiler[@]}" "$folder/$module"/*.o "$folder/gtest.o" "$folder/main.o" -pthread -o "$folder/test_$module"
+    printf '%s %s: ' "$name" "$module"
+    $runner "$folder/test_$module" --gtest_brief=1 >"$folder/$module.log" 2>&1 || { cat "$folder/$module.log"; return 1; }
+    tail -n 1 "$folder/$module.log"
+  done
+}
+
+status=0
+for row in "${rows[@]}"; do
+  IFS='|' read -r name compiler runner modules <<<"$row"
+  if (($# > 0)) && [[ " $* " != *" $name "* ]]; then continue; fi
+  if ! command -v "${compiler%% *}" >/dev/null; then
+    printf '%s: left out, no %s\n' "$name" "${compiler%% *}"
+    continue
+  fi
+  # Not in a condition: errexit would be off inside.
+  set +e
+  (set -e; try "$name" "$compiler" "$runner" "$modules")
+  (($? == 0)) || { status=1; printf '%s: FAILED\n' "$name"; }
+  set -e
+done
+exit "$status"

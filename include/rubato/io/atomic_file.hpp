@@ -52,10 +52,12 @@ class atomic_file {
     return failure("cannot create " + path + ": " + std::to_string(attempts) + " of its temporary files exist already");
   }
 
+  /// Takes over the temporary; nothing may be written to or committed by `other` any more.
   atomic_file(atomic_file&& other) noexcept
       : path_{std::move(other.path_)}, temporary_{std::exchange(other.temporary_, {})},
         buffer_{std::move(other.buffer_)}, descriptor_{std::exchange(other.descriptor_, -1)},
         written_{other.written_}, error_{other.error_} {}
+  /// Likewise, and gives up the file of its own as destruction does.
   atomic_file& operator=(atomic_file&& other) noexcept {
     if (this == &other) return *this;
     discard();
@@ -95,6 +97,7 @@ class atomic_file {
     return written_;
   }
 
+  /// What commit() renames to: the target, if create() was given a symbolic link.
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
  private:

@@ -26,14 +26,15 @@ concept ByteSink = std::move_constructible<S> && requires(S& sink, std::string_v
 template <std::size_t Size>
 class fixed_text {
  public:
+  /// Appends as many of the bytes as fit.
   void operator()(std::string_view bytes) noexcept {
     const std::size_t taken = bytes.size() < Size - size_ ? bytes.size() : Size - size_;
     std::memcpy(bytes_.data() + size_, bytes.data(), taken);
     size_ += taken;
     full_ = full_ || taken < bytes.size();
   }
-  [[nodiscard]] std::string_view view() const noexcept { return {bytes_.data(), size_}; }
-  [[nodiscard]] bool full() const noexcept { return full_; }
+  [[nodiscard]] std::string_view view() const noexcept { return {bytes_.data(), size_}; }  ///< what was taken
+  [[nodiscard]] bool full() const noexcept { return full_; }                               ///< something was left out
 
  private:
   std::array<char, Size> bytes_;

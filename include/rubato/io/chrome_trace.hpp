@@ -17,6 +17,7 @@
 
 namespace rubato::inline RUBATO_ABI {
 
+/// What a chrome_trace keeps, and how it names things.
 struct chrome_trace_options {
   std::uint32_t workers = 0;            ///< the controller's capacity; records of higher indices are left out, counted
   double microseconds_per_unit = 1e6;   ///< of the host's unit of time; the default: it counts seconds. Above 0
@@ -50,11 +51,13 @@ struct chrome_trace_options {
 /// Source  "Trace Event Format", the document that Perfetto's page on external formats links to
 class chrome_trace {
  public:
+  /// Allocates all it will ever need for records: options.events x 64 bytes, and a track per worker.
   explicit chrome_trace(chrome_trace_options options)
       : options_{std::move(options)}, tracks_(options_.workers), ring_(std::max<std::size_t>(options_.events, 1)) {
     RUBATO_ASSERT(options_.microseconds_per_unit > 0, "microseconds_per_unit must be above 0");
   }
 
+  /// One effect of the controller, which calls it as its watcher. A time that is not finite is passed over.
   void operator()(const record& r) noexcept {
     using kind = record::kind;
     if (!pinned::is_finite(r.now)) return;  // a refusal before the first valid time
@@ -108,6 +111,7 @@ class chrome_trace {
     if (r.what != kind::release) count(counter::version, r.version);  // a release has that of its grant
   }
 
+  /// Events that newer ones have replaced: with them, `options.events` was too few.
   [[nodiscard]] std::uint64_t dropped() const noexcept { return made_ > ring_.size() ? made_ - ring_.size() : 0; }
   [[nodiscard]] std::uint64_t left_out() const noexcept { return left_out_; }  ///< records of unknown worker indices
 

@@ -63,6 +63,7 @@ class decision_log {
     sink_("\n");
   }
 
+  /// One line: the controller calls it as its watcher.
   void operator()(const record& r) noexcept {
     fixed_text<line_size> line;
     json_writer json{line};
@@ -75,6 +76,7 @@ class decision_log {
     sink_(line.view());
   }
 
+  /// Where the lines go: for the commit() of a file.
   [[nodiscard]] Sink& sink() noexcept { return sink_; }
 
  private:

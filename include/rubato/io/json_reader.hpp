@@ -13,10 +13,12 @@
 #include <vector>
 
 #include "../core/result.hpp"
+#include "../nn/number_from_text.hpp"
 #include "utf8.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
+/// What a json_reader refuses, and how its messages name the text.
 struct json_reader_options {
   std::string_view source = "JSON";  ///< what messages begin with; must outlive the reader
   std::size_t offset = 0;            ///< of the text in that source: messages count bytes from the source's begin
@@ -44,6 +46,7 @@ struct json_reader_options {
 ///         Numbers, MessagesSayWhere, FirstProblemStays, AgreesWithAnotherParser
 class json_reader {
  public:
+  /// `text` must outlive the reader. Reads nothing yet.
   explicit json_reader(std::string_view text, json_reader_options o = {}) noexcept : text_{text}, options_{o} {}
 
   /// Reads an object; `member(key)` reads the value of each key. The key is valid during the call.
@@ -87,7 +90,7 @@ class json_reader {
   bool number(double& value) {
     const std::string_view digits = number_token();
     double read = 0.0;
-    const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), read);
+    const auto [end, status] = nn::detail::number_from_text(digits.data(), digits.data() + digits.size(), read);
     if (!is_number(digits)) return refuse_here("a number");
     if (status != std::errc{} || end != digits.data() + digits.size())
       return refuse_here("a number that a double can hold");
@@ -112,7 +115,7 @@ class json_reader {
     return false;
   }
 
-  [[nodiscard]] bool ok() const noexcept { return ok_; }
+  [[nodiscard]] bool ok() const noexcept { return ok_; }  ///< nothing was refused so far
   /// The first problem. Precondition: !ok().
   [[nodiscard]] const error& problem() const noexcept {
     RUBATO_ASSERT(!ok_, "problem() of a reader that has none");

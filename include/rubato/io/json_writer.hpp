@@ -29,13 +29,15 @@ namespace rubato::inline RUBATO_ABI {
 template <ByteSink Sink>
 class json_writer {
  public:
+  /// `sink` must outlive the writer.
   explicit json_writer(Sink& sink) noexcept : sink_{sink} {}
 
-  json_writer& begin_object() noexcept { return open("{"); }
-  json_writer& end_object() noexcept { return close("}"); }
-  json_writer& begin_array() noexcept { return open("["); }
-  json_writer& end_array() noexcept { return close("]"); }
+  json_writer& begin_object() noexcept { return open("{"); }  ///< as a value; then keys, each with its value
+  json_writer& end_object() noexcept { return close("}"); }   ///< of the innermost one, an object
+  json_writer& begin_array() noexcept { return open("["); }   ///< as a value; then values
+  json_writer& end_array() noexcept { return close("]"); }    ///< of the innermost one, an array
 
+  /// Of the value that follows. That no key comes twice is the caller's business.
   json_writer& key(std::string_view name) noexcept {
     separate();
     quote(name);
@@ -44,15 +46,17 @@ class json_writer {
     return *this;
   }
 
+  /// A string.
   json_writer& value(std::string_view text) noexcept {
     separate();
     quote(text);
     return *this;
   }
-  json_writer& value(const char* text) noexcept { return value(std::string_view{text}); }
-  json_writer& value(bool truth) noexcept { return raw(truth ? "true" : "false"); }
-  json_writer& value(std::nullptr_t) noexcept { return raw("null"); }
+  json_writer& value(const char* text) noexcept { return value(std::string_view{text}); }  ///< a string; not null
+  json_writer& value(bool truth) noexcept { return raw(truth ? "true" : "false"); }        ///< true or false
+  json_writer& value(std::nullptr_t) noexcept { return raw("null"); }                      ///< null
 
+  /// A number; null if it is not finite.
   template <class Number>
     requires(std::integral<Number> || std::floating_point<Number>) && (!std::same_as<Number, char>)
   json_writer& value(Number number) noexcept {
@@ -75,6 +79,7 @@ class json_writer {
     return *this;
   }
 
+  /// A key and its value, of any type that value() takes.
   template <class Value>
   json_writer& member(std::string_view name, const Value& its_value) noexcept {
     return key(name).value(its_value);

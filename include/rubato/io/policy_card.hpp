@@ -29,12 +29,12 @@ namespace rubato::inline RUBATO_ABI {
 
 /// How a policy did against one other: the ratio of times to target, theirs to ours, interquartile mean over seeds.
 struct card_evaluation {
-  std::string scenario{};
-  std::string baseline{};
-  double ratio = 0.0;
-  double low = 0.0;   ///< of the 95 % interval
-  double high = 0.0;  ///< of the 95 % interval
-  std::uint32_t seeds = 0;
+  std::string scenario{};   ///< in which both ran, by its name
+  std::string baseline{};   ///< the other policy, such as "ssp:3"
+  double ratio = 0.0;       ///< above 1: ours was sooner at the target
+  double low = 0.0;         ///< of the 95 % interval
+  double high = 0.0;        ///< of the 95 % interval
+  std::uint32_t seeds = 0;  ///< that both ran with
 
   friend bool operator==(const card_evaluation&, const card_evaluation&) = default;
 };
@@ -49,25 +49,25 @@ struct card_evaluation {
 /// Tests   tests/io/policy_card_test.cpp: RoundTrip, GoldenJson, ReadsWhatPythonWrote, RefusesUnknownKeys,
 ///         NamesMissingKeys, RefusesWhatMakesNoSense, OtherFormatVersion, FeatureHash
 struct policy_card {
-  static constexpr std::uint32_t current_format = 1;
-  static constexpr std::size_t max_layers = 64;
+  static constexpr std::uint32_t current_format = 1;  ///< what is written; a card of another is refused
+  static constexpr std::size_t max_layers = 64;       ///< sizes in `layers`
 
-  std::uint32_t format = current_format;  ///< version of this list of members
-  std::string rubato{};                   ///< version of rubato that wrote it, such as "0.1.0"
-  std::string kind{};                     ///< as the policy's `kind`: "rlp", "ssp"
-  std::string rule{};                     ///< a rule with its parameters, as in "ssp:3"; empty if learned
-  std::vector<feature> features{};        ///< in the order of the network's inputs
-  std::string loss_source{};              ///< which loss the features are made of
-  std::vector<std::string> actions{};     ///< in the order of the outputs; outputs after them mean no action
-  std::string decision_period{};          ///< when it decides: "push"
-  std::string reward{};                   ///< definition
-  std::string trained_on{};               ///< scenario, or distribution of scenarios
-  std::string command{};                  ///< that trained it
-  std::uint64_t seed = 0;                 ///< of the training
-  std::vector<card_evaluation> evaluation{};
-  std::string licence{};                ///< SPDX identifier
-  std::vector<std::uint32_t> layers{};  ///< sizes of input, hidden and output layers; empty if rule-based
-  std::string activation{};             ///< of the hidden layers, such as "leaky_relu(0.01)"
+  std::uint32_t format = current_format;      ///< version of this list of members
+  std::string rubato{};                       ///< version of rubato that wrote it, such as "0.1.0"
+  std::string kind{};                         ///< as the policy's `kind`: "rlp", "ssp"
+  std::string rule{};                         ///< a rule with its parameters, as in "ssp:3"; empty if learned
+  std::vector<feature> features{};            ///< in the order of the network's inputs
+  std::string loss_source{};                  ///< which loss the features are made of
+  std::vector<std::string> actions{};         ///< in the order of the outputs; outputs after them mean no action
+  std::string decision_period{};              ///< when it decides: "push"
+  std::string reward{};                       ///< definition
+  std::string trained_on{};                   ///< scenario, or distribution of scenarios
+  std::string command{};                      ///< that trained it
+  std::uint64_t seed = 0;                     ///< of the training
+  std::vector<card_evaluation> evaluation{};  ///< one per scenario and baseline
+  std::string licence{};                      ///< SPDX identifier
+  std::vector<std::uint32_t> layers{};        ///< sizes of input, hidden and output layers; empty if rule-based
+  std::string activation{};                   ///< of the hidden layers, such as "leaky_relu(0.01)"
 
   friend bool operator==(const policy_card&, const policy_card&) = default;
 };

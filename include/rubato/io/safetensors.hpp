@@ -54,12 +54,14 @@ struct safetensors_limits {
 /// Source  github.com/huggingface/safetensors, README, "Format"
 class safetensors {
  public:
-  static constexpr std::size_t max_tensors = 4096;
-  static constexpr std::size_t max_rank = 8;
-  static constexpr std::size_t max_name = 256;  ///< bytes
+  static constexpr std::size_t max_tensors = 4096;  ///< in one file
+  static constexpr std::size_t max_rank = 8;        ///< dimensions of one tensor
+  static constexpr std::size_t max_name = 256;      ///< bytes
 
+  /// One pair of the map of strings.
   struct metadata_entry {
-    std::string key, value;
+    std::string key;    ///< at most max_name bytes, plain
+    std::string value;  ///< any UTF-8
   };
 
   /// Reads from memory, which is copied. `source` is what messages begin with.

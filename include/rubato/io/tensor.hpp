@@ -19,13 +19,19 @@
 namespace rubato::inline RUBATO_ABI {
 
 /// What the values of a tensor in a file are.
-enum class dtype : std::uint8_t { f32, f64, i64, u64 };
+enum class dtype : std::uint8_t {
+  f32,  ///< float
+  f64,  ///< double
+  i64,  ///< std::int64_t
+  u64   ///< std::uint64_t
+};
 
 /// Satisfied by float, double, std::int64_t and std::uint64_t.
 template <class T>
 concept TensorValue = std::same_as<T, float> || std::same_as<T, double> || std::same_as<T, std::int64_t> ||
     std::same_as<T, std::uint64_t>;
 
+/// The dtype of a C++ type.
 template <TensorValue T>
 inline constexpr dtype dtype_of = std::same_as<T, float>          ? dtype::f32
                                   : std::same_as<T, double>       ? dtype::f64
@@ -38,6 +44,7 @@ inline constexpr dtype dtype_of = std::same_as<T, float>          ? dtype::f32
   return static_cast<std::size_t>(type) < names.size() ? names[static_cast<std::size_t>(type)] : "invalid";
 }
 
+/// The type that files name so; nothing for any other text.
 [[nodiscard]] constexpr std::optional<dtype> dtype_named(std::string_view text) noexcept {
   for (const dtype type : {dtype::f32, dtype::f64, dtype::i64, dtype::u64})
     if (name(type) == text) return type;
@@ -81,8 +88,8 @@ template <TensorValue T>
 ///
 /// Tests   tests/io/tensor_test.cpp: Values, CopyTo, Misaligned, OtherTypeOrSize, LittleEndian, BytesOf
 struct tensor {
-  std::string name{};
-  dtype type = dtype::f32;
+  std::string name{};                  ///< in its file, once
+  dtype type = dtype::f32;             ///< of every value
   std::vector<std::uint64_t> shape{};  ///< empty: one value
   std::span<const std::byte> bytes{};  ///< bytes_of(type, shape) of them
 

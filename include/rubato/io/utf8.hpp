@@ -72,7 +72,7 @@ inline constexpr character_range hidden_characters[] = {
   return text.empty();
 }
 
-/// `text` in double quotes, for messages: at most 64 bytes of it, and what is not plain as \xNN.
+/// `text` in double quotes, for messages: at most 64 bytes of it, and what is not plain as `\xNN`.
 /// Tests   tests/io/utf8_test.cpp: QuotesEscapeAndShorten
 [[nodiscard]] inline std::string in_quotes(std::string_view text) {
   constexpr std::string_view hex = "0123456789abcdef";

@@ -33,8 +33,8 @@ enum class activation_kind : std::uint8_t {
 /// Tests   tests/nn/activation_test.cpp: ValuesByHand, KeepsNaN, NamesAndProblems
 /// Source  Maas et al., "Rectifier Nonlinearities Improve Neural Network Acoustic Models", ICML 2013 workshop, eq. 2
 struct activation {
-  activation_kind kind = activation_kind::identity;
-  double slope = 0.01;  ///< of a leaky ReLU below 0; finite, >= 0
+  activation_kind kind = activation_kind::identity;  ///< which function
+  double slope = 0.01;                               ///< of a leaky ReLU below 0; finite, >= 0
 
   friend constexpr bool operator==(const activation&, const activation&) = default;
 };
@@ -78,7 +78,7 @@ template <activation_kind Kind, std::floating_point T>
   return delta;
 }
 
-/// The same two with the kind known at run time.
+/// activate() with the kind known at run time.
 template <std::floating_point T>
 [[nodiscard]] T activate(const activation& f, T x) noexcept {
   const T slope = static_cast<T>(f.slope);
@@ -93,6 +93,7 @@ template <std::floating_point T>
       return x;
   }
 }
+/// chain() with the kind known at run time.
 template <std::floating_point T>
 [[nodiscard]] T chain(const activation& f, T y, T delta) noexcept {
   const T slope = static_cast<T>(f.slope);

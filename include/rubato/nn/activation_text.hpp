@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "activation.hpp"
+#include "number_from_text.hpp"
 
 namespace rubato::inline RUBATO_ABI::nn {
 
@@ -32,7 +33,7 @@ namespace rubato::inline RUBATO_ABI::nn {
   text.remove_prefix(leaky.size());
   text.remove_suffix(1);
   activation f{.kind = activation_kind::leaky_relu};
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), f.slope);
+  const auto read = detail::number_from_text(text.data(), text.data() + text.size(), f.slope);
   if (read.ec != std::errc{} || read.ptr != text.data() + text.size() || problem(f) != nullptr) return std::nullopt;
   return f;
 }

@@ -44,7 +44,7 @@ class batch_workspace {
     memory_.resize(rows > most / numbers ? most : rows * numbers);
   }
 
-  [[nodiscard]] std::size_t max_rows() const noexcept { return rows_; }
+  [[nodiscard]] std::size_t max_rows() const noexcept { return rows_; }  ///< what the constructor was given
   /// Rows of the latest forward().
   [[nodiscard]] std::size_t rows() const noexcept { return batch_.size() / shapes_[0].inputs; }
 
@@ -57,11 +57,13 @@ class batch_workspace {
       if (layers[l] != shapes_[l]) return false;
     return true;
   }
+  /// The batch of the next pass: it is kept by reference, for input(0) and rows().
   void start(std::span<const T> batch) noexcept { batch_ = batch; }
-  /// What a layer is given and what it answers, [rows x its width].
+  /// What a layer is given, [rows x its inputs]: the batch, or what the layer below answers.
   [[nodiscard]] const T* input(std::size_t layer) const noexcept {
     return layer == 0 ? batch_.data() : memory_.data() + outputs_[layer - 1];
   }
+  /// What a layer answers, [rows x its outputs].
   [[nodiscard]] T* output(std::size_t layer) noexcept { return memory_.data() + outputs_[layer]; }
   /// Room for the gradient by a layer's output; that of the next layer is kept.
   [[nodiscard]] T* delta(std::size_t layer) noexcept { return memory_.data() + delta_[layer % 2]; }

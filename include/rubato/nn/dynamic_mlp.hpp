@@ -31,7 +31,7 @@ namespace rubato::inline RUBATO_ABI::nn {
 template <std::floating_point T>
 class basic_dynamic_mlp : public mlp_interface<basic_dynamic_mlp<T>, T> {
  public:
-  static constexpr std::size_t scratch_width = max_hidden_width;
+  static constexpr std::size_t scratch_width = max_hidden_width;  ///< units per layer that the stack has room for
 
   /// A network of these widths (inputs, hidden layers, outputs), all parameters 0.
   /// Errors  invalid_option: fewer than 2 or more than max_layers + 1 widths, a width of 0, a hidden width over
@@ -55,16 +55,19 @@ class basic_dynamic_mlp : public mlp_interface<basic_dynamic_mlp<T>, T> {
     }
     return basic_dynamic_mlp{widths, size, options, kernel};
   }
+  /// The same, with the widths written down: make({40, 64, 32, 3}).
   [[nodiscard]] static result<basic_dynamic_mlp> make(std::initializer_list<std::size_t> widths,
                                                       const mlp_options& options = {},
                                                       const kernels::kernel_set<T>& kernel = kernels::native<T>()) {
     return make(std::span<const std::size_t>{widths.begin(), widths.size()}, options, kernel);
   }
 
+  /// Their places in parameters(), from the inputs on.
   [[nodiscard]] std::span<const layer_shape> layers() const noexcept { return {shapes_.data(), count_}; }
-  [[nodiscard]] std::size_t widest_hidden() const noexcept { return widest_hidden_; }
+  [[nodiscard]] std::size_t widest_hidden() const noexcept { return widest_hidden_; }  ///< units; 0: no hidden layer
+  /// In the order of mlp_interface. A span stays valid until the network is moved from, assigned to or destroyed.
   [[nodiscard]] std::span<T> parameters() noexcept { return parameters_; }
-  [[nodiscard]] std::span<const T> parameters() const noexcept { return parameters_; }
+  [[nodiscard]] std::span<const T> parameters() const noexcept { return parameters_; }  ///< to read
 
  private:
   friend mlp_interface<basic_dynamic_mlp, T>;
@@ -89,6 +92,7 @@ class basic_dynamic_mlp : public mlp_interface<basic_dynamic_mlp<T>, T> {
   aligned_vector<T> parameters_;
 };
 
+/// Of floats: what runs.
 using dynamic_mlp = basic_dynamic_mlp<float>;
 
 }  // namespace rubato::inline RUBATO_ABI::nn

@@ -17,7 +17,7 @@ namespace rubato::inline RUBATO_ABI::nn {
 
 /// Where weights start. `in` and `out` are a layer's widths.
 enum class initialiser_kind : std::uint8_t {
-  zeros,
+  zeros,           ///< all 0: hidden layers of equal units never learn to differ
   xavier_uniform,  ///< uniform in +-sqrt(6 / (in + out))
   xavier_normal,   ///< normal with variance 2 / (in + out)
   he_uniform,      ///< uniform in +-sqrt(6 / in)
@@ -34,8 +34,8 @@ enum class initialiser_kind : std::uint8_t {
 
 /// How weights start: a kind, and a factor on them.
 struct initialiser {
-  initialiser_kind kind = initialiser_kind::xavier_uniform;
-  double gain = 1;
+  initialiser_kind kind = initialiser_kind::xavier_uniform;  ///< which distribution
+  double gain = 1;                                           ///< what is drawn is multiplied by it
 };
 
 namespace detail {

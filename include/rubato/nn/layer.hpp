@@ -16,11 +16,11 @@ inline constexpr std::size_t max_parameters = std::size_t{1} << 28;  ///< of a n
 
 /// One dense layer's place in a network's parameters: inputs x outputs weights, input-major, then `outputs` biases.
 struct layer_shape {
-  std::size_t inputs = 0;
-  std::size_t outputs = 0;
-  std::size_t first = 0;  ///< index of the first weight
+  std::size_t inputs = 0;   ///< numbers that it is given
+  std::size_t outputs = 0;  ///< numbers that it answers: its units
+  std::size_t first = 0;    ///< index of the first weight
 
-  [[nodiscard]] constexpr std::size_t weights() const noexcept { return inputs * outputs; }
+  [[nodiscard]] constexpr std::size_t weights() const noexcept { return inputs * outputs; }  ///< without biases
   [[nodiscard]] constexpr std::size_t bias() const noexcept { return first + weights(); }  ///< index of the first bias
   [[nodiscard]] constexpr std::size_t end() const noexcept { return bias() + outputs; }    ///< index past the layer
 
@@ -37,9 +37,9 @@ enum class gradient_mode : std::uint8_t {
 /// T is const for a view that only reads.
 template <class T>
 struct matrix_view {
-  std::span<T> values;
-  std::size_t inputs = 0;
-  std::size_t outputs = 0;
+  std::span<T> values;      ///< inputs x outputs, input-major; the network's own
+  std::size_t inputs = 0;   ///< rows
+  std::size_t outputs = 0;  ///< columns
 
   /// Precondition: i < inputs, o < outputs.
   [[nodiscard]] constexpr T& operator()(std::size_t i, std::size_t o) const noexcept { return values[i * outputs + o]; }

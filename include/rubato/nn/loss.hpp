@@ -13,8 +13,8 @@ namespace rubato::inline RUBATO_ABI::nn {
 /// The loss of one number, and its derivative by the prediction.
 template <std::floating_point T>
 struct loss_term {
-  T value = 0;
-  T slope = 0;
+  T value = 0;  ///< the loss
+  T slope = 0;  ///< its derivative by the prediction
 };
 
 /// (prediction - target)^2, without the half that some write.

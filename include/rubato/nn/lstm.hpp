@@ -23,7 +23,10 @@ template <std::floating_point T>
 class lstm_workspace;
 
 /// From which end a sequence is read; what comes out stays at its place.
-enum class lstm_direction : std::uint8_t { forwards, backwards };
+enum class lstm_direction : std::uint8_t {
+  forwards,  ///< from the first step
+  backwards  ///< from the last
+};
 
 /// One layer of long short-term memory: a sequence of inputs, step by step, to one of hidden states.
 ///
@@ -51,8 +54,8 @@ enum class lstm_direction : std::uint8_t { forwards, backwards };
 template <std::floating_point T>
 class basic_lstm {
  public:
-  using scalar = T;
-  using workspace = lstm_workspace<T>;
+  using scalar = T;                     ///< of parameters, inputs and hidden states
+  using workspace = lstm_workspace<T>;  ///< what forward() and backward() work in
 
   /// All parameters 0. Errors  invalid_option: no input or no unit, or more than max_parameters parameters.
   [[nodiscard]] static result<basic_lstm> make(std::size_t inputs, std::size_t units,
@@ -66,10 +69,12 @@ class basic_lstm {
     return basic_lstm{inputs, units, kernel};
   }
 
-  [[nodiscard]] std::size_t inputs() const noexcept { return shape_.inputs - units(); }
-  [[nodiscard]] std::size_t units() const noexcept { return shape_.outputs / 4; }  ///< numbers of a hidden state
+  [[nodiscard]] std::size_t inputs() const noexcept { return shape_.inputs - units(); }  ///< numbers of a step
+  [[nodiscard]] std::size_t units() const noexcept { return shape_.outputs / 4; }        ///< numbers of a hidden state
+  /// All of them, in the order told above: for an optimiser.
   [[nodiscard]] std::span<T> parameters() noexcept { return parameters_; }
-  [[nodiscard]] std::span<const T> parameters() const noexcept { return parameters_; }
+  [[nodiscard]] std::span<const T> parameters() const noexcept { return parameters_; }  ///< to read
+  /// The arithmetic in use, that of make().
   [[nodiscard]] const kernels::kernel_set<T>& kernel() const noexcept { return *kernel_; }
 
   /// `sequence` is [steps x inputs()]. Returns the hidden states, [steps x units()], in `work`.
@@ -174,8 +179,8 @@ class lstm_workspace {
         slope_(shape_.inputs),
         cell_slope_(units()) {}
 
-  [[nodiscard]] std::size_t max_steps() const noexcept { return max_steps_; }
-  [[nodiscard]] std::size_t steps() const noexcept { return steps_; }  ///< of the latest forward()
+  [[nodiscard]] std::size_t max_steps() const noexcept { return max_steps_; }  ///< what the constructor was given
+  [[nodiscard]] std::size_t steps() const noexcept { return steps_; }          ///< of the latest forward()
 
  private:
   friend basic_lstm<T>;

@@ -42,7 +42,7 @@ class basic_mlp : public mlp_interface<basic_mlp<T, Inputs, First, Rest...>, T> 
   static_assert(widest <= max_hidden_width, "mlp: a hidden layer is wider than max_hidden_width");
 
  public:
-  static constexpr std::size_t scratch_width = widest;
+  static constexpr std::size_t scratch_width = widest;  ///< units per layer that the stack has room for
 
   /// All parameters 0. Precondition: problem(options) == nullptr.
   explicit basic_mlp(const mlp_options& options = {},
@@ -51,10 +51,12 @@ class basic_mlp : public mlp_interface<basic_mlp<T, Inputs, First, Rest...>, T> 
     RUBATO_ASSERT(problem(options) == nullptr, "mlp: bad options");
   }
 
+  /// Their places in parameters(), from the inputs on.
   [[nodiscard]] static constexpr std::span<const layer_shape> layers() noexcept { return shapes; }
-  [[nodiscard]] static constexpr std::size_t widest_hidden() noexcept { return widest; }
+  [[nodiscard]] static constexpr std::size_t widest_hidden() noexcept { return widest; }  ///< units; 0: no hidden layer
+  /// In the order of mlp_interface; they lie in the object.
   [[nodiscard]] std::span<T> parameters() noexcept { return parameters_; }
-  [[nodiscard]] std::span<const T> parameters() const noexcept { return parameters_; }
+  [[nodiscard]] std::span<const T> parameters() const noexcept { return parameters_; }  ///< to read
 
  private:
   friend mlp_interface<basic_mlp, T>;
@@ -65,6 +67,7 @@ class basic_mlp : public mlp_interface<basic_mlp<T, Inputs, First, Rest...>, T> 
   alignas(cache_line) std::array<T, shapes.back().end()> parameters_{};
 };
 
+/// Of floats: what runs.
 template <std::size_t Inputs, std::size_t First, std::size_t... Rest>
 using mlp = basic_mlp<float, Inputs, First, Rest...>;
 

@@ -20,8 +20,8 @@ class batch_workspace;
 
 /// What the layers of a multi-layer perceptron end with.
 struct mlp_options {
-  activation hidden{.kind = activation_kind::leaky_relu};
-  activation output{.kind = activation_kind::identity};
+  activation hidden{.kind = activation_kind::leaky_relu};  ///< of every layer but the last
+  activation output{.kind = activation_kind::identity};    ///< of the last
 
   friend constexpr bool operator==(const mlp_options&, const mlp_options&) = default;
 };
@@ -49,11 +49,14 @@ struct mlp_options {
 template <class Derived, std::floating_point T>
 class mlp_interface {
  public:
-  using scalar = T;
-  using workspace = batch_workspace<T>;
+  using scalar = T;                      ///< of parameters, inputs and outputs
+  using workspace = batch_workspace<T>;  ///< what forward() and backward() work in; from batch_workspace.hpp
 
+  /// Numbers of a sample.
   [[nodiscard]] constexpr std::size_t inputs() const noexcept { return self().layers().front().inputs; }
+  /// Numbers of an answer.
   [[nodiscard]] constexpr std::size_t outputs() const noexcept { return self().layers().back().outputs; }
+  /// As constructed: state() does not save them.
   [[nodiscard]] const mlp_options& options() const noexcept { return options_; }
   /// The arithmetic in use.
   [[nodiscard]] const kernels::kernel_set<T>& kernel() const noexcept { return *kernel_; }
@@ -63,19 +66,22 @@ class mlp_interface {
     functions_ = Derived::functions_of(kernel);
   }
 
-  /// A layer's weights and biases. Precondition: layer < layers().size().
+  /// A layer's weights, in place; 0 is the one next to the inputs. Precondition: layer < layers().size().
   [[nodiscard]] matrix_view<T> weight(std::size_t layer) noexcept {
     const layer_shape& shape = self().layers()[layer];
     return {self().parameters().subspan(shape.first, shape.weights()), shape.inputs, shape.outputs};
   }
+  /// The same, to read.
   [[nodiscard]] matrix_view<const T> weight(std::size_t layer) const noexcept {
     const layer_shape& shape = self().layers()[layer];
     return {self().parameters().subspan(shape.first, shape.weights()), shape.inputs, shape.outputs};
   }
+  /// A layer's biases, in place, one per output. Precondition: layer < layers().size().
   [[nodiscard]] std::span<T> bias(std::size_t layer) noexcept {
     const layer_shape& shape = self().layers()[layer];
     return self().parameters().subspan(shape.bias(), shape.outputs);
   }
+  /// The same, to read.
   [[nodiscard]] std::span<const T> bias(std::size_t layer) const noexcept {
     const layer_shape& shape = self().layers()[layer];
     return self().parameters().subspan(shape.bias(), shape.outputs);
@@ -100,6 +106,7 @@ class mlp_interface {
     RUBATO_ASSERT(sums.size() >= history_size(), "begin: `sums` needs history_size() numbers");
     kernel_->begin(view().layer(0), newest, in.data(), sums.data());
   }
+  /// The second part: `out`, outputs() numbers, from `in` and what begin() left in `sums`. See begin().
   void finish(std::size_t newest, std::span<const T> in, std::span<const T> sums, std::span<T> out) const noexcept {
     RUBATO_ASSERT(newest <= inputs() && in.size() == inputs(), "finish: `in` needs inputs() numbers");
     RUBATO_ASSERT(sums.size() >= history_size(), "finish: `sums` needs history_size() numbers");
@@ -108,6 +115,7 @@ class mlp_interface {
     alignas(cache_line) std::array<T, 2 * width> scratch;
     functions_.finish(view(), newest, in.data(), sums.data(), scratch.data(), out.data());
   }
+  /// Numbers that begin() may leave.
   [[nodiscard]] constexpr std::size_t history_size() const noexcept {
     return kernels::history_size(self().layers().front().outputs);
   }
@@ -168,6 +176,7 @@ class mlp_interface {
   }
 
  protected:
+  /// `kernel` must outlive the network, and this processor be able to run it.
   mlp_interface(const mlp_options& options, const kernels::kernel_set<T>& kernel) noexcept
       : options_{options}, kernel_{&kernel}, functions_{Derived::functions_of(kernel)} {}
 

@@ -19,16 +19,17 @@ namespace rubato::inline RUBATO_ABI::nn {
 
 /// v = momentum * v + g; p -= learning_rate * v.
 struct sgd_options {
-  double learning_rate = 0.01;
-  double momentum = 0;  ///< in [0, 1)
+  double learning_rate = 0.01;  ///< >= 0
+  double momentum = 0;          ///< in [0, 1)
 };
 
+/// What basic_adam's formula names; a weight_decay of 0 is Adam, of more AdamW.
 struct adam_options {
-  double learning_rate = 0.001;
-  double beta1 = 0.9;       ///< of the mean of gradients, in [0, 1)
-  double beta2 = 0.999;     ///< of the mean of their squares, in [0, 1)
-  double epsilon = 1e-8;    ///< added to the root of the second mean, > 0
-  double weight_decay = 0;  ///< p shrinks by learning_rate * weight_decay * p, apart from the gradient; >= 0
+  double learning_rate = 0.001;  ///< >= 0
+  double beta1 = 0.9;            ///< of the mean of gradients, in [0, 1)
+  double beta2 = 0.999;          ///< of the mean of their squares, in [0, 1)
+  double epsilon = 1e-8;         ///< added to the root of the second mean, > 0
+  double weight_decay = 0;       ///< p shrinks by learning_rate * weight_decay * p, apart from the gradient; >= 0
 };
 
 namespace detail {
@@ -59,6 +60,7 @@ template <std::floating_point T = float>
   if (!detail::is_decay<T>(options.momentum)) return "momentum: expected a number in [0, 1)";
   return nullptr;
 }
+/// The same of Adam's.
 template <std::floating_point T = float>
 [[nodiscard]] constexpr const char* problem(const adam_options& options) noexcept {
   if (!detail::is_learning_rate(options.learning_rate)) return "learning_rate: expected a number >= 0";
@@ -80,7 +82,7 @@ template <std::floating_point T = float>
 template <std::floating_point T>
 class basic_sgd {
  public:
-  using scalar = T;
+  using scalar = T;  ///< of parameters and gradients
 
   /// For `parameters` parameters. Precondition: problem<T>(options) == nullptr.
   explicit basic_sgd(std::size_t parameters, const sgd_options& options = {},
@@ -103,7 +105,7 @@ class basic_sgd {
                         parameters.data());
   }
 
-  [[nodiscard]] double learning_rate() const noexcept { return options_.learning_rate; }
+  [[nodiscard]] double learning_rate() const noexcept { return options_.learning_rate; }  ///< of the next step()
   /// Precondition  `rate` is finite and >= 0.
   void set_learning_rate(double rate) noexcept {
     RUBATO_ASSERT(rate >= 0 && rate <= (std::numeric_limits<double>::max)(), "sgd: learning rate not finite or < 0");
@@ -140,7 +142,7 @@ class basic_sgd {
 template <std::floating_point T>
 class basic_adam {
  public:
-  using scalar = T;
+  using scalar = T;  ///< of parameters and gradients
 
   /// For `parameters` parameters. Precondition: problem<T>(options) == nullptr.
   explicit basic_adam(std::size_t parameters, const adam_options& options = {},
@@ -158,7 +160,7 @@ class basic_adam {
     kernel_->adam(first_.size(), step, gradients.data(), first_.data(), second_.data(), parameters.data());
   }
 
-  [[nodiscard]] double learning_rate() const noexcept { return options_.learning_rate; }
+  [[nodiscard]] double learning_rate() const noexcept { return options_.learning_rate; }  ///< of the next step()
   /// Precondition  `rate` is finite and >= 0.
   void set_learning_rate(double rate) noexcept {
     RUBATO_ASSERT(rate >= 0 && rate <= (std::numeric_limits<double>::max)(), "adam: learning rate not finite or < 0");
@@ -202,7 +204,9 @@ class basic_adam {
   aligned_vector<T> second_;
 };
 
+/// Of floats: what runs.
 using sgd = basic_sgd<float>;
+/// Of floats: what runs.
 using adam = basic_adam<float>;
 
 static_assert(Optimiser<sgd> && Optimiser<adam> && Optimiser<basic_sgd<double>> && Optimiser<basic_adam<double>>);

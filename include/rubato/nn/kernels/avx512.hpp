@@ -31,16 +31,24 @@ using pack = typename pack_of<N>::type;
 
 template <std::size_t N>
 RUBATO_DETAIL_HELPER inline pack<N> multiply_add(const pack<N>& a, const pack<N>& b, const pack<N>& c) noexcept {
+#if RUBATO_DETAIL_ELEMENTWISE_FMA
+  return __builtin_elementwise_fma(a, b, c);
+#else
   if constexpr (N == 4)
     return __builtin_ia32_vfmaddps(a, b, c);
   else if constexpr (N == 8)
     return __builtin_ia32_vfmaddps256(a, b, c);
   else
     return __builtin_ia32_vfmaddps512_mask(a, b, c, static_cast<std::uint16_t>(-1), 4);
+#endif
 }
 typedef double wide __attribute__((vector_size(64)));
 RUBATO_DETAIL_HELPER inline wide multiply_add(const wide& a, const wide& b, const wide& c) noexcept {
+#if RUBATO_DETAIL_ELEMENTWISE_FMA
+  return __builtin_elementwise_fma(a, b, c);
+#else
   return __builtin_ia32_vfmaddpd512_mask(a, b, c, static_cast<std::uint8_t>(-1), 4);
+#endif
 }
 RUBATO_DETAIL_HELPER inline wide widened(const pack<8>& x) noexcept {
 #if defined(__clang__)

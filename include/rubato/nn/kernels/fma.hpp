@@ -20,6 +20,12 @@
 #define RUBATO_DETAIL_FMA_TARGET __attribute__((target(RUBATO_DETAIL_BASELINE_TARGET ",avx2,fma")))
 #define RUBATO_DETAIL_NN_FMA_INLINE RUBATO_DETAIL_FUSED RUBATO_DETAIL_FMA_TARGET __attribute__((always_inline))
 #define RUBATO_DETAIL_NN_FMA RUBATO_DETAIL_FUSED RUBATO_DETAIL_FMA_TARGET RUBATO_DETAIL_APART
+// Newer versions of clang have one function for all packs, and no longer those of the instructions.
+#if defined(__clang__)
+#define RUBATO_DETAIL_ELEMENTWISE_FMA !__has_builtin(__builtin_ia32_vfmaddps256)
+#else
+#define RUBATO_DETAIL_ELEMENTWISE_FMA 0
+#endif
 #define RUBATO_DETAIL_HELPER RUBATO_DETAIL_NN_FMA_INLINE
 #define RUBATO_DETAIL_KERNEL RUBATO_DETAIL_NN_FMA
 
@@ -33,6 +39,16 @@ struct pack_of {
 template <std::size_t N>
 using pack = typename pack_of<N>::type;
 
+typedef double wide __attribute__((vector_size(32)));
+#if RUBATO_DETAIL_ELEMENTWISE_FMA
+template <std::size_t N>
+RUBATO_DETAIL_HELPER inline pack<N> multiply_add(const pack<N>& a, const pack<N>& b, const pack<N>& c) noexcept {
+  return __builtin_elementwise_fma(a, b, c);
+}
+RUBATO_DETAIL_HELPER inline wide multiply_add(const wide& a, const wide& b, const wide& c) noexcept {
+  return __builtin_elementwise_fma(a, b, c);
+}
+#else
 template <std::size_t N>
 RUBATO_DETAIL_HELPER inline pack<N> multiply_add(const pack<N>& a, const pack<N>& b, const pack<N>& c) noexcept {
   if constexpr (N == 4)
@@ -40,10 +56,10 @@ RUBATO_DETAIL_HELPER inline pack<N> multiply_add(const pack<N>& a, const pack<N>
   else
     return __builtin_ia32_vfmaddps256(a, b, c);
 }
-typedef double wide __attribute__((vector_size(32)));
 RUBATO_DETAIL_HELPER inline wide multiply_add(const wide& a, const wide& b, const wide& c) noexcept {
   return __builtin_ia32_vfmaddpd256(a, b, c);
 }
+#endif
 // clang has no such builtin and needs none; GCC makes a chain of the conversion.
 RUBATO_DETAIL_HELPER inline wide widened(const pack<4>& x) noexcept {
 #if defined(__clang__)

@@ -14,20 +14,21 @@ namespace rubato::inline RUBATO_ABI::nn::kernels {
 /// out = f(bias + in * weight): `weight` is input-major, weight[i * outputs + o] leads from input i to output o.
 template <std::floating_point T>
 struct dense_layer {
-  std::size_t inputs = 0;
-  std::size_t outputs = 0;
-  const T* weight = nullptr;
-  const T* bias = nullptr;
-  activation f{};
+  std::size_t inputs = 0;     ///< numbers in
+  std::size_t outputs = 0;    ///< numbers out
+  const T* weight = nullptr;  ///< inputs x outputs
+  const T* bias = nullptr;    ///< outputs
+  activation f{};             ///< what the sums go through
 };
 
 /// Identity, ReLU and leaky ReLU as the larger of slope * x and x, for slopes in (0, 1], and of 0 where nothing is kept
 /// below it. NaN stays NaN. What is none of these is left to a second pass.
 struct bend {
-  float slope = 1;
-  int keep = -1;  ///< all bits, or none: of what is below 0, and of its gradient
-  bool complete = true;
+  float slope = 1;       ///< on what is below 0
+  int keep = -1;         ///< all bits, or none: of what is below 0, and of its gradient
+  bool complete = true;  ///< false: `f` is none of the three, and takes a second pass
 };
+/// How fused kernels compute `f`.
 [[nodiscard]] RUBATO_DETAIL_PINNED_INLINE constexpr bend bend_of(const activation& f) noexcept {
   if (f.kind == activation_kind::relu) return {.keep = 0};
   if (f.kind == activation_kind::leaky_relu && f.slope > 0 && f.slope <= 1)
@@ -37,24 +38,27 @@ struct bend {
 
 /// What layers end with, and what fused kernels make of it: worked out once for a network, not in each decision.
 struct ending {
-  activation f{};
-  bend as = bend_of(f);
+  activation f{};        ///< as asked for
+  bend as = bend_of(f);  ///< of the same
 };
+/// The identity.
 inline constexpr ending no_activation{};
 
 /// A network as its kernels see it: dense layers, one after another, whose parameters lie in one piece.
 template <std::floating_point T>
 struct network {
-  const layer_shape* shapes = nullptr;
-  std::size_t layers = 0;
-  std::size_t width = 0;  ///< of the widest hidden layer
-  const T* parameters = nullptr;
-  const ending* hidden = &no_activation;
-  const ending* output = &no_activation;
+  const layer_shape* shapes = nullptr;    ///< `layers` of them; the caller's, as all here
+  std::size_t layers = 0;                 ///< at least 1
+  std::size_t width = 0;                  ///< of the widest hidden layer
+  const T* parameters = nullptr;          ///< in the order of mlp_interface
+  const ending* hidden = &no_activation;  ///< of every layer but the last
+  const ending* output = &no_activation;  ///< of the last
 
+  /// What layer `l` ends with; l < layers.
   [[nodiscard]] constexpr const ending& ending_of(std::size_t l) const noexcept {
     return l + 1 == layers ? *output : *hidden;
   }
+  /// Layer `l` on its own; l < layers.
   [[nodiscard]] constexpr dense_layer<T> layer(std::size_t l) const noexcept {
     const layer_shape& shape = shapes[l];
     return {shape.inputs, shape.outputs, parameters + shape.first, parameters + shape.bias(), ending_of(l).f};
@@ -75,7 +79,12 @@ using finish_function = void (*)(const network<T>& net, std::size_t newest, cons
 
 /// The instruction sets that there are kernels for. What else belongs to a set is found by this: compiled_for(),
 /// training_for().
-enum class instruction_set : std::uint8_t { portable, avx2, fma, avx512 };
+enum class instruction_set : std::uint8_t {
+  portable,  ///< the compiler's vectors of 16 bytes; every processor
+  avx2,      ///< x86-64 with AVX2; the bits of `portable`
+  fma,       ///< AVX2 with fused operations; floats only
+  avx512     ///< AVX-512, fused; floats only; the bits of `fma`
+};
 
 /// The arithmetic of small dense networks that decide, in one instruction set. What trains them is apart, see
 /// training_kernels: a unit that does not train compiles none of it.
@@ -88,13 +97,15 @@ enum class instruction_set : std::uint8_t { portable, avx2, fma, avx512 };
 /// Tests   tests/nn/kernels_test.cpp: every function of every set against a plain loop; EqualSetsGiveTheSameBits
 template <std::floating_point T>
 struct kernel_set {
-  instruction_set instructions;
-  const char* name;
+  instruction_set instructions;  ///< which set it is
+  const char* name;              ///< for people, such as "avx2+fma"
 
+  /// See evaluate_function.
   evaluate_function<T> evaluate;
 
   /// The first layer's sums without its first `newest` inputs, which are not read: sums[history_size(outputs)].
   void (*begin)(const dense_layer<T>& first, std::size_t newest, const T* in, T* sums) noexcept;
+  /// See finish_function.
   finish_function<T> finish;
 };
 

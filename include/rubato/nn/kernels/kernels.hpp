@@ -49,19 +49,22 @@ template <std::floating_point T>
 /// What a set has for networks of one shape: its own functions, or some with the same bits that were compiled for it.
 template <std::floating_point T>
 struct shape_functions {
-  evaluate_function<T> evaluate;
-  finish_function<T> finish;
+  evaluate_function<T> evaluate;  ///< see evaluate_function
+  finish_function<T> finish;      ///< see finish_function
 };
 
+/// The functions of `set` for networks of these widths, inputs and outputs among them.
 /// Tests   tests/nn/dynamic_mlp_test.cpp: EqualsStaticBitForBit
 template <std::floating_point T, std::size_t... Widths>
 [[nodiscard]] inline shape_functions<T> compiled_for(const kernel_set<T>& set) noexcept {
-  if constexpr (std::same_as<T, float> && avx2::compiled) {
+#if defined(__x86_64__)
+  if constexpr (std::same_as<T, float>) {
     if (set.instructions == instruction_set::fma)
       return {&fma::evaluate_shape<Widths...>, &fma::finish_shape<Widths...>};
     if (set.instructions == instruction_set::avx512)
       return {&avx512::evaluate_shape<Widths...>, &avx512::finish_shape<Widths...>};
   }
+#endif
   return {set.evaluate, set.finish};
 }
 
@@ -73,6 +76,7 @@ struct simd_report {
   std::span<const std::string_view> compiled;  ///< names of all sets in this build, whether they can run here or not
 };
 
+/// For logs and bug reports; reads the processor's flags, so that it may differ between machines.
 /// Tests   tests/nn/kernels_test.cpp: NativeIsTheLastAvailable
 template <std::floating_point T = float>
 [[nodiscard]] simd_report simd_info() noexcept {

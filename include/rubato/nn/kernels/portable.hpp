@@ -9,10 +9,13 @@
 
 namespace rubato::inline RUBATO_ABI::nn::kernels::portable {
 
+/// What one instruction works on, as a type: 16 bytes of T, by an extension of both compilers.
 template <std::floating_point T>
 struct pack_of {
+  /// 16 bytes of T.
   typedef T type __attribute__((vector_size(16)));
 };
+/// The same, by itself.
 template <std::floating_point T>
 using pack = typename pack_of<T>::type;
 

@@ -14,14 +14,14 @@ namespace rubato::inline RUBATO_ABI::nn::kernels {
 /// the decays: sets with fused operations move m by first_gain * (g - m).
 template <std::floating_point T>
 struct adam_step {
-  T first_decay = 0;  ///< m = first_decay * m + first_gain * g
-  T first_gain = 0;
+  T first_decay = 0;   ///< m = first_decay * m + first_gain * g
+  T first_gain = 0;    ///< 1 - first_decay
   T second_decay = 0;  ///< v = second_decay * v + second_gain * g * g
-  T second_gain = 0;
-  T rate = 0;
-  T root_scale = 0;
-  T epsilon = 0;
-  T keep = 1;
+  T second_gain = 0;   ///< 1 - second_decay
+  T rate = 0;          ///< the learning rate / (1 - first_decay^t), which corrects that m starts from 0
+  T root_scale = 0;    ///< 1 / sqrt(1 - second_decay^t), the same of v
+  T epsilon = 0;       ///< > 0
+  T keep = 1;          ///< 1 - learning rate * weight decay
 };
 
 /// The arithmetic that trains small dense networks and LSTMs, in one instruction set; training_for() has them.

@@ -25,14 +25,14 @@ namespace rubato::inline RUBATO_ABI::gloo_ps {
 /// Everything that a server needs to go on: parameters, accumulators, clocks and policy state, of one instant between
 /// two updates.
 struct checkpoint {
-  std::uint64_t job = 0;
-  shape model{};
-  std::uint32_t workers = 0;
-  std::uint64_t version = 0;  ///< updates that are in it
-  std::string policy{};       ///< the name under which the host knows the policy
-  double longest_step = 0;    ///< seconds
-  bytes controller{};         ///< what controller::save() wrote
-  std::vector<shard_image> shards{};
+  std::uint64_t job = 0;              ///< the number of the job: of another one it is refused
+  shape model{};                      ///< must be that of the server that goes on
+  std::uint32_t workers = 0;          ///< the capacity; likewise
+  std::uint64_t version = 0;          ///< updates that are in it
+  std::string policy{};               ///< the name under which the host knows the policy
+  double longest_step = 0;            ///< seconds, of any worker so far
+  bytes controller{};                 ///< what controller::save() wrote
+  std::vector<shard_image> shards{};  ///< model.shards of them
 };
 
 namespace detail {

@@ -35,10 +35,10 @@ struct job_options {
   std::uint32_t quorum = 0;            ///< nobody runs before so many have joined; 0: all
   std::uint32_t nominal_samples = 32;  ///< behind a gradient of weight 1: what a worker uses where a grant has no batch
   std::uint64_t max_updates = 0;       ///< then the job has ended; 0: no end
-  std::uint64_t seed = 0;
-  threads_ps::any_rule rule{};  ///< of the updates; each shard has one of its own
-  guard_options guard{};
-  limit_options limits{};
+  std::uint64_t seed = 0;              ///< of the controller, for releases in random order
+  threads_ps::any_rule rule{};         ///< of the updates; each shard has one of its own
+  guard_options guard{};               ///< times in seconds
+  limit_options limits{};              ///< on steps and waits, beyond which a worker counts as dead
 };
 
 /// What is wrong with these options, as a sentence; empty if nothing is.
@@ -53,14 +53,15 @@ struct job_options {
 
 /// A policy and the name by which the host would make it anew.
 struct named_policy {
-  std::string name{};
-  any_policy rule;
+  std::string name{};  ///< such as "ssp:3"; a checkpoint has it
+  any_policy rule;     ///< what decides
 };
 
 /// What a change of the policy did to the job.
 struct policy_change {
-  std::string from{}, to{};
-  double at = 0;  ///< seconds since the start of the server
+  std::string from{};  ///< its name before
+  std::string to{};    ///< and after
+  double at = 0;       ///< seconds since the start of the server
   /// Seconds from the last push before it (the change itself, where there was none) to the first release after it; -1:
   /// none came yet. Changes without a release between them have one pause.
   double pause = -1;
@@ -112,6 +113,7 @@ class decision_maker {
     changed();
     return code;
   }
+  /// A worker goes; one that is not here, or has gone before, is passed over.
   void depart(worker_id who, cause why) {
     const std::lock_guard lock{mutex_};
     if (closed_) return;
@@ -203,7 +205,7 @@ class decision_maker {
     const std::lock_guard lock{mutex_};
     close_now();
   }
-  [[nodiscard]] bool closed() const noexcept { return closed_; }
+  [[nodiscard]] bool closed() const noexcept { return closed_; }  ///< the job has ended
 
   /// The limits of this worker's next step, and of its wait after it.
   [[nodiscard]] step_limits limits(std::uint32_t worker) {
@@ -308,16 +310,18 @@ class decision_maker {
     const std::lock_guard lock{mutex_};
     return f(sync_);
   }
+  /// All so far, the first one first.
   [[nodiscard]] std::vector<policy_change> changes() {
     const std::lock_guard lock{mutex_};
     return changes_;
   }
+  /// Updates that a restart is known to have lost: what note_seen() returned last.
   [[nodiscard]] std::uint64_t lost() {
     const std::lock_guard lock{mutex_};
     return lost_;
   }
-  [[nodiscard]] std::uint64_t version() const noexcept { return version_; }  ///< updates that are in
-  [[nodiscard]] const job_options& options() const noexcept { return options_; }
+  [[nodiscard]] std::uint64_t version() const noexcept { return version_; }       ///< updates that are in
+  [[nodiscard]] const job_options& options() const noexcept { return options_; }  ///< as constructed
   /// Seconds since the construction.
   [[nodiscard]] double seconds() const { return std::chrono::duration<double>(steady::now() - start_).count(); }
 

@@ -35,6 +35,7 @@ class gloo_alarm {
   /// Set for as long as it lives; once it is gone, the buffer is not touched any more.
   class setting {
    public:
+    /// At that time the waits on `buffer` are aborted. Both must outlive it.
     setting(gloo_alarm& alarm, steady::time_point when, gloo::transport::UnboundBuffer& buffer) : alarm_{alarm} {
       const std::lock_guard lock{alarm_.mutex_};
       entry_ = alarm_.entries_.emplace(when, &buffer);

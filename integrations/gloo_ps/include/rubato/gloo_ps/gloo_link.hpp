@@ -28,8 +28,8 @@ namespace rubato::inline RUBATO_ABI::gloo_ps {
 /// What all links of a process share: Gloo's device, which has the thread that moves the bytes, and the alarm. Outlives
 /// its links by itself.
 struct gloo_device {
-  std::shared_ptr<gloo::transport::Device> device;
-  gloo_alarm alarm{};
+  std::shared_ptr<gloo::transport::Device> device;  ///< Gloo's, with its thread
+  gloo_alarm alarm{};                               ///< ends waits at their deadlines
 
   /// `host`: the name or address of this machine under which the others reach it; or else `interface`, the name of a
   /// network interface. Errors: io, with Gloo's reason.
@@ -44,6 +44,7 @@ struct gloo_device {
       return error{errc::io, "no Gloo device at " + (interface.empty() ? host : interface) + ": " + e.what()};
     }
   }
+  /// Over a device of the caller's; open() makes one over TCP.
   explicit gloo_device(std::shared_ptr<gloo::transport::Device> made) : device{std::move(made)} {}
 };
 
@@ -78,12 +79,13 @@ class gloo_link {
       return error{errc::io, std::string{"no Gloo context: "} + e.what()};
     }
   }
-  gloo_link(gloo_link&&) noexcept = default;
+  gloo_link(gloo_link&&) noexcept = default;  ///< what is left closes nothing
   gloo_link& operator=(gloo_link&&) noexcept = delete;
   ~gloo_link() {
     if (context_ && pair_ != nullptr) close();  // not one that was moved from, or has no pair yet
   }
 
+  /// Of this end, as bytes for the connect() of the other.
   [[nodiscard]] std::vector<char> address() const { return pair_->address().bytes(); }
 
   /// Connects with the address of the other side, which does the same; within the connect_limit.
@@ -96,6 +98,7 @@ class gloo_link {
     });
   }
 
+  /// See Link. Its first bytes are copied, the rest is sent from where it lies.
   transfer send(std::span<const std::byte> message, steady::time_point deadline) {
     if (!alive_) return lost();
     return guarded([&] {
@@ -115,6 +118,7 @@ class gloo_link {
     });
   }
 
+  /// See Link.
   transfer recv(bytes& into, std::size_t limit, steady::time_point deadline) {
     if (!alive_ && !has_frame_) return lost();
     return guarded([&] {
@@ -144,6 +148,7 @@ class gloo_link {
     });
   }
 
+  /// See Link.
   bool poll(steady::time_point deadline) {
     if (!alive_) return has_frame_;
     bool arrived = false;
@@ -154,6 +159,7 @@ class gloo_link {
     return arrived;
   }
 
+  /// See Link.
   void close() {
     alive_ = has_frame_ = false;
     try {

@@ -40,12 +40,13 @@ class loopback_link {
     auto wire = std::make_shared<shared>();
     return {loopback_link{wire, 0, first}, loopback_link{wire, 1, second}};
   }
-  loopback_link(loopback_link&&) noexcept = default;
+  loopback_link(loopback_link&&) noexcept = default;  ///< what is left closes nothing
   loopback_link& operator=(loopback_link&&) noexcept = delete;
   ~loopback_link() {
     if (wire_) close();
   }
 
+  /// See Link. Never waits: memory takes all.
   transfer send(std::span<const std::byte> message, steady::time_point) {
     const std::uint64_t number = sent_++;
     if (faults_.closed_at && number >= *faults_.closed_at) close();
@@ -59,6 +60,7 @@ class loopback_link {
     return {};
   }
 
+  /// See Link. What arrived before a close() is still received.
   transfer recv(bytes& into, std::size_t limit, steady::time_point deadline) {
     std::unique_lock lock{wire_->mutex};
     if (!arrives(lock, deadline)) {
@@ -77,17 +79,20 @@ class loopback_link {
     return {};
   }
 
+  /// See Link.
   bool poll(steady::time_point deadline) {
     std::unique_lock lock{wire_->mutex};
     return arrives(lock, deadline);
   }
 
+  /// See Link. Of both ends at once.
   void close() {
     const std::lock_guard lock{wire_->mutex};
     wire_->closed = true;
     wire_->news.notify_all();
   }
 
+  /// See Link: whether neither end has closed it.
   [[nodiscard]] bool alive() const {
     const std::lock_guard lock{wire_->mutex};
     return !wire_->closed;

@@ -20,18 +20,20 @@ namespace rubato::inline RUBATO_ABI::gloo_ps {
 /// Tests   tests/integrations/gloo_ps/decision_maker_test.cpp: EveryTicketIsAnswered
 class mailbox {
  public:
+  /// One answer of the controller.
   struct letter {
-    bool granted = false;
-    grant terms{};
+    bool granted = false;       ///< the worker may go on, under these terms
+    grant terms{};              ///< if granted
     reason why = reason::none;  ///< of the end, if nothing was granted
   };
 
+  /// A grant, in the place of a letter that was not taken. It forgets a cancel() of the step before.
   void put(const grant& terms) {
     cancelled_ = false;  // what was cancelled is over
     deliver({.granted = true, .terms = terms});
   }
-  void close(reason why) { deliver({.why = why}); }
-  void cancel() noexcept { cancelled_ = true; }
+  void close(reason why) { deliver({.why = why}); }  ///< no grant will come
+  void cancel() noexcept { cancelled_ = true; }      ///< the gradient of the running step will be dropped
   /// Whether the running step was cancelled since this was last asked.
   [[nodiscard]] bool take_cancel() noexcept { return cancelled_.exchange(false); }
 

@@ -22,7 +22,7 @@ namespace rubato::inline RUBATO_ABI::gloo_ps {
 
 /// Why a message or a worker was turned away. Each occurrence is counted.
 enum class refusal : std::uint8_t {
-  none,
+  none,             ///< it was not turned away
   malformed,        ///< not a message of this protocol, or cut short
   wrong_protocol,   ///< of another version of it
   wrong_job,        ///< of another job
@@ -34,7 +34,7 @@ enum class refusal : std::uint8_t {
   out_of_turn,      ///< a message that does not fit what went before it
   silent,           ///< nothing came in time
   damaged,          ///< the transport says that it is not what was sent
-  count_
+  count_            ///< how many there are
 };
 
 /// The refusal as it appears in logs and reports, such as "wrong_job".
@@ -45,7 +45,18 @@ enum class refusal : std::uint8_t {
   return why < refusal::count_ ? names[static_cast<std::size_t>(why)] : "invalid";
 }
 
-enum class message_kind : std::uint16_t { hello = 1, welcome, grant, pull, parameters, push, cancel, bye, reject };
+/// What a message says, as its header has it. The bodies below say more.
+enum class message_kind : std::uint16_t {
+  hello = 1,   ///< worker: here I am
+  welcome,     ///< server: you are in
+  grant,       ///< server: start a step
+  pull,        ///< worker: send the parameters
+  parameters,  ///< server: those of one shard
+  push,        ///< worker: the gradient for one shard
+  cancel,      ///< server: that gradient will be dropped
+  bye,         ///< either: no more of it
+  reject       ///< server: no
+};
 
 /// The kind as it appears in logs and messages.
 [[nodiscard]] constexpr std::string_view name(message_kind kind) noexcept {
@@ -66,14 +77,15 @@ struct envelope {
 
 /// What a job trains: parameters, in one row, and how many shards hold them.
 struct shape {
-  std::uint64_t parameters = 0;
-  std::uint32_t shards = 1;
+  std::uint64_t parameters = 0;  ///< numbers in that row
+  std::uint32_t shards = 1;      ///< from 1 to the number of parameters
 
   /// Where shard s begins; shard `shards` begins at the end. Sizes differ by one at most.
   [[nodiscard]] constexpr std::uint64_t begin_of(std::uint32_t s) const noexcept {
     const std::uint64_t whole = parameters / shards, rest = parameters % shards;
     return s * whole + (s < rest ? s : rest);
   }
+  /// Parameters of shard s.
   [[nodiscard]] constexpr std::uint64_t size_of(std::uint32_t s) const noexcept {
     return begin_of(s + 1) - begin_of(s);
   }
@@ -82,61 +94,64 @@ struct shape {
 
 /// Worker: I am here, and this is the model I train.
 struct hello_message {
-  shape model{};
+  shape model{};           ///< it must be the server's
   std::uint64_t seen = 0;  ///< the newest version that it has seen; 0: none
 };
 /// Server: you are in. The first grant follows when the policy lets you start.
 struct welcome_message {
-  std::uint32_t nominal_samples = 0;
-  double wait = 0;  ///< seconds until the first grant may come at the latest
+  std::uint32_t nominal_samples = 0;  ///< of a step whose grant has no batch
+  double wait = 0;                    ///< seconds until the first grant may come at the latest
 };
 /// Server: you may start a step, under these terms.
 struct grant_message {
-  grant terms{};
+  grant terms{};          ///< version, batch, learning rate scale
   double step_limit = 0;  ///< seconds until the push must be there; later the worker counts as dead
   double wait = 0;        ///< seconds that it may have to wait for its next grant after that push
 };
 /// Worker: send me the parameters. Server: one `parameters` per shard.
 struct pull_message {};
+/// Server: the parameters of one shard, which the envelope names.
 struct parameters_message {
-  std::uint64_t version = 0;  ///< of this shard
-  std::vector<float> values{};
+  std::uint64_t version = 0;    ///< of this shard
+  std::vector<float> values{};  ///< all of the shard
 };
 /// Worker: one per shard, the last one completes the step.
 struct push_message {
-  std::uint64_t version = 0;  ///< of this shard, which the gradient was computed on
-  std::uint32_t samples = 0;
-  float loss = 0;
-  std::vector<float> gradient{};
+  std::uint64_t version = 0;      ///< of this shard, which the gradient was computed on
+  std::uint32_t samples = 0;      ///< behind the gradient
+  float loss = 0;                 ///< as in push_event
+  std::vector<float> gradient{};  ///< all of the shard; the mean over the samples
 };
 /// Server: your gradient will be dropped; push what you have.
 struct cancel_message {};
 /// Worker: I have finished (or I leave, if not `done`). Server: the job has ended, or goes on without you.
 struct bye_message {
-  bool done = true;
-  std::string why{};
+  bool done = true;   ///< the worker comes no more
+  std::string why{};  ///< of the server: a sentence for farewell(); empty from a worker
 };
 /// Server: no, because.
 struct reject_message {
-  refusal why = refusal::none;
-  bool connected = false;  ///< somebody is connected under this index
-  std::uint32_t known_incarnation = 0;
-  std::string sentence{};
+  refusal why = refusal::none;          ///< never `none`
+  bool connected = false;               ///< somebody is connected under this index
+  std::uint32_t known_incarnation = 0;  ///< the highest of that index: one above it may come in
+  std::string sentence{};               ///< for people
 };
 
-/// One message: any of the bodies, in the order of message_kind.
+/// One message.
 struct message {
+  /// The bodies, in the order of message_kind.
   using content = std::variant<hello_message, welcome_message, grant_message, pull_message, parameters_message,
                                push_message, cancel_message, bye_message, reject_message>;
-  envelope head{};
-  content body{};
+  envelope head{};  ///< what every message has
+  content body{};   ///< what this one says
 
+  /// That of the body.
   [[nodiscard]] message_kind kind() const noexcept { return static_cast<message_kind>(body.index() + 1); }
 };
 
-inline constexpr std::uint32_t protocol_magic = 0x53506272;  // "rbPS"
-inline constexpr std::uint16_t protocol_version = 1;
-inline constexpr std::size_t header_size = 48;
+inline constexpr std::uint32_t protocol_magic = 0x53506272;  ///< "rbPS"
+inline constexpr std::uint16_t protocol_version = 1;         ///< of another one: wrong_protocol
+inline constexpr std::size_t header_size = 48;               ///< bytes before the body
 /// The longest that a message without floats may be.
 inline constexpr std::size_t small_message = 512;
 
@@ -214,11 +229,11 @@ template <class Body>
 
 /// A message, or why the bytes are none.
 struct [[nodiscard]] decoded {
-  message what{};
-  refusal why = refusal::none;
-  std::string sentence{};
+  message what{};               ///< valid if nothing is wrong
+  refusal why = refusal::none;  ///< why there is no message
+  std::string sentence{};       ///< the same for people; empty if there is one
 
-  explicit operator bool() const noexcept { return why == refusal::none; }
+  explicit operator bool() const noexcept { return why == refusal::none; }  ///< there is a message
 };
 
 namespace detail {

@@ -19,8 +19,8 @@ namespace rubato::inline RUBATO_ABI::gloo_ps {
 /// Tests   tests/integrations/gloo_ps/server_test.cpp: RefusalsAreCountedAndLoggedOnce
 class refusals {
  public:
-  using log_function = std::function<void(const std::string&)>;
-  explicit refusals(log_function log) : log_{std::move(log)} {}
+  using log_function = std::function<void(const std::string&)>;  ///< given one line, under a mutex, by any thread
+  explicit refusals(log_function log) : log_{std::move(log)} {}  ///< an empty one: nothing is logged
 
   /// `index`: the worker's, or no_worker where it is not known; one beyond any capacity counts as not known.
   void add(refusal why, std::uint32_t index, const std::string& sentence) {
@@ -31,10 +31,12 @@ class refusals {
     const std::string who = index == no_worker ? std::string{"a peer"} : "worker " + std::to_string(index);
     log_("refused " + who + ", " + std::string{name(why)} + ": " + sentence + " (further ones are counted only)");
   }
+  /// How often that was the reason.
   [[nodiscard]] std::uint64_t of(refusal why) const {
     const std::lock_guard lock{mutex_};
     return counts_[static_cast<std::size_t>(why)];
   }
+  /// Writes to the same log, and counts nothing.
   void note(const std::string& sentence) const {
     const std::lock_guard lock{mutex_};
     if (log_) log_(sentence);

@@ -16,12 +16,16 @@
 namespace rubato::inline RUBATO_ABI::gloo_ps {
 
 /// What became of a seat while its session was talking.
-enum class seat_fate : std::uint8_t { kept, replaced, evicted };
+enum class seat_fate : std::uint8_t {
+  kept,      ///< it has it still
+  replaced,  ///< a higher incarnation has it
+  evicted    ///< the worker was taken out
+};
 
 /// A seat as its session sees it.
 struct seat_state {
-  std::atomic<seat_fate> fate = seat_fate::kept;
-  std::string why{};  ///< for the worker; written before it is evicted, and once
+  std::atomic<seat_fate> fate = seat_fate::kept;  ///< looked at by the session every tick
+  std::string why{};                              ///< for the worker; written before it is evicted, and once
 };
 
 /// Who is connected: one session for each worker index.
@@ -33,8 +37,8 @@ struct seat_state {
 ///         EvictedWorkerHearsOfItAndMayComeBack
 class registry {
  public:
-  using fate = std::shared_ptr<seat_state>;
-  explicit registry(std::uint32_t capacity) : seats_(capacity) {}
+  using fate = std::shared_ptr<seat_state>;                        ///< of one session, which made it
+  explicit registry(std::uint32_t capacity) : seats_(capacity) {}  ///< nobody yet
 
   /// Takes the seat, or says why not. Pre: the index is below the capacity.
   refusal enter(worker_id who, const fate& of_session) {
@@ -71,6 +75,7 @@ class registry {
     if (who.index >= seats_.size() || seats_[who.index].incarnation != who.incarnation) return false;
     return seats_[who.index].of_session && take_out(*seats_[who.index].of_session, std::move(why));
   }
+  /// Seats that are taken, those of evicted workers until they leave among them.
   [[nodiscard]] std::uint32_t connected() const {
     const std::lock_guard lock{mutex_};
     return connected_;

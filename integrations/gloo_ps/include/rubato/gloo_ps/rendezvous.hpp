@@ -105,8 +105,8 @@ inline std::uint64_t draw_nonce() {
 
 /// A connection that a worker has asked for, and that is not made yet: finish() makes it, in the thread that will talk.
 struct pending_link {
-  gloo_link link;
-  std::vector<char> peer;
+  gloo_link link;          ///< not connected
+  std::vector<char> peer;  ///< address of the worker's end
 
   /// The link, or nothing if the worker did not come within the connect_limit of the doors.
   std::optional<gloo_link> finish() && {
@@ -183,6 +183,7 @@ class gloo_doors {
 /// Tests   tests/integrations/gloo_ps/gloo_link_test.cpp: WorkersMeetTheServer, AnAddressIsAnnouncedOnce
 class gloo_connector {
  public:
+  /// `connect_limit`: seconds until the server must have answered a knock, and as many to connect then.
   gloo_connector(std::shared_ptr<gloo_device> device, std::shared_ptr<gloo::rendezvous::Store> store, std::uint64_t job,
                  double connect_limit = 5)
       : device_{std::move(device)}, board_{std::move(store), job}, connect_limit_{connect_limit} {}

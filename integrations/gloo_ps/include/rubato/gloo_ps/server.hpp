@@ -21,7 +21,7 @@ namespace rubato::inline RUBATO_ABI::gloo_ps {
 
 /// What a server needs to know besides the job.
 struct server_options {
-  job_options job{};
+  job_options job{};         ///< model, workers, limits
   std::uint32_t life = 0;    ///< tells the servers of a job apart, each higher than the one before (gloo_doors::life())
   std::string checkpoint{};  ///< the file; empty: none
   std::uint64_t checkpoint_every = 100;  ///< updates
@@ -126,8 +126,8 @@ class server {
     close();
     return true;
   }
-  [[nodiscard]] bool abandoned() const noexcept { return abandoned_; }
-  [[nodiscard]] bool closed() const noexcept { return decide_.closed(); }
+  [[nodiscard]] bool abandoned() const noexcept { return abandoned_; }     ///< abandon() was called in time
+  [[nodiscard]] bool closed() const noexcept { return decide_.closed(); }  ///< the job has ended, here at least
 
   /// Writes a checkpoint now. The number of bytes; io if it cannot be written, busy if the state kept changing,
   /// invalid_option if there is no file for it, or it is another server's by now.
@@ -146,14 +146,17 @@ class server {
     return error{errc::busy, "the controller had releases to carry out at every attempt to save it"};
   }
 
+  /// To switch policies, to read counters.
   [[nodiscard]] decision_maker<Watcher>& decide() noexcept { return decide_; }
-  [[nodiscard]] std::uint32_t connected() const { return connected_.connected(); }
+  [[nodiscard]] std::uint32_t connected() const { return connected_.connected(); }  ///< workers
+  /// How many messages and workers were turned away for that reason.
   [[nodiscard]] std::uint64_t refused(refusal why) const { return refused_.of(why); }
   /// How many conversations ended in this way.
   [[nodiscard]] std::uint64_t ends(session_end how) const { return ends_[static_cast<std::size_t>(how)]; }
-  [[nodiscard]] std::uint64_t saves() const noexcept { return saves_; }
+  [[nodiscard]] std::uint64_t saves() const noexcept { return saves_; }  ///< checkpoints written
+  /// Updates in the newest checkpoint, written or gone on from; 0: none.
   [[nodiscard]] std::uint64_t saved_version() const noexcept { return saved_; }
-  [[nodiscard]] const server_options& options() const noexcept { return options_; }
+  [[nodiscard]] const server_options& options() const noexcept { return options_; }  ///< as constructed
   /// The parameters, all of them of one version.
   [[nodiscard]] std::vector<float> parameters() {
     std::vector<float> all(options_.job.model.parameters);

@@ -32,7 +32,7 @@ enum class session_end : std::uint8_t {
   replaced,    ///< a higher incarnation of it has come
   closed,      ///< the job has ended
   evicted,     ///< it was taken out
-  count_
+  count_       ///< how many there are
 };
 
 /// The end as it appears in logs.
@@ -45,9 +45,9 @@ enum class session_end : std::uint8_t {
 /// What a session shares with the others of its server.
 template <Observer Watcher>
 struct session_context {
-  decision_maker<Watcher>& decide;
-  registry& connected;
-  refusals& refused;
+  decision_maker<Watcher>& decide;     ///< the job
+  registry& connected;                 ///< the seats
+  refusals& refused;                   ///< counters and log
   std::uint32_t life = 0;              ///< of the server
   std::chrono::milliseconds tick{20};  ///< see server_options
   /// The job is another server's: its workers are not told that it has ended, and look for that one.
@@ -63,6 +63,7 @@ struct session_context {
 template <Link L, Observer Watcher>
 class session {
  public:
+  /// `link` and what is shared must outlive it. Says nothing yet.
   session(L& link, session_context<Watcher> shared)
       : link_{link}, shared_{shared}, decide_{shared.decide}, job_{shared.decide.options()} {}
 

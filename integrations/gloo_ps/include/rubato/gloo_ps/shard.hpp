@@ -15,11 +15,12 @@ using shard = threads_ps::slice<threads_ps::any_rule>;
 
 /// What there is to save of a shard.
 struct shard_image {
-  std::uint64_t version = 0;
-  std::vector<float> parameters{};
-  std::string rule{};  ///< its state()
-  std::vector<threads_ps::open_round> rounds{};
+  std::uint64_t version = 0;                     ///< updates that it has seen
+  std::vector<float> parameters{};               ///< of the shard alone
+  std::string rule{};                            ///< its state()
+  std::vector<threads_ps::open_round> rounds{};  ///< that were open, in their order
 };
+/// A copy of it all. In the thread that owns the shard.
 [[nodiscard]] inline shard_image image_of(const shard& here) {
   return {here.version(), {here.parameters().begin(), here.parameters().end()}, here.rule().state(), here.rounds()};
 }

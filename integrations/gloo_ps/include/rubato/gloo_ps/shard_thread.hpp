@@ -20,11 +20,13 @@ namespace rubato::inline RUBATO_ABI::gloo_ps {
 /// Waits until as many have reported as were expected. Shared by those who report and the one who waits.
 class countdown {
  public:
-  explicit countdown(std::uint32_t expected) : missing_{expected} {}
+  explicit countdown(std::uint32_t expected) : missing_{expected} {}  ///< reports; at least 1
+  /// One report. No more than were expected.
   void arrive() {
     const std::lock_guard lock{mutex_};
     if (--missing_ == 0) all_in_.notify_all();
   }
+  /// Returns at once when all have reported.
   void wait() {
     std::unique_lock lock{mutex_};
     all_in_.wait(lock, [this] { return missing_ == 0; });
@@ -38,16 +40,24 @@ class countdown {
 
 /// A gradient, cut into the parts of the shards; `acks` counts the shards that have dealt with theirs.
 struct split_gradient {
+  /// One part per shard, in their order.
   explicit split_gradient(std::vector<std::vector<float>> of_shards)
       : parts{std::move(of_shards)}, acks{static_cast<std::uint32_t>(parts.size())} {}
-  std::vector<std::vector<float>> parts;
-  countdown acks;
+  std::vector<std::vector<float>> parts;  ///< one per shard; read by its thread
+  countdown acks;                         ///< as many as parts
 };
 
 /// One thing that a shard has to do.
 struct shard_effect {
-  enum class kind : std::uint8_t { apply, add, flush, discard, visit };
-  kind what = kind::visit;
+  /// What an effect does.
+  enum class kind : std::uint8_t {
+    apply,    ///< one update by a gradient
+    add,      ///< its gradient joins a round
+    flush,    ///< one update by the sum of a round
+    discard,  ///< that sum is thrown away
+    visit     ///< the shard stays as it is, unless `look` changes it
+  };
+  kind what = kind::visit;                     ///< which of them
   float factor = 1;                            ///< apply, add: applied_weight(); flush: the scale
   std::uint64_t round = 0;                     ///< add, flush, discard
   std::shared_ptr<split_gradient> gradient{};  ///< apply, add
@@ -65,6 +75,7 @@ struct shard_effect {
 /// Tests   tests/integrations/gloo_ps/shard_test.cpp: OneOrder, ReadsSeeWhatCameBefore, ARuleThatThrowsIsTold
 class shard_thread {
  public:
+  /// `index`: which of a split_gradient's parts is its own. Throws std::system_error if there is no thread.
   shard_thread(std::uint32_t index, shard held) : index_{index}, shard_{std::move(held)}, thread_{[this] { run(); }} {}
   shard_thread(const shard_thread&) = delete;
   shard_thread& operator=(const shard_thread&) = delete;
@@ -77,6 +88,7 @@ class shard_thread {
     thread_.join();
   }
 
+  /// Puts it at the end of the queue, and does not wait for it.
   void put(shard_effect effect) {
     {
       const std::lock_guard lock{mutex_};

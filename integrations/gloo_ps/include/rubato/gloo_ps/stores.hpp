@@ -46,6 +46,7 @@ namespace rubato::inline RUBATO_ABI::gloo_ps {
 class exclusive_file_store : public gloo::rendezvous::FileStore {
  public:
   using gloo::rendezvous::FileStore::FileStore;
+  /// Writes a key, once. Throws gloo::IoException if it is there already, or the file cannot be made.
   void set(const std::string& key, const std::vector<char>& data) override {
     static std::atomic<std::uint64_t> count = 0;
     // Unlike the name that any other process or machine takes.
@@ -67,7 +68,7 @@ class exclusive_file_store : public gloo::rendezvous::FileStore {
   }
 
  protected:
-  // Gloo's own says "24 vs 2" where too many files are open.
+  /// Whether all keys are there. Gloo's own says "24 vs 2" where too many files are open; this throws a sentence.
   bool check(const std::vector<std::string>& keys) {
     for (const std::string& key : keys) {
       const std::string path = objectPath(key);
@@ -91,6 +92,7 @@ class attentive_store final : public Store {
  public:
   using Store::Store;
   using Store::wait;
+  /// Until all keys are there. Throws gloo::IoException at the limit.
   void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds& limit) override {
     using std::chrono::milliseconds;
     const steady::time_point until = steady::now() + limit;

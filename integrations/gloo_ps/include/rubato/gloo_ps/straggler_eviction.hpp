@@ -13,8 +13,8 @@ namespace rubato::inline RUBATO_ABI::gloo_ps {
 
 /// A worker that was taken out because it was slow. Times are in seconds.
 struct eviction {
-  straggler of{};
-  double at = 0;  ///< since the start of the server
+  straggler of{};  ///< who, and how slow
+  double at = 0;   ///< since the start of the server
 };
 
 /// Takes the slowest straggler out of a running job, as an operator would, if there is one, if two workers or more

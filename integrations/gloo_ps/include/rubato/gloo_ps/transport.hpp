@@ -13,22 +13,25 @@
 
 namespace rubato::inline RUBATO_ABI::gloo_ps {
 
+/// The clock of all deadlines.
 using steady = std::chrono::steady_clock;
+/// A message on its way.
 using bytes = std::vector<std::byte>;
 
 /// How a send or a receive ended. After anything but `done` and `timed_out` the link is of no more use.
 struct [[nodiscard]] transfer {
+  /// All but `done` come with a `why`.
   enum class status : std::uint8_t {
-    done,
+    done,       ///< whole
     timed_out,  ///< nothing came, or the peer did not take it, in time
     closed,     ///< by either side, or the connection broke
     oversized,  ///< the peer announced more than the limit; nothing was allocated for it
     damaged     ///< it is not what the peer sent, or was cut short
   };
-  status how = status::done;
-  std::string why{};  ///< for people; empty if done
+  status how = status::done;  ///< which of them
+  std::string why{};          ///< for people; empty if done
 
-  explicit operator bool() const noexcept { return how == status::done; }
+  explicit operator bool() const noexcept { return how == status::done; }  ///< done
 };
 
 /// A connection between a worker and the server, as both see it: what has to be written to put another engine in the

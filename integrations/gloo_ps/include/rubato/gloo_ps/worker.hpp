@@ -20,7 +20,7 @@ namespace rubato::inline RUBATO_ABI::gloo_ps {
 
 /// What a worker needs to know.
 struct worker_options {
-  std::uint64_t job = 1;
+  std::uint64_t job = 1;    ///< must be the server's
   worker_id id{0, 0};       ///< its index, and the lowest incarnation to try
   shape model{};            ///< must be the server's
   double reply_limit = 10;  ///< seconds for a connection, and for each answer that needs no decision
@@ -32,8 +32,8 @@ struct worker_options {
 struct step_terms {
   std::uint64_t number = 0;   ///< of the step, from 1
   std::uint32_t samples = 0;  ///< to compute the gradient on
-  grant terms{};
-  double limit = 0;  ///< seconds within which the push must be in
+  grant terms{};              ///< as the policy gave them
+  double limit = 0;           ///< seconds within which the push must be in
 };
 
 /// A worker's half of the conversation, for a training program:
@@ -58,6 +58,7 @@ class worker {
   static_assert(Link<link>, "the connector must return an optional Link");
 
  public:
+  /// Connects at the first begin().
   worker(worker_options options, Connect connect) : options_{options}, connect_{std::move(connect)}, id_{options.id} {}
 
   /// Waits until the next step may start, and fetches the parameters for it. Nothing if the job has ended, or goes on
@@ -115,10 +116,10 @@ class worker {
     link_.reset();
   }
 
-  [[nodiscard]] worker_id id() const noexcept { return id_; }
+  [[nodiscard]] worker_id id() const noexcept { return id_; }          ///< of the present connection, or the next one
   [[nodiscard]] std::uint64_t seen() const noexcept { return seen_; }  ///< the newest version of this server's life
   [[nodiscard]] std::uint32_t life() const noexcept { return life_; }  ///< of the server
-  [[nodiscard]] std::uint32_t connections() const noexcept { return connections_; }
+  [[nodiscard]] std::uint32_t connections() const noexcept { return connections_; }  ///< made so far
   /// Why the server has ended the conversation, where it has: the job has ended, or this worker was taken out of it.
   [[nodiscard]] const std::string& farewell() const noexcept { return farewell_; }
 

@@ -34,7 +34,7 @@ namespace rubato::inline RUBATO_ABI::libtorch {
 
 /// How the members of a job find each other, and how long they wait.
 struct group_options {
-  std::uint64_t job = 1;
+  std::uint64_t job = 1;          ///< tells it from others in the same store
   std::uint32_t index = 0;        ///< of this process, which no other has at the same time
   std::uint32_t founders = 2;     ///< so many make the first group
   double gather = 10;             ///< seconds that a new group waits for members of the one before
@@ -116,7 +116,9 @@ class averaging_group {
     return of_;
   }
 
+  /// Members of the group as it was last made, this one among them.
   [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(size_); }
+  /// Of this process in that group, from 0; another group gives another one.
   [[nodiscard]] std::size_t rank() const noexcept { return static_cast<std::size_t>(rank_); }
   [[nodiscard]] std::uint64_t round() const noexcept { return progress_ - 1; }  ///< averages made, of the job
   /// Of the group, from 1: every death and every newcomer makes a new one.

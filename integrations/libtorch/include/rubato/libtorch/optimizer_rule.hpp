@@ -46,7 +46,9 @@ namespace rubato::inline RUBATO_ABI::libtorch {
 /// Tests   tests/integrations/libtorch/optimizer_rule_test.cpp
 class optimizer_rule {
  public:
+  /// Makes an optimizer over the one tensor that it is given. Called for each shard, and to try it, from any thread.
   using factory = std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<torch::Tensor>)>;
+  /// Factor on the learning rate of the next update, of which `updates` were made before. Called from any thread.
   using schedule = std::function<double(std::uint64_t updates)>;
 
   /// Errors  invalid_option: it makes no optimizer, or one that cannot step without a closure; with torch's sentence
@@ -70,9 +72,11 @@ class optimizer_rule {
         std::move(factor));
   }
 
+  /// Another shard's: without what this one's optimizer remembers.
   optimizer_rule(const optimizer_rule& other)
       : factory_{other.factory_}, schedule_{other.schedule_}, size_{other.size_} {}
-  optimizer_rule(optimizer_rule&&) noexcept = default;
+  optimizer_rule(optimizer_rule&&) noexcept = default;  ///< with the optimizer
+  /// Of a copy, or of what is moved.
   optimizer_rule& operator=(optimizer_rule other) noexcept {
     std::swap(factory_, other.factory_), std::swap(schedule_, other.schedule_), std::swap(size_, other.size_);
     std::swap(saved_, other.saved_), std::swap(now_, other.now_);
@@ -80,7 +84,8 @@ class optimizer_rule {
   }
   ~optimizer_rule() = default;
 
-  void resize(std::size_t size) noexcept { size_ = size; }
+  void resize(std::size_t size) noexcept { size_ = size; }  ///< see threads_ps::UpdateRule; makes no optimizer yet
+  /// See threads_ps::UpdateRule. The first one makes the optimizer; a slice that has moved is followed.
   void update(std::span<float> values, const threads_ps::update_step& step) {
     if (!now_ || now_->over.data() != values.data()) bind(values);
     const torch::NoGradGuard no_graph;

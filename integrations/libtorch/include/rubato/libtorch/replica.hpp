@@ -55,21 +55,23 @@ class replica {
     return made;
   }
 
-  replica(replica&&) noexcept = default;
-  replica& operator=(replica&&) noexcept = default;
-  replica(const replica&) = delete;  // it would share the parameters
+  replica(replica&&) noexcept = default;             ///< with the module
+  replica& operator=(replica&&) noexcept = default;  ///< likewise
+  replica(const replica&) = delete;                  // it would share the parameters
   replica& operator=(const replica&) = delete;
   ~replica() = default;
 
-  [[nodiscard]] Module& module() noexcept { return module_; }
-  auto* operator->() { return std::to_address(module_.operator->()); }
+  [[nodiscard]] Module& module() noexcept { return module_; }           ///< to save it, or to take it out
+  auto* operator->() { return std::to_address(module_.operator->()); }  ///< for forward(), train() and eval()
 
+  /// Trainable parameters.
   [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(parameters_.numel()); }
   /// For the host to write. A graph that was made before is of older values: torch says so should it be used.
   [[nodiscard]] std::span<float> parameters() {
     for (const torch::Tensor& each : leaves_) each.unsafeGetTensorImpl()->bump_version();
     return {parameters_.data_ptr<float>(), size()};
   }
+  /// The parameters, to read.
   [[nodiscard]] std::span<const float> values() const { return {parameters_.data_ptr<float>(), size()}; }
 
   /// Of a scalar, as autograd::grad has it: nothing is written into the parameters' grad(). Zero for a parameter on
@@ -141,6 +143,7 @@ class replica {
   for (const auto& each : module.named_buffers()) text << each.key() << ' ' << each->sizes() << " buffer\n";
   return text.str();
 }
+/// Copies of the values, without a graph.
 [[nodiscard]] inline std::vector<torch::Tensor> clones_of(const std::vector<torch::Tensor>& all) {
   const torch::NoGradGuard no_graph;
   std::vector<torch::Tensor> made;

@@ -27,7 +27,7 @@ namespace rubato::inline RUBATO_ABI::libtorch {
 
 /// The step that a worker is to compute.
 struct worker_step {
-  worker_id worker{};
+  worker_id worker{};                 ///< whose step it is: for a share of the data of its own
   std::uint64_t number = 0;           ///< of this life of the worker, from 1
   std::uint32_t samples = 0;          ///< to take the loss of
   std::function<bool()> cancelled{};  ///< whether the gradient will be dropped: return batch_loss::abandoned() then
@@ -35,10 +35,11 @@ struct worker_step {
 
 /// The mean loss of a batch. An undefined tensor says that the worker has made its last step.
 struct batch_loss {
-  torch::Tensor mean;
+  torch::Tensor mean;         ///< a scalar with a graph; undefined: no step
   std::uint32_t samples = 0;  ///< that it is of; 0: as many as were asked for
   bool is_abandoned = false;  ///< there is none, since the step is cancelled
 
+  /// Of `how_many` samples; 0: as many as were asked for.
   batch_loss(torch::Tensor mean_loss, std::uint32_t how_many = 0)  // NOLINT(*-explicit-*)
       : mean{std::move(mean_loss)}, samples{how_many} {}
   /// Of a step that was cancelled and ends early: the worker reports back, and gets its next one. Of another step it
@@ -93,8 +94,8 @@ struct worker_end {
 template <class Module, Observer Watcher = no_observer>
 class trainer {
  public:
-  using server_type = threads_ps::server<any_policy, optimizer_rule, Watcher>;
-  using module_factory = std::function<Module()>;
+  using server_type = threads_ps::server<any_policy, optimizer_rule, Watcher>;  ///< what holds the parameters
+  using module_factory = std::function<Module()>;  ///< called by make(), model() and each worker, in their threads
 
   /// The module that the factory makes first has the initial parameters. Each later one is to be a new module of the
   /// same shape: one that is in use, or another one, ends its worker.

@@ -45,12 +45,18 @@ inline constexpr int new_connection = 0;
 ///         TagsThatComeAgainMayBringAnOldEnd
 class mpi_link {
  public:
-  enum class side : std::uint8_t { connects, accepts };
+  /// Which of the two ends of a connection.
+  enum class side : std::uint8_t {
+    connects,  ///< the worker's
+    accepts    ///< the server's
+  };
 
+  /// This end of connection `number`, which the side that connects has counted, with rank `peer`. Exchanges nothing.
   mpi_link(mpi_process& process, int peer, std::uint32_t number, side here) noexcept
       : process_{&process}, peer_{peer}, tags_{tags_of(number)} {
     if (here == side::accepts) std::swap(tags_.out, tags_.in), std::swap(tags_.my_end, tags_.its_end);
   }
+  /// What is left closes nothing.
   mpi_link(mpi_link&& from) noexcept
       : process_{std::exchange(from.process_, nullptr)},
         peer_{from.peer_},
@@ -63,6 +69,7 @@ class mpi_link {
     if (process_ != nullptr) close();
   }
 
+  /// See gloo_ps::Link. The message is copied; at least a millisecond is given it, whatever the deadline.
   transfer send(std::span<const std::byte> message, steady::time_point deadline) {
     if (!alive_) return lost();
     return complete([&] {
@@ -71,6 +78,7 @@ class mpi_link {
     });
   }
 
+  /// See gloo_ps::Link. After `oversized` the link is closed.
   transfer recv(bytes& into, std::size_t limit, steady::time_point deadline) {
     if (!poll(deadline)) return alive_ ? transfer{transfer::status::timed_out, "nothing came in time"} : lost();
     const std::size_t size = *std::exchange(size_, std::nullopt);
@@ -82,6 +90,7 @@ class mpi_link {
     return complete([&] { return process_->recv(into, size, peer_, tags_.in, (std::max)(deadline, after(0.001))); });
   }
 
+  /// See gloo_ps::Link.
   bool poll(steady::time_point deadline) {
     patience looks;
     while (!arrives())
@@ -89,6 +98,7 @@ class mpi_link {
     return true;
   }
 
+  /// See gloo_ps::Link. Tells the peer, and does not wait for it to hear.
   void close() {
     if (std::exchange(alive_, false) && !has_ended_)
       static_cast<void>(process_->send({}, peer_, tags_.my_end, steady::now()));
@@ -165,6 +175,7 @@ static_assert(gloo_ps::Link<mpi_link>);
 /// What a server waits at: new connections, of any rank.
 class mpi_doors {
  public:
+  /// `process` must outlive the doors and all that comes in by them.
   explicit mpi_doors(mpi_process& process) noexcept : process_{&process} {}
   /// The next one; nothing if none comes by then.
   [[nodiscard]] std::optional<mpi_link> accept(steady::time_point deadline) {
@@ -193,6 +204,7 @@ class mpi_doors {
 /// How a gloo_ps::worker reaches its server: each time a connection of a number of its own.
 class mpi_connector {
  public:
+  /// `process` must outlive the connector and its links.
   mpi_connector(mpi_process& process, int server_rank) noexcept : process_{&process}, server_{server_rank} {}
   /// Nothing if the server's rank does not take it in time.
   std::optional<mpi_link> operator()(worker_id, steady::time_point deadline) {

@@ -115,8 +115,8 @@ class mpi_process {
     return status;
   }
 
-  [[nodiscard]] int rank() const noexcept { return rank_; }
-  [[nodiscard]] int size() const noexcept { return size_; }
+  [[nodiscard]] int rank() const noexcept { return rank_; }  ///< of this process, in MPI_COMM_WORLD
+  [[nodiscard]] int size() const noexcept { return size_; }  ///< ranks of MPI_COMM_WORLD, this one among them
   /// Of a connection that this process makes: no two have the same.
   [[nodiscard]] std::uint32_t next_number() noexcept { return numbers_++; }
 
@@ -142,6 +142,7 @@ class mpi_process {
         },
         content, deadline, is_over);
   }
+  /// The same, and nothing but the deadline ends it.
   transfer send(bytes content, int peer, int tag, steady::time_point deadline) {
     return send(std::move(content), peer, tag, deadline, [] { return false; });
   }
@@ -156,9 +157,10 @@ class mpi_process {
         into, deadline, [] { return false; });
   }
 
+  /// A message that probe() has found, and recv() can take.
   struct arrival {
-    int peer = 0;
-    std::size_t size = 0;
+    int peer = 0;           ///< rank that sent it
+    std::size_t size = 0;   ///< bytes
     std::string trouble{};  ///< MPI's reason why it could not look; empty if it could
   };
   /// The next message under this tag, of this peer or of any (MPI_ANY_SOURCE); nothing if none has begun to arrive.

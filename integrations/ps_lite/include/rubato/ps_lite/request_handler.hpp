@@ -84,13 +84,12 @@ struct handler_counts {
 ///          it is whole, without a copy of their values. Allocates when a worker waits for the first time, and for a
 ///          repeat that is kept: one of each number, without its values.
 /// Life     it must outlive the server's requests: close() before the server goes.
-/// Tests    tests/integrations/ps_lite, one file each: what a worker sees, membership, staleness, every request,
-///          threads
+/// Tests    tests/integrations/ps_lite, one file each: what a worker sees, membership, staleness, requests, threads
 template <KeyValueServer Server, class Parameters, SyncPolicy Policy = any_policy, Observer Watcher = no_observer>
 class request_handler {
  public:
-  using meta_type = detail::meta_of<Server>;
-  using pairs_type = detail::pairs_of<Server>;
+  using meta_type = detail::meta_of<Server>;       ///< of a request: ps::KVMeta
+  using pairs_type = detail::pairs_of<Server>;     ///< keys and values: ps::KVPairs
   using clock_function = std::function<double()>;  ///< seconds, from any origin
   static_assert(Store<Parameters, pairs_type>, "the store needs apply and read: see store.hpp");
   static_assert(RoundStore<Parameters, pairs_type> || !may_accumulate<Policy>,
@@ -205,6 +204,7 @@ class request_handler {
     for (std::uint32_t w = 0; w < members_.size(); ++w) static_cast<void>(depart_locked(w, cause::done));
   }
 
+  /// Since the construction.
   [[nodiscard]] handler_counts counts() const {
     const std::lock_guard lock{mutex_};
     return counted();

@@ -32,19 +32,23 @@ concept SavableRule = UpdateRule<R> && requires(R& rule, const R& known, std::st
 /// Tests   tests/integrations/threads_ps/any_rule_test.cpp
 class any_rule {
  public:
-  any_rule() : any_rule{sgd{}} {}
+  any_rule() : any_rule{sgd{}} {}  ///< sgd, with its defaults
+  /// Takes over, or copies, any rule. Allocates.
   template <class Rule>
   requires(!std::same_as<std::remove_cvref_t<Rule>, any_rule> && SavableRule<std::remove_cvref_t<Rule>>)
       any_rule(Rule&& rule)  // NOLINT(*-explicit-*)
       : held_{std::make_unique<holder<std::remove_cvref_t<Rule>>>(std::forward<Rule>(rule))} {}
-  any_rule(const any_rule& other) : held_{other.held_->clone()} {}
-  any_rule(any_rule&&) noexcept = default;
+  any_rule(const any_rule& other) : held_{other.held_->clone()} {}  ///< allocates
+  any_rule(any_rule&&) noexcept = default;                          ///< what is left can only be assigned to
+  /// Of a copy, or of what is moved.
   any_rule& operator=(any_rule other) noexcept { return held_.swap(other.held_), *this; }
   ~any_rule() = default;
 
-  void resize(std::size_t size) { held_->resize(size); }
+  void resize(std::size_t size) { held_->resize(size); }  ///< see UpdateRule
+  /// See UpdateRule. Throws what the rule throws.
   void update(std::span<float> values, const update_step& step) { held_->update(values, step); }
-  [[nodiscard]] std::string state() const { return held_->state(); }
+  [[nodiscard]] std::string state() const { return held_->state(); }  ///< see SavableRule
+  /// See SavableRule.
   [[nodiscard]] bool restore(std::string_view bytes) { return held_->restore(bytes); }
 
  private:

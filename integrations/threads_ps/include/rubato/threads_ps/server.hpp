@@ -21,6 +21,7 @@
 
 namespace rubato::inline RUBATO_ABI::threads_ps {
 
+/// What a server is told at construction.
 struct server_options {
   controller_options sync{};           ///< capacity, quorum, guard
   std::uint32_t shards = 1;            ///< slices of the parameters with a mutex each; at least 1
@@ -96,7 +97,7 @@ class server {
   };
 
  public:
-  using gate_type = gate<Policy, host, Watcher>;
+  using gate_type = gate<Policy, host, Watcher>;  ///< what decides, and keeps those who wait
   class session;
 
   /// Errors  invalid_option, with what problem(options, parameters, policy) says
@@ -125,6 +126,7 @@ class server {
   server& operator=(const server&) = delete;
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }  ///< parameters
+  /// As in the options.
   [[nodiscard]] std::uint32_t shards() const noexcept { return static_cast<std::uint32_t>(shards_.size()); }
 
   /// The calling thread becomes this worker, and waits for its first step. Errors: those of gate::join_and_wait;
@@ -138,15 +140,16 @@ class server {
     if (!terms) return terms.error();
     return std::unique_ptr<session>{new session{*this, who, *terms}};
   }
-  /// For whoever supervises the workers: this one is dead, or has left. If it has not, and pushes, it is told.
+  /// For whoever supervises the workers: this one is dead. If it is not, and pushes, it is told.
   errc die(worker_id who) { return gate_.die(who); }
-  errc leave(worker_id who) { return gate_.leave(who); }
+  errc leave(worker_id who) { return gate_.leave(who); }  ///< the same, of one that has left
   /// Another rule, now. Gradients of the open round are flushed or discarded; nobody's step is interrupted.
   errc switch_to(Policy policy, pending_gradients waiting) { return gate_.switch_to(std::move(policy), waiting); }
+  /// Another quorum, say because fewer workers come: as controller::set_quorum().
   errc set_quorum(std::uint32_t quorum) { return gate_.set_quorum(quorum); }
   /// Does what a policy wants done at a certain time, next_deadline(). Needed only while nobody waits.
   void poll() { gate_.poll(); }
-  [[nodiscard]] auto next_deadline() { return gate_.next_deadline(); }
+  [[nodiscard]] auto next_deadline() { return gate_.next_deadline(); }  ///< when poll() is wanted; nothing: never
   /// Everybody departs; whoever waits or pushes is told `departed_worker`.
   void shutdown() { gate_.shutdown(); }
 
@@ -227,7 +230,7 @@ class server<Policy, Rule, Watcher>::session {
     if (here_) static_cast<void>(ps_.gate_.die(who_));
   }
 
-  [[nodiscard]] worker_id id() const noexcept { return who_; }
+  [[nodiscard]] worker_id id() const noexcept { return who_; }  ///< as given to join()
   /// False once it has finished or left, or was told that it has departed: nothing more will come of it.
   [[nodiscard]] bool here() const noexcept { return here_; }
   /// Of the present step.
@@ -266,9 +269,9 @@ class server<Policy, Rule, Watcher>::session {
     return next;
   }
 
-  /// It has no more to do, or goes by its own wish: holds nobody back from now on.
+  /// It has no more to do: holds nobody back from now on.
   errc finish() { return here_ = false, ps_.gate_.finish(who_); }
-  errc leave() { return here_ = false, ps_.gate_.leave(who_); }
+  errc leave() { return here_ = false, ps_.gate_.leave(who_); }  ///< the same, of one that goes by its own wish
 
  private:
   friend class server;

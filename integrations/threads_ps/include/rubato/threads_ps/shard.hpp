@@ -41,7 +41,7 @@ class shard {
     due_.reserve(rounds);
   }
 
-  [[nodiscard]] std::size_t size() const noexcept { return slice_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return slice_.size(); }  ///< parameters of the slice
 
   /// Copies the slice. Returns its version. Precondition: to.size() == size(), and so for the gradients below.
   std::uint64_t read(std::span<float> to) {
@@ -78,9 +78,9 @@ class shard {
     slice_.add(round, gradient, -weight);
   }
 
-  /// Decided: one update by scale times the sum of a round; or the sum is thrown away.
+  /// Decided: one update by scale times the sum of a round, made by whoever touches the slice next.
   void post_flush(std::uint64_t round, float scale) { post({round, scale, true}); }
-  void post_discard(std::uint64_t round) { post({round, 0.0F, false}); }
+  void post_discard(std::uint64_t round) { post({round, 0.0F, false}); }  ///< likewise: the sum is thrown away
 
  private:
   struct effect {

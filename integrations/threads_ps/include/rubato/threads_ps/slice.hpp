@@ -14,9 +14,9 @@ namespace rubato::inline RUBATO_ABI::threads_ps {
 
 /// The sum of the gradients of a round that is still open.
 struct open_round {
-  std::uint64_t number = 0;
-  std::vector<float> sum{};
-  float weight = 0.0F;  ///< of its gradients together
+  std::uint64_t number = 0;  ///< as the controller counts them
+  std::vector<float> sum{};  ///< of the gradients, each times its weight
+  float weight = 0.0F;       ///< of its gradients together
 };
 
 /// A slice of the parameters, its version, and the sums of the rounds that are open in it: the arithmetic of a shard.
@@ -37,16 +37,17 @@ struct open_round {
 template <UpdateRule Rule>
 class slice {
  public:
+  /// Version 0, of copies of the initial values; resizes the rule.
   slice(std::span<const float> initial, Rule rule) : values_(initial.begin(), initial.end()), rule_{std::move(rule)} {
     rule_.resize(values_.size());
   }
 
-  [[nodiscard]] std::size_t size() const noexcept { return values_.size(); }
-  [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
-  [[nodiscard]] std::span<const float> parameters() const noexcept { return values_; }
-  [[nodiscard]] const std::vector<open_round>& rounds() const noexcept { return open_; }
-  [[nodiscard]] Rule& rule() noexcept { return rule_; }
-  [[nodiscard]] const Rule& rule() const noexcept { return rule_; }
+  [[nodiscard]] std::size_t size() const noexcept { return values_.size(); }              ///< parameters
+  [[nodiscard]] std::uint64_t version() const noexcept { return version_; }               ///< updates so far
+  [[nodiscard]] std::span<const float> parameters() const noexcept { return values_; }    ///< valid until restore()
+  [[nodiscard]] const std::vector<open_round>& rounds() const noexcept { return open_; }  ///< as they were opened
+  [[nodiscard]] Rule& rule() noexcept { return rule_; }                                   ///< to restore its state
+  [[nodiscard]] const Rule& rule() const noexcept { return rule_; }                       ///< to save its state
 
   /// One update by this gradient.
   void apply(std::span<const float> gradient, float weight) {
@@ -71,7 +72,7 @@ class slice {
     const open_round& whole = opened(round);
     rule_.update(values_, {.direction = whole.sum, .scale = scale, .weight = whole.weight});
   }
-  void discard(std::uint64_t round) noexcept { close(round); }
+  void discard(std::uint64_t round) noexcept { close(round); }  ///< throws its sum away; no update
 
   /// Goes on from a saved state; that of the rule is restored by itself. Pre: of this size.
   void restore(std::uint64_t version, std::vector<float> parameters, std::vector<open_round> rounds) {

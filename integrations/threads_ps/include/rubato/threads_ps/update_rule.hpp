@@ -18,10 +18,9 @@ namespace rubato::inline RUBATO_ABI::threads_ps {
 /// again, as Adam does, has the mean gradient in direction / weight, and in scale * weight the factor on its learning
 /// rate.
 struct update_step {
-  std::span<const float> direction;
-  float scale = 1.0F;
-  float weight =
-      1.0F;  ///< 1 for a gradient that comes alone; 0 for a round without gradients, whose direction is zeros
+  std::span<const float> direction;  ///< as many as the slice has parameters; valid during the update
+  float scale = 1.0F;                ///< factor on the direction
+  float weight = 1.0F;  ///< 1 for a gradient that comes alone; 0 for a round without gradients: its direction is zeros
 };
 
 /// How an update moves parameters. Each shard has a copy of its own, for its slice.
@@ -37,6 +36,7 @@ concept UpdateRule = std::copy_constructible<R> &&
   rule.update(values, step);
 };
 
+/// What an sgd is told at construction.
 struct sgd_options {
   float learning_rate = 0.01F;  ///< in [0, 1e6)
   float momentum = 0.0F;        ///< in [0, 1); 0 keeps no velocity
@@ -58,13 +58,16 @@ struct sgd_options {
 ///         StateRoundTrip
 class sgd {
  public:
+  /// Precondition: problem(o) is empty.
   explicit sgd(const sgd_options& o = {}) : options_{o} {
     RUBATO_ASSERT(problem(o).empty(), "sgd: these options have a problem()");
   }
 
+  /// See UpdateRule. The velocity begins at 0.
   void resize(std::size_t size) {
     if (options_.momentum > 0) velocity_.assign(size, 0.0F);
   }
+  /// See UpdateRule.
   void update(std::span<float> values, const update_step& step) noexcept {
     if (velocity_.empty()) {
       const float rate = options_.learning_rate * step.scale;

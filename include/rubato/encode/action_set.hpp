@@ -22,8 +22,9 @@ enum class group_action : std::uint8_t {
 
 /// In the order of group_action; what a policy card calls them.
 inline constexpr std::array<std::string_view, 3> group_action_names{"hold", "submitter", "all"};
-inline constexpr std::size_t group_actions = group_action_names.size();
+inline constexpr std::size_t group_actions = group_action_names.size();  ///< as many as a network has outputs
 
+/// The word for an action, of group_action_names; "invalid" for what is none.
 [[nodiscard]] constexpr std::string_view name(group_action action) noexcept {
   const auto index = static_cast<std::size_t>(action);
   return index < group_actions ? group_action_names[index] : "invalid";

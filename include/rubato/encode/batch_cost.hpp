@@ -37,6 +37,7 @@ class batch_cost {
     latest_[worker].started = true;
   }
 
+  /// A step is over. Workers beyond the capacity are ignored.
   void observe(const feedback& step) noexcept {
     const std::uint32_t samples = step.what.samples;
     const bool timed = step.step_time > 0 && pinned::is_finite(step.step_time);
@@ -79,12 +80,15 @@ class batch_cost {
     return static_cast<float>((fixed + static_cast<double>(samples) / usual_) / (fixed + 1));
   }
 
+  /// Forgets everything; room for workers 0 to capacity - 1. Allocates.
   void resize(std::uint32_t capacity) {
     *this = {};
     latest_ = detail::dynarray<note>(capacity);
   }
+  /// The worker has gone, or its index is taken anew: nothing is known of its latest step.
   void forget(std::uint32_t worker) noexcept { latest_[worker] = {}; }
 
+  /// Saves, or loads into one of the same capacity. After bad bytes, resize() comes first.
   void state(archive& bytes) {
     bytes(usual_, obeyed_, squares_, products_, at_);
     for (note& each : latest_) bytes(each.time, each.batch, each.asked, each.started, each.known);
@@ -102,7 +106,7 @@ class batch_cost {
     float batch = 0;          // log2
     std::uint32_t asked = 0;  // for the step under way
     bool started = false;
-    bool known = false;       // time and batch are
+    bool known = false;  // time and batch are
   };
 
   void note_obedience(std::uint32_t asked, std::uint32_t samples) noexcept {

@@ -60,10 +60,11 @@ class basic_cluster_state {
   static constexpr std::size_t window = 32;
 
  public:
-  static constexpr std::size_t dim = 17 + trace;
+  static constexpr std::size_t dim = 17 + trace;  ///< numbers, as in the table
   static constexpr std::string_view kind = "cluster";
   static constexpr double horizon = 4;  ///< most that next_arrival says
 
+  /// See StateEncoder.
   void observe(const feedback& step) noexcept {
     const double now = step.what.now;
     const std::uint32_t w = step.what.worker;
@@ -87,6 +88,7 @@ class basic_cluster_state {
     fresh_ = true;
   }
 
+  /// See StateEncoder.
   void encode(const cluster_view& view, const event& what, std::span<T, dim> out) noexcept {
     alive_ = (std::max)(view.alive(), 1U);
     const double share = 1 / static_cast<double>(alive_);
@@ -141,6 +143,7 @@ class basic_cluster_state {
     const auto usual = static_cast<double>(own > 0 ? own : view.median_step_time());
     arrivals_.start(worker, view.now(), usual > 0 ? usual : next_arrival::never);
   }
+  /// See StepFollowingEncoder: the worker is in no step, and its speed does not count any more.
   void forget(std::uint32_t worker) noexcept {
     arrivals_.remove(worker);
     if (worker >= speeds_.size() || !speeds_[worker].known) return;
@@ -148,6 +151,7 @@ class basic_cluster_state {
     speeds_[worker] = {};
   }
 
+  /// See StateEncoder.
   void resize(std::uint32_t capacity) {
     *this = {};
     speeds_ = detail::dynarray<speed>(capacity);
@@ -161,6 +165,7 @@ class basic_cluster_state {
     if (!bytes.saving() && bytes.ok()) *this = std::move(read);
   }
 
+  /// See StateEncoder.
   [[nodiscard]] std::vector<feature> features() const {
     std::vector<feature> all{{"iteration", "log1p(pushes)/10"}, {"loss", "first loss"},
                              {"loss_trend", "log ratio"},       {"staleness", "workers"},
@@ -237,6 +242,7 @@ class basic_cluster_state {
   next_arrival arrivals_;
 };
 
+/// The only one: see basic_cluster_state.
 using cluster_state = basic_cluster_state<float>;
 
 }  // namespace rubato::inline RUBATO_ABI

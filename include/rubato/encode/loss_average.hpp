@@ -17,6 +17,7 @@ namespace rubato::inline RUBATO_ABI {
 /// Tests   tests/encode/loss_average_test.cpp
 class loss_average {
  public:
+  /// Takes a measured loss into account, and returns the one to report.
   double operator()(double loss) noexcept {
     if (!pinned::is_finite(loss)) return loss;
     average_ = measured_ ? pinned::plus_product(average_, newest, loss - average_) : loss;
@@ -26,6 +27,7 @@ class loss_average {
   /// 0 before the first loss.
   [[nodiscard]] double value() const noexcept { return average_; }
 
+  /// Saves or loads it.
   void state(archive& bytes) { bytes(average_, measured_); }
 
  private:

@@ -23,6 +23,7 @@ namespace rubato::inline RUBATO_ABI {
 ///         BadStateIsNoticed, BadStateChangesNothing, CopiesHaveRoomToo
 class next_arrival {
  public:
+  /// When a step of which nobody knows anything is expected to end.
   static constexpr double never = std::numeric_limits<double>::infinity();
 
   /// Room for workers 0 to capacity - 1; nobody is in a step.
@@ -32,7 +33,8 @@ class next_arrival {
     size_ = 0;
   }
 
-  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
+  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }  ///< workers in a step
+  /// Whether the worker is in a step; false beyond the capacity.
   [[nodiscard]] bool contains(std::uint32_t worker) const noexcept {
     return worker < steps_.size() && steps_[worker].place != nowhere;
   }

@@ -33,8 +33,8 @@ namespace rubato::inline RUBATO_ABI {
 template <std::size_t Dim>
 class normaliser {
  public:
-  static constexpr double least_variance = 1e-12;
-  static constexpr double limit = 10;  ///< of what apply() gives
+  static constexpr double least_variance = 1e-12;  ///< a number of no more than this counts as one that never varies
+  static constexpr double limit = 10;              ///< of what apply() gives
 
   /// Takes an observation into account, unless frozen.
   void observe(std::span<const float, Dim> numbers) noexcept {
@@ -44,6 +44,7 @@ class normaliser {
     count_in(numbers.data(), mean_.data(), squares_.data(), scale_.data(), counts_.data());
   }
 
+  /// Shifts and scales an observation in place.
   void apply(std::span<float, Dim> numbers) const noexcept { apply_to<0, Dim>(numbers); }
   /// The same for Count numbers of an observation, from number First on.
   template <std::size_t First, std::size_t Count>
@@ -55,10 +56,12 @@ class normaliser {
     }
   }
 
+  /// After this observe() changes nothing; with false it does again.
   void freeze(bool frozen = true) noexcept { frozen_ = frozen; }
-  [[nodiscard]] bool frozen() const noexcept { return frozen_; }
+  [[nodiscard]] bool frozen() const noexcept { return frozen_; }  ///< also after assign()
 
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }  ///< observations; 0: apply() changes nothing
+  /// Mean of each number; 0 before anything was seen.
   [[nodiscard]] std::span<const double, Dim> mean() const noexcept { return mean_; }
   /// Of one number, over its observations; at least least_variance, and 1 before anything was seen.
   [[nodiscard]] double variance(std::size_t i) const noexcept {

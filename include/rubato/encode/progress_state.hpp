@@ -52,21 +52,22 @@ namespace rubato::inline RUBATO_ABI {
 template <std::same_as<float> T>
 class basic_progress_state {
  public:
-  /// Where each feature stands.
+  /// Where each feature of the table stands among the numbers.
   enum input : std::size_t {
-    loss_input,
-    loss_trend_input,
-    loss_noise_input,
-    loss_change_input,
-    loss_persistence_input,
-    staleness_input,
-    concurrency_input,
-    samples_input,
-    overhead_input
+    loss_input,              ///< how far the loss has come down
+    loss_trend_input,        ///< how quickly it falls now
+    loss_noise_input,        ///< how far losses scatter
+    loss_change_input,       ///< how far the loss changes from push to push
+    loss_persistence_input,  ///< whether it goes on in its direction
+    staleness_input,         ///< updates of a step, over workers
+    concurrency_input,       ///< updates of a step
+    samples_input,           ///< the usual batch
+    overhead_input           ///< what of a step does not depend on its batch
   };
-  static constexpr std::size_t dim = 9;
+  static constexpr std::size_t dim = 9;  ///< numbers, as in the table
   static constexpr std::string_view kind = "progress";
 
+  /// See StateEncoder.
   void observe(const feedback& step) noexcept {
     cost_.observe(step);
     ++pushes_;
@@ -85,6 +86,7 @@ class basic_progress_state {
     if (losses_ < beginning) first_ = fast_, ++losses_;
   }
 
+  /// See StateEncoder. Changes nothing.
   void encode(const cluster_view& view, const event&, std::span<T, dim> out) const noexcept {
     const bool known = losses_ > 0;
     const double alive = (std::max)(view.alive(), 1U);
@@ -111,7 +113,9 @@ class basic_progress_state {
 
   /// The worker starts a step and is asked for so many samples; 0: as many as the host likes.
   void granted(std::uint32_t worker, std::uint32_t samples) noexcept { cost_.granted(worker, samples); }
+  /// The worker has gone, or its index is taken anew: see batch_cost::forget().
   void forget(std::uint32_t worker) noexcept { cost_.forget(worker); }
+  /// See StateEncoder.
   void resize(std::uint32_t capacity) {
     *this = {};
     cost_.resize(capacity);
@@ -128,11 +132,12 @@ class basic_progress_state {
     if (bytes.ok()) *this = std::move(read);
   }
 
+  /// See StateEncoder.
   [[nodiscard]] std::vector<feature> features() const {
-    return {{"loss", "log ratio + 1.5"},      {"loss_trend", "4 log ratio + 1"},
-            {"loss_noise", "2 log + 4"},      {"loss_change", "2 log + 6"},
-            {"loss_persistence", "5 cov / var"},   {"staleness", "log ratio + 0.6"},
-            {"concurrency", "log - 1.8"},     {"samples", "log2 - 4"},
+    return {{"loss", "log ratio + 1.5"},         {"loss_trend", "4 log ratio + 1"},
+            {"loss_noise", "2 log + 4"},         {"loss_change", "2 log + 6"},
+            {"loss_persistence", "5 cov / var"}, {"staleness", "log ratio + 0.6"},
+            {"concurrency", "log - 1.8"},        {"samples", "log2 - 4"},
             {"overhead", "log2 ratio / 2"}};
   }
 
@@ -163,13 +168,14 @@ class basic_progress_state {
   double fast_ = 0;
   double slow_ = 0;
   double latest_ = 0;
-  double noise_ = 0.01;         // variance
-  double changes_ = 0.0025;     // variance
-  double persistence_ = 0;      // covariance
-  double updates_ = 0;          // that a step takes
+  double noise_ = 0.01;             // variance
+  double changes_ = 0.0025;         // variance
+  double persistence_ = 0;          // covariance
+  double updates_ = 0;              // that a step takes
   std::array<double, 3> before_{};  // changes, the latest first
 };
 
+/// The only one: see basic_progress_state.
 using progress_state = basic_progress_state<float>;
 
 }  // namespace rubato::inline RUBATO_ABI

@@ -26,7 +26,7 @@ enum class rlp_scale : std::uint8_t {
 /// The state of Zhu et al.: of each of the latest ten pushes, newest first, four numbers; zeros for those that
 /// were not yet.
 ///
-/// | @i            | raw                        | normalised                             | unit when normalised     |
+/// | `@i`          | raw                        | normalised                             | unit when normalised     |
 /// | iteration     | n = pushes so far, 1, 2 .. | log1p(n) / 10, 0 to about 2            | log1p(pushes)/10         |
 /// | loss          | L = loss before this push  | L / L of the first push, within +-100  | first loss               |
 /// | loss_change   | L' - L, by this push       | asinh((L' - L) / rms of all changes)   | asinh(rms)               |
@@ -54,10 +54,11 @@ class basic_rlp_state {
   static constexpr std::size_t width = 4;
 
  public:
-  static constexpr std::size_t dim = width * history;
-  static constexpr std::size_t newest = width;
+  static constexpr std::size_t dim = width * history;  ///< numbers: those of ten pushes
+  static constexpr std::size_t newest = width;         ///< of these, those of the latest push
   static constexpr std::string_view kind = Scale == rlp_scale::raw ? "rlp" : "rlp_normalised";
 
+  /// See StateEncoder.
   void observe(const feedback& step) noexcept {
     ++pushes_;
     double before = loss_;
@@ -84,24 +85,28 @@ class basic_rlp_state {
     std::copy_n(push.begin(), width, room_for_a_push());
   }
 
+  /// See StateEncoder.
   void encode(const cluster_view& view, const event&, std::span<float, dim> out) noexcept {
     alive_ = (std::max)(view.alive(), 1U);
     write(alive_, out);
   }
+  /// See HistoryEncoder.
   bool encode_newest(const cluster_view& view, const event&, std::span<float, newest> out) noexcept {
     alive_ = (std::max)(view.alive(), 1U);
     write(alive_, out);
     return pushes_ == foretold_push_ && (Scale == rlp_scale::raw || alive_ == foretold_alive_);
   }
-  /// As many workers as at the latest encode() are taken to be alive at the next.
+  /// See HistoryEncoder. As many workers as at the latest encode() are taken to be alive at the next.
   void foretell(std::span<float, dim - newest> out) noexcept {
     write(alive_, out);
     foretold_push_ = pushes_ + 1;
     foretold_alive_ = alive_;
   }
 
+  /// See StateEncoder. Any capacity will do: nothing is kept by worker.
   void resize(std::uint32_t) noexcept { *this = {}; }
 
+  /// See StateEncoder.
   void state(archive& bytes) {
     basic_rlp_state read = *this;
     bytes(read.pushes_, read.measured_, read.first_, read.loss_, read.squares_);
@@ -110,12 +115,12 @@ class basic_rlp_state {
     if (bytes.ok()) *this = read;
   }
 
+  /// See StateEncoder.
   [[nodiscard]] std::vector<feature> features() const {
     constexpr bool raw = Scale == rlp_scale::raw;
-    const std::array<feature, width> each{feature{"iteration", raw ? "pushes" : "log1p(pushes)/10"},
-                                          feature{"loss", raw ? "nats" : "first loss"},
-                                          feature{"loss_change", raw ? "nats" : "asinh(rms)"},
-                                          feature{"staleness", raw ? "pushes" : "workers"}};
+    const std::array<feature, width> each{
+        feature{"iteration", raw ? "pushes" : "log1p(pushes)/10"}, feature{"loss", raw ? "nats" : "first loss"},
+        feature{"loss_change", raw ? "nats" : "asinh(rms)"}, feature{"staleness", raw ? "pushes" : "workers"}};
     std::vector<feature> all;
     for (std::size_t i = 0; i < dim; ++i)
       all.push_back({each[i % width].name + "@" + std::to_string(i / width), each[i % width].unit});
@@ -154,7 +159,9 @@ class basic_rlp_state {
   double squares_ = 0;  // of the changes after the first
 };
 
+/// As Zhu et al. print it; "rlp" in files.
 using rlp_state = basic_rlp_state<rlp_scale::raw>;
+/// The same, each number of the order of 1; "rlp_normalised".
 using rlp_normalised_state = basic_rlp_state<rlp_scale::normalised>;
 
 }  // namespace rubato::inline RUBATO_ABI

@@ -29,9 +29,10 @@ namespace rubato::inline RUBATO_ABI {
 /// learned_policy is basic_learned_policy of a network of that shape.
 template <nn::ActionValueFunction Network>
 struct basic_learned_policy : residual_policy<progress_state, Network> {
-  using base = residual_policy<progress_state, Network>;
+  using base = residual_policy<progress_state, Network>;  ///< what decides
   static constexpr std::string_view kind = "learned";
 
+  /// With the weights and the trained range of builtin_weights.hpp.
   basic_learned_policy() : base{trained_network(), {detail::builtin::least, detail::builtin::most}} {}
 
   [[nodiscard]] description describe() const {
@@ -47,6 +48,7 @@ struct basic_learned_policy : residual_policy<progress_state, Network> {
   }
 };
 
+/// The one whose weights ship: see basic_learned_policy.
 using learned_policy = basic_learned_policy<detail::builtin::network>;
 
 }  // namespace rubato::inline RUBATO_ABI

@@ -55,16 +55,18 @@ struct distilled_correction {
 /// not compile it.
 template <std::same_as<progress_state> Encoder>
 struct basic_distilled_policy : residual_policy<Encoder, distilled_correction> {
-  using base = residual_policy<Encoder, distilled_correction>;
+  using base = residual_policy<Encoder, distilled_correction>;  ///< what decides
   static constexpr std::string_view kind = "distilled";
 
+  /// In charge where the host's own batch is of 8 to 32 samples.
   basic_distilled_policy() : base{distilled_correction{}, known_batches()} {}
 
   [[nodiscard]] description describe() const {
     const description of = describe_of(base::rule());
     return {of.line + "; a batch that grows with the cube root of a step's overhead",
             R"json({"kind":"distilled","batch":"cbrt(16 * own * overhead)",)json"
-            R"json("rate":"sqrt(own / batch) * cbrt(0.05 / jump)","of":)json" + of.json + "}"};
+            R"json("rate":"sqrt(own / batch) * cbrt(0.05 / jump)","of":)json" +
+                of.json + "}"};
   }
 
  private:
@@ -77,6 +79,7 @@ struct basic_distilled_policy : residual_policy<Encoder, distilled_correction> {
   }
 };
 
+/// The only one: see basic_distilled_policy.
 using distilled_policy = basic_distilled_policy<progress_state>;
 
 }  // namespace rubato::inline RUBATO_ABI

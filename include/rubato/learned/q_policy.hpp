@@ -22,6 +22,7 @@
 
 namespace rubato::inline RUBATO_ABI {
 
+/// What a q_policy does besides what its network says.
 struct q_policy_options {
   /// How long somebody may wait, in steps of the worker that is furthest behind, or of the median worker if those are
   /// longer; at the first push after that everybody starts. Infinite, as in the paper: what policies learn is to keep
@@ -60,8 +61,8 @@ class q_policy {
 
  public:
   static constexpr std::string_view kind = Encoder::kind;
-  using encoder_type = Encoder;
-  using network_type = Network;
+  using encoder_type = Encoder;  ///< what the network sees
+  using network_type = Network;  ///< what values the actions
 
   /// Precondition: the network has Encoder::dim inputs and three outputs; problem(options) == nullptr.
   explicit q_policy(const Network& network, const q_policy_options& options = {}, Encoder encoder = {},
@@ -113,6 +114,7 @@ class q_policy {
   }
   /// Whether shape() does anything: where the encoder follows steps.
   [[nodiscard]] constexpr bool shapes() const noexcept { return StepFollowingEncoder<Encoder>; }
+  /// See ResettablePolicy.
   void reset([[maybe_unused]] std::uint32_t worker) noexcept { detail::tell_gone(encoder_, worker); }
   void resize(std::uint32_t capacity) {
     encoder_.resize(capacity);
@@ -127,13 +129,15 @@ class q_policy {
     bytes(at_.started, at_.now, at_.waited, at_.forced, at_.undecided);
   }
 
-  [[nodiscard]] std::uint64_t forced() const noexcept { return at_.forced; }  ///< releases of all for max_idle
+  [[nodiscard]] std::uint64_t forced() const noexcept { return at_.forced; }        ///< releases of all for max_idle
   [[nodiscard]] std::uint64_t undecided() const noexcept { return at_.undecided; }  ///< pushes at which all was NaN
   [[nodiscard]] std::span<const float, group_actions> values() const noexcept { return values_; }  ///< at the last push
+  /// As it was given: a policy never learns.
   [[nodiscard]] const Network& network() const noexcept { return network_; }
-  [[nodiscard]] const Encoder& encoder() const noexcept { return encoder_; }
+  [[nodiscard]] const Encoder& encoder() const noexcept { return encoder_; }  ///< with its state in this run
+  /// What scales the network's inputs; nothing does where its count() is 0.
   [[nodiscard]] const normaliser<Encoder::dim>& scale() const noexcept { return scale_; }
-  [[nodiscard]] const q_policy_options& options() const noexcept { return options_; }
+  [[nodiscard]] const q_policy_options& options() const noexcept { return options_; }  ///< as they were given
 
   /// The JSON differs for policies that decide differently: it has the network's shape and activations, fingerprints of
   /// its parameters and of the statistics that scale its inputs, and the options.

@@ -33,15 +33,17 @@ enum class correction : std::uint8_t {
 
 /// In the order of correction; what a policy card calls them.
 inline constexpr std::array<std::string_view, 2> correction_names{"log2_rate", "log2_batch"};
-inline constexpr std::size_t corrections = correction_names.size();
+inline constexpr std::size_t corrections = correction_names.size();  ///< as many as a network has outputs
+/// Where outputs are cut off, on either side of 0; in the order of correction.
 inline constexpr std::array<float, corrections> largest_corrections{1.0F, 2.0F};
 
 /// What each input of a network has been in training, from the least to the most.
 template <std::size_t Dim>
 struct trained_range {
-  std::array<float, Dim> least = filled(-std::numeric_limits<float>::infinity());
-  std::array<float, Dim> most = filled(std::numeric_limits<float>::infinity());
+  std::array<float, Dim> least = filled(-std::numeric_limits<float>::infinity());  ///< -infinity: no limit
+  std::array<float, Dim> most = filled(std::numeric_limits<float>::infinity());    ///< infinity: no limit
 
+  /// Whether each input is within its range, ends included; never for NaN.
   [[nodiscard]] bool contains(std::span<const float, Dim> inputs) const noexcept {
     for (std::size_t i = 0; i < Dim; ++i)
       if (!(inputs[i] >= least[i] && inputs[i] <= most[i])) return false;
@@ -88,9 +90,9 @@ requires requires(Encoder& encoder, const Encoder& fixed, std::uint32_t number) 
 class residual_policy {
  public:
   static constexpr std::string_view kind = "residual";
-  using encoder_type = Encoder;
-  using network_type = Network;
-  using rule_type = loss_decayed<knee>;
+  using encoder_type = Encoder;          ///< what the network sees
+  using network_type = Network;          ///< what corrects
+  using rule_type = loss_decayed<knee>;  ///< what is corrected, and is in charge where that is not
 
   /// Precondition: the network has Encoder::dim inputs and an output for each correction.
   explicit residual_policy(const Network& network, const trained_range<Encoder::dim>& range = {},
@@ -157,9 +159,7 @@ class residual_policy {
     bytes(in_charge_, alternates_, rate_, batch_);
     if (!(std::abs(rate_) <= largest_corrections[0]) || !(std::abs(batch_) <= largest_corrections[1])) bytes.fail();
   }
-  [[nodiscard]] std::string problem(std::uint32_t capacity) const {
-    return problem_of(rule_, capacity);
-  }
+  [[nodiscard]] std::string problem(std::uint32_t capacity) const { return problem_of(rule_, capacity); }
 
   /// Whether the network corrects the rule now.
   [[nodiscard]] bool corrects() const noexcept { return in_charge_; }
@@ -167,10 +167,11 @@ class residual_policy {
   [[nodiscard]] float log2_factor(correction which) const noexcept {
     return which == correction::rate ? rate_ : batch_;
   }
-  [[nodiscard]] const rule_type& rule() const noexcept { return rule_; }
-  [[nodiscard]] const Network& network() const noexcept { return network_; }
+  [[nodiscard]] const rule_type& rule() const noexcept { return rule_; }      ///< with its state in this run
+  [[nodiscard]] const Network& network() const noexcept { return network_; }  ///< of the reproducible kernel
+  /// That of the training, outside which nothing is corrected.
   [[nodiscard]] const trained_range<Encoder::dim>& range() const noexcept { return range_; }
-  [[nodiscard]] const Encoder& encoder() const noexcept { return encoder_; }
+  [[nodiscard]] const Encoder& encoder() const noexcept { return encoder_; }  ///< with its state in this run
 
   /// The JSON differs for policies that decide differently, as that of q_policy.
   [[nodiscard]] description describe() const {

@@ -19,12 +19,13 @@
 
 namespace rubato::inline RUBATO_ABI::rl {
 
+/// How an antithetic_es searches.
 struct antithetic_es_options {
-  std::uint64_t seed = 1;
-  double step_size = 0.1;        ///< standard deviation of the candidates around the mean, in each parameter; constant
-  double learning_rate = 0.05;   ///< of Adam, with decay rates 0.9 and 0.999: about how far a parameter moves at once
-  std::uint32_t population = 16; ///< candidates of a generation: an even number
-  double averaging = 0;          ///< weight of the best guess before in the next one, below 1; 0: it is the mean
+  std::uint64_t seed = 1;         ///< of the candidates
+  double step_size = 0.1;         ///< standard deviation of the candidates around the mean, in each parameter; constant
+  double learning_rate = 0.05;    ///< of Adam, with decay rates 0.9 and 0.999: about how far a parameter moves at once
+  std::uint32_t population = 16;  ///< candidates of a generation: an even number
+  double averaging = 0;           ///< weight of the best guess before in the next one, below 1; 0: it is the mean
 };
 
 /// What is wrong with the options, or nullptr.
@@ -64,12 +65,13 @@ class antithetic_es {
     return antithetic_es{mean, options};
   }
 
-  [[nodiscard]] std::size_t dimension() const noexcept { return mean_.size(); }
-  [[nodiscard]] std::size_t population() const noexcept { return options_.population; }
-  [[nodiscard]] std::uint64_t generation() const noexcept { return generation_; }
-  [[nodiscard]] double step_size() const noexcept { return options_.step_size; }
+  [[nodiscard]] std::size_t dimension() const noexcept { return mean_.size(); }          ///< parameters
+  [[nodiscard]] std::size_t population() const noexcept { return options_.population; }  ///< candidates of a generation
+  [[nodiscard]] std::uint64_t generation() const noexcept { return generation_; }        ///< how many have been told
+  [[nodiscard]] double step_size() const noexcept { return options_.step_size; }         ///< that of the options
 
-  /// Candidates 2n and 2n + 1 are a pair. Precondition: candidate < population(); out has dimension() numbers.
+  /// See ParameterSearch. Candidates 2n and 2n + 1 are a pair. Precondition: candidate < population(); out has
+  /// dimension() numbers.
   void ask(std::size_t candidate, std::span<float> out) const {
     RUBATO_ASSERT(candidate < population() && out.size() == mean_.size(), "antithetic_es: no such candidate");
     random_sequence random = sequence_of(candidate / 2);
@@ -77,7 +79,7 @@ class antithetic_es {
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(mean_[i] + sign * random.normal());
   }
 
-  /// Precondition: costs has population() numbers.
+  /// See ParameterSearch. Precondition: costs has population() numbers.
   void tell(std::span<const double> costs) {
     RUBATO_ASSERT(costs.size() == population(), "antithetic_es: expected one cost for each candidate");
     const std::vector<double> utility = utilities(costs);
@@ -100,11 +102,13 @@ class antithetic_es {
     }
   }
 
+  /// The average of the means, see `averaging`. Precondition: out has dimension() numbers.
   void best_guess(std::span<float> out) const {
     RUBATO_ASSERT(out.size() == mean_.size(), "antithetic_es: expected room for all parameters");
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(guess_[i]);
   }
 
+  /// See ParameterSearch. The mean at the start is no part of it.
   [[nodiscard]] std::vector<std::string> configuration() const {
     return {"search=es",
             detail::setting("search_seed", options_.seed),
@@ -115,6 +119,7 @@ class antithetic_es {
             detail::setting("dimension", mean_.size())};
   }
 
+  /// See ParameterSearch. Numbers that are not finite are bad bytes, after which it is of no use.
   void state(archive& bytes) {
     bytes(generation_);
     for (std::vector<double>* all : {&mean_, &guess_, &first_, &second_}) detail::finite_numbers(bytes, *all);
@@ -135,8 +140,7 @@ class antithetic_es {
     for (std::size_t from = 0, to = 0; from < order.size(); from = to) {
       while (to < order.size() && same(costs[order[to]], costs[order[from]])) ++to;
       const double rank = static_cast<double>(from + to - 1) / 2;
-      for (std::size_t r = from; r < to; ++r)
-        utility[order[r]] = 0.5 - rank / static_cast<double>(costs.size() - 1);
+      for (std::size_t r = from; r < to; ++r) utility[order[r]] = 0.5 - rank / static_cast<double>(costs.size() - 1);
     }
     return utility;
   }
@@ -149,7 +153,7 @@ class antithetic_es {
   std::uint64_t generation_ = 0;
   std::vector<double> mean_;
   std::vector<double> guess_;
-  std::vector<double> first_;   // moments of the gradient
+  std::vector<double> first_;  // moments of the gradient
   std::vector<double> second_;
 };
 

@@ -19,8 +19,9 @@
 
 namespace rubato::inline RUBATO_ABI::rl {
 
+/// How a cma_es searches.
 struct cma_es_options {
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1;        ///< of the candidates
   double step_size = 0.3;        ///< standard deviation of the first candidates, in each parameter
   std::uint32_t population = 0;  ///< candidates of a generation, at least 4; 0: 4 + 3 ln(dimension)
 };
@@ -50,19 +51,18 @@ class cma_es {
   /// Starts around `mean`. Errors  invalid_option: problem(options), or no parameters, or one that is not finite
   [[nodiscard]] static result<cma_es> make(std::span<const float> mean, const cma_es_options& options) {
     if (const char* wrong = rl::problem(options)) return error{errc::invalid_option, std::string{"cma_es: "} + wrong};
-    if (!detail::is_start(mean))
-      return error{errc::invalid_option, std::string{"cma_es: "} + detail::expected_start};
+    if (!detail::is_start(mean)) return error{errc::invalid_option, std::string{"cma_es: "} + detail::expected_start};
     return cma_es{mean, options};
   }
 
-  [[nodiscard]] std::size_t dimension() const noexcept { return mean_.size(); }
-  [[nodiscard]] std::size_t population() const noexcept { return population_; }
-  [[nodiscard]] std::uint64_t generation() const noexcept { return generation_; }
-  [[nodiscard]] double step_size() const noexcept { return step_size_; }
+  [[nodiscard]] std::size_t dimension() const noexcept { return mean_.size(); }    ///< parameters
+  [[nodiscard]] std::size_t population() const noexcept { return population_; }    ///< candidates of a generation
+  [[nodiscard]] std::uint64_t generation() const noexcept { return generation_; }  ///< how many have been told
+  [[nodiscard]] double step_size() const noexcept { return step_size_; }           ///< what it has become by now
   /// Of one parameter, in steps.
   [[nodiscard]] double variance(std::size_t parameter) const noexcept { return variance_[parameter]; }
 
-  /// Precondition: candidate < population(); out has dimension() numbers.
+  /// See ParameterSearch. Precondition: candidate < population(); out has dimension() numbers.
   void ask(std::size_t candidate, std::span<float> out) const {
     RUBATO_ASSERT(candidate < population_ && out.size() == mean_.size(), "cma_es: no such candidate");
     random_sequence random = sequence_of(candidate);
@@ -70,7 +70,7 @@ class cma_es {
       out[i] = static_cast<float>(mean_[i] + step_size_ * std::sqrt(variance_[i]) * random.normal());
   }
 
-  /// Precondition: costs has population() numbers.
+  /// See ParameterSearch. Precondition: costs has population() numbers.
   void tell(std::span<const double> costs) {
     RUBATO_ASSERT(costs.size() == population_, "cma_es: expected one cost for each candidate");
     const auto n = static_cast<double>(mean_.size());
@@ -112,8 +112,8 @@ class cma_es {
     const double shape_memory = (4 + effective / n) / (n + 4 + 2 * effective / n);
     const double separable = (n + 2) / 3;  // so much faster may a diagonal be learned than a whole matrix
     const double by_path = (std::min)(1.0, separable * 2 / ((n + 1.3) * (n + 1.3) + effective));
-    const double by_rank = (std::min)(
-        1 - by_path, separable * 2 * (effective - 2 + 1 / effective) / ((n + 2) * (n + 2) + effective));
+    const double by_rank =
+        (std::min)(1 - by_path, separable * 2 * (effective - 2 + 1 / effective) / ((n + 2) * (n + 2) + effective));
     for (std::size_t i = 0; i < mean_.size(); ++i) {
       const double deviation = std::sqrt(variance_[i]);
       mean_[i] += step_size_ * deviation * step[i];
@@ -127,17 +127,20 @@ class cma_es {
     step_size_ = std::clamp(step_size_ * std::exp(memory / damping * (length / expected - 1)), 1e-12, 1e12);
   }
 
+  /// The mean. Precondition: out has dimension() numbers.
   void best_guess(std::span<float> out) const {
     RUBATO_ASSERT(out.size() == mean_.size(), "cma_es: expected room for all parameters");
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(mean_[i]);
   }
 
+  /// See ParameterSearch. The mean at the start is no part of it.
   [[nodiscard]] std::vector<std::string> configuration() const {
     return {"search=cma-es", detail::setting("search_seed", options_.seed),
             detail::setting("step_size", options_.step_size), detail::setting("population", population_),
             detail::setting("dimension", mean_.size())};
   }
 
+  /// See ParameterSearch. Numbers that are not finite are bad bytes, after which it is of no use.
   void state(archive& bytes) {
     bytes(generation_, step_size_);
     for (std::vector<double>* all : {&mean_, &variance_, &path_, &shape_path_}) detail::finite_numbers(bytes, *all);
@@ -147,8 +150,12 @@ class cma_es {
 
  private:
   cma_es(std::span<const float> mean, const cma_es_options& options)
-      : options_{options}, step_size_{options.step_size}, mean_(mean.begin(), mean.end()), variance_(mean.size(), 1.0),
-        path_(mean.size()), shape_path_(mean.size()) {
+      : options_{options},
+        step_size_{options.step_size},
+        mean_(mean.begin(), mean.end()),
+        variance_(mean.size(), 1.0),
+        path_(mean.size()),
+        shape_path_(mean.size()) {
     population_ = options.population != 0
                       ? options.population
                       : 4 + static_cast<std::size_t>(3 * std::log(static_cast<double>(mean.size())));

@@ -108,7 +108,7 @@ template <nn::TrainableNetwork Network = nn::dynamic_mlp>
 requires std::same_as<typename Network::scalar, float>
 class dqn {
  public:
-  using network = Network;
+  using network = Network;  ///< what learns, and what policy() returns
 
   /// A learner that starts from this network, which is both its online and its target network.
   /// Errors  invalid_option: problem(options); a network with no or more than max_actions actions, or without
@@ -169,13 +169,13 @@ class dqn {
     if (counters_.iterations % options_.target_period == 0) move_target();
     return stats;
   }
-  [[nodiscard]] bool updates_at_reset() const noexcept { return options_.updates_at_reset; }
+  [[nodiscard]] bool updates_at_reset() const noexcept { return options_.updates_at_reset; }  ///< that of the options
 
   /// The network that decides: the target network if options say so. With options().dueling its outputs are V and A;
   /// fold_dueling() makes plain action values of them.
   [[nodiscard]] const Network& policy() const noexcept { return options_.acts_with_target ? target_ : online_; }
-  [[nodiscard]] const Network& online() const noexcept { return online_; }
-  [[nodiscard]] const Network& target() const noexcept { return target_; }
+  [[nodiscard]] const Network& online() const noexcept { return online_; }  ///< the one that is trained
+  [[nodiscard]] const Network& target() const noexcept { return target_; }  ///< the one that follows it
   /// Replaces both networks, say by a pre-trained one. Precondition: it has the same shape.
   void adopt(const Network& pretrained) {
     RUBATO_ASSERT(pretrained.parameters().size() == online_.parameters().size(), "adopt: another shape");
@@ -183,12 +183,14 @@ class dqn {
     target_ = pretrained;
   }
 
-  [[nodiscard]] std::size_t observation_size() const noexcept { return online_.inputs(); }
+  [[nodiscard]] std::size_t observation_size() const noexcept { return online_.inputs(); }  ///< inputs of the network
+  /// Outputs of the network, but for V of a dueling one.
   [[nodiscard]] std::size_t actions() const noexcept { return online_.outputs() - (options_.dueling ? 1 : 0); }
-  [[nodiscard]] const dqn_options& options() const noexcept { return options_; }
-  [[nodiscard]] const dqn_counters& counters() const noexcept { return counters_; }
-  [[nodiscard]] const replay_buffer& replay() const noexcept { return replay_; }
+  [[nodiscard]] const dqn_options& options() const noexcept { return options_; }     ///< as they were given
+  [[nodiscard]] const dqn_counters& counters() const noexcept { return counters_; }  ///< since the beginning
+  [[nodiscard]] const replay_buffer& replay() const noexcept { return replay_; }     ///< what it learns from
 
+  /// See Learner: the options, and the shape and activations of the network.
   [[nodiscard]] std::vector<std::string> configuration() const {
     std::vector<std::string> lines = rl::configuration(options_);
     detail::add_settings(lines, online_);

@@ -28,9 +28,21 @@ enum class discounting : std::uint8_t {
   by_elapsed  ///< gamma^(elapsed / time_unit)
 };
 /// How a batch is drawn from the replay buffer.
-enum class sampling : std::uint8_t { uniform, distinct, prioritised };
-enum class td_loss : std::uint8_t { squared, huber };
-enum class optimiser_kind : std::uint8_t { sgd, adam };
+enum class sampling : std::uint8_t {
+  uniform,     ///< each experience as likely as any other, with replacement
+  distinct,    ///< the same, without replacement
+  prioritised  ///< by the latest error of each, see priorities
+};
+/// What an update makes smaller, as a function of the error: target - value.
+enum class td_loss : std::uint8_t {
+  squared,  ///< its square
+  huber     ///< half of its square up to huber_delta, linear from there
+};
+/// How parameters follow a gradient, each with its other settings as nn:: has them.
+enum class optimiser_kind : std::uint8_t {
+  sgd,  ///< nn::sgd
+  adam  ///< nn::adam
+};
 
 namespace detail {
 
@@ -48,15 +60,19 @@ template <std::size_t Count, class Enum>
 [[nodiscard]] constexpr std::string_view name(td_target value) noexcept {
   return detail::name_among(std::array<std::string_view, 3>{"online_max", "target_max", "double_q"}, value);
 }
+/// See name(td_target).
 [[nodiscard]] constexpr std::string_view name(discounting value) noexcept {
   return detail::name_among(std::array<std::string_view, 2>{"per_step", "by_elapsed"}, value);
 }
+/// See name(td_target).
 [[nodiscard]] constexpr std::string_view name(sampling value) noexcept {
   return detail::name_among(std::array<std::string_view, 3>{"uniform", "distinct", "prioritised"}, value);
 }
+/// See name(td_target).
 [[nodiscard]] constexpr std::string_view name(td_loss value) noexcept {
   return detail::name_among(std::array<std::string_view, 2>{"squared", "huber"}, value);
 }
+/// See name(td_target).
 [[nodiscard]] constexpr std::string_view name(optimiser_kind value) noexcept {
   return detail::name_among(std::array<std::string_view, 2>{"sgd", "adam"}, value);
 }
@@ -64,10 +80,11 @@ template <std::size_t Count, class Enum>
 /// A probability that moves linearly from `first` to `last` within `steps` steps, and stays there.
 /// Tests   tests/rl/dqn_options_test.cpp: ScheduleByHand
 struct linear_schedule {
-  double first = 1;
-  double last = 0.05;
-  std::uint64_t steps = 10'000;
+  double first = 1;              ///< at step 0; from 0 to 1
+  double last = 0.05;            ///< from step `steps` on; from 0 to 1
+  std::uint64_t steps = 10'000;  ///< 0: `last` throughout
 
+  /// The probability at a step, of which 0 is the first.
   [[nodiscard]] constexpr double at(std::uint64_t step) const noexcept {
     if (step >= steps) return last;
     return pinned::plus_product(first, static_cast<double>(step) / static_cast<double>(steps), last - first);
@@ -82,31 +99,31 @@ struct linear_schedule {
 /// Tests   tests/rl/dqn_options_test.cpp: PaperIsThePaper, RobustIsRobust, ProblemsAreNamed, ConfigurationNamesAll;
 ///         tests/rl/known_tasks_test.cpp: RobustDqnLearnsCartPole, RobustValuesStayPossible
 struct dqn_options {
-  td_target target = td_target::double_q;
-  bool acts_with_target = false;  ///< behaviour and final policy: the target network
-  bool masks_targets = true;      ///< the maximum over next actions is over the legal ones only
-  bool updates_at_reset = false;  ///< an update also at the first observation of an episode
-  double gamma = 0.99;            ///< in [0, 1]
-  discounting discount = discounting::by_elapsed;
-  double time_unit = 1;  ///< > 0: the time in which a reward loses 1 - gamma of its worth, by_elapsed
-  std::uint32_t n_step = 3;
-  linear_schedule epsilon{};  ///< probability of a random action; counted in calls of act()
-  std::size_t replay_capacity = 50'000;
-  std::size_t batch = 64;
-  std::size_t learn_after = 1'000;  ///< experiences before the first update; at least `batch`
-  std::uint32_t update_every = 1;   ///< calls of update() for each gradient step
-  sampling sample = sampling::uniform;
-  priority_options priority{};      ///< prioritised
-  std::uint32_t target_period = 1;  ///< calls of update() after which the target network moves ...
-  double target_rate = 0.002;       ///< ... by this share of the difference, from 1e-30 to 1; 1: a copy
-  td_loss loss = td_loss::huber;
-  double huber_delta = 1;
-  bool mean_loss = true;          ///< the mean over the batch; otherwise the sum
-  double max_gradient_norm = 10;  ///< 0: no clipping
-  optimiser_kind optimiser = optimiser_kind::adam;
-  double learning_rate = 0.001;
+  td_target target = td_target::double_q;          ///< which network says what the next state is worth
+  bool acts_with_target = false;                   ///< behaviour and final policy: the target network
+  bool masks_targets = true;                       ///< the maximum over next actions is over the legal ones only
+  bool updates_at_reset = false;                   ///< an update also at the first observation of an episode
+  double gamma = 0.99;                             ///< in [0, 1]
+  discounting discount = discounting::by_elapsed;  ///< what gamma is for: a step, or time_unit
+  double time_unit = 1;                  ///< > 0: the time in which a reward loses 1 - gamma of its worth, by_elapsed
+  std::uint32_t n_step = 3;              ///< steps whose rewards a target adds up, 1 to 1000
+  linear_schedule epsilon{};             ///< probability of a random action; counted in calls of act()
+  std::size_t replay_capacity = 50'000;  ///< experiences, 1 to 10^9
+  std::size_t batch = 64;                ///< experiences of a gradient step, 1 to replay_capacity
+  std::size_t learn_after = 1'000;       ///< experiences before the first update; at least `batch`
+  std::uint32_t update_every = 1;        ///< calls of update() for each gradient step
+  sampling sample = sampling::uniform;   ///< how a batch is drawn
+  priority_options priority{};           ///< prioritised
+  std::uint32_t target_period = 1;       ///< calls of update() after which the target network moves ...
+  double target_rate = 0.002;            ///< ... by this share of the difference, from 1e-30 to 1; 1: a copy
+  td_loss loss = td_loss::huber;         ///< of the error of each experience
+  double huber_delta = 1;                ///< from 1e-30 to 1e30
+  bool mean_loss = true;                 ///< the mean over the batch; otherwise the sum
+  double max_gradient_norm = 10;         ///< 0: no clipping
+  optimiser_kind optimiser = optimiser_kind::adam;  ///< what makes the gradient steps
+  double learning_rate = 0.001;                     ///< 0 or more; constant
   std::uint32_t undecided_action = 0;  ///< greedy, where no value is a number: this one if legal, else the first legal
-  bool dueling = false;  ///< the network has one output more than there are actions: V, A_0, A_1, ...
+  bool dueling = false;                ///< the network has one output more than there are actions: V, A_0, A_1, ...
 
   /// RLP's Algorithm 2, with what it leaves open decided: replay of 50, batches of 32 different transitions, nothing
   /// learned before the 32nd; both sides of the TD error from the online network, behaviour and result from the target

@@ -19,11 +19,11 @@ inline constexpr std::uint32_t all_legal = 0xFFFFFFFF;
 /// What a step led to. Environments may have a type of their own with these members.
 struct step_outcome {
   std::span<const float> observation;  ///< valid until the next step() or reset()
-  float reward = 0;
-  double elapsed = 1;          ///< time that passed, >= 0; 1 for tasks that count steps
-  std::uint32_t executed = 0;  ///< the action that was carried out, whatever was asked for
-  bool terminated = false;     ///< the task is over: nothing follows
-  bool truncated = false;      ///< the episode was cut short: more would follow
+  float reward = 0;                    ///< of this step alone
+  double elapsed = 1;                  ///< time that passed, >= 0; 1 for tasks that count steps
+  std::uint32_t executed = 0;          ///< the action that was carried out, whatever was asked for
+  bool terminated = false;             ///< the task is over: nothing follows
+  bool truncated = false;              ///< the episode was cut short: more would follow
 };
 
 /// A task with a finite set of actions, one episode after another.

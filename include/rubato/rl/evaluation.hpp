@@ -17,7 +17,16 @@
 namespace rubato::inline RUBATO_ABI::rl {
 
 /// What the random numbers of a training are for: each purpose has a stream of its own.
-enum class purpose : std::uint64_t { weights = 1, exploration, replay, training, selection, test, pretraining, search };
+enum class purpose : std::uint64_t {
+  weights = 1,  ///< of networks at the start
+  exploration,  ///< act(), by step
+  replay,       ///< update(), by iteration
+  training,     ///< episodes, or runs, that are learned from
+  selection,    ///< episodes, or runs, by which the best policy is chosen
+  test,         ///< episodes that only tell how good it is
+  pretraining,  ///< the order in which a trace is learned from
+  search        ///< candidates
+};
 
 /// The sequence for one purpose. Sequences of different `number` share nothing in their first 2^20 numbers.
 [[nodiscard]] constexpr random_sequence sequence_for(std::uint64_t seed, purpose what,
@@ -38,9 +47,9 @@ struct evaluation {
   std::uint64_t steps = 0;     ///< of training, before it
   std::uint64_t episodes = 0;  ///< of training, before it
   double mean = 0;             ///< total reward of an episode, undiscounted
-  double least = 0;
-  double most = 0;
-  double mean_elapsed = 0;  ///< time that an episode took
+  double least = 0;            ///< total reward of the worst episode
+  double most = 0;             ///< total reward of the best
+  double mean_elapsed = 0;     ///< time that an episode took
 
   friend bool operator==(const evaluation&, const evaluation&) = default;
 };

@@ -18,14 +18,14 @@ namespace rubato::inline RUBATO_ABI::rl {
 
 /// One step as a learner is told about it. The spans are copied, not kept.
 struct transition {
-  std::span<const float> observation;
-  std::uint32_t action = 0;  ///< the executed one
-  float reward = 0;
-  double elapsed = 1;
-  std::span<const float> next;
+  std::span<const float> observation;    ///< where the action was chosen
+  std::uint32_t action = 0;              ///< the executed one
+  float reward = 0;                      ///< of this step alone
+  double elapsed = 1;                    ///< time that it took, >= 0
+  std::span<const float> next;           ///< what it led to
   std::uint32_t next_legal = all_legal;  ///< legal actions at `next`
-  bool terminated = false;
-  bool truncated = false;
+  bool terminated = false;               ///< the task is over: nothing follows
+  bool truncated = false;                ///< the episode was cut short: more would follow
 };
 
 namespace detail {

@@ -72,7 +72,7 @@ template <nn::TrainableNetwork Network = nn::dynamic_mlp, nn::TrainableNetwork V
 requires std::same_as<typename Network::scalar, float> && std::same_as<typename Value::scalar, float>
 class ppo {
  public:
-  using network = Network;
+  using network = Network;  ///< what learns to act, and what policy() returns
 
   /// A learner that starts from these networks.
   /// Errors  invalid_option: problem(options); a policy with no or more than max_actions actions, or without
@@ -142,11 +142,12 @@ class ppo {
     rollout_.clear();
     return stats;
   }
+  /// Never: a rollout is of steps.
   [[nodiscard]] static constexpr bool updates_at_reset() noexcept { return false; }
 
   /// The network of preferences, which is all that a policy file needs.
   [[nodiscard]] const Network& policy() const noexcept { return policy_; }
-  [[nodiscard]] const Value& value() const noexcept { return value_; }
+  [[nodiscard]] const Value& value() const noexcept { return value_; }  ///< what states are worth
   /// Replaces the policy, say by one that was taught, and forgets the steps of the old one. Precondition: it has the
   /// same shape.
   void adopt(const Network& taught) {
@@ -155,12 +156,13 @@ class ppo {
     rollout_.clear();
   }
 
-  [[nodiscard]] std::size_t observation_size() const noexcept { return policy_.inputs(); }
-  [[nodiscard]] std::size_t actions() const noexcept { return policy_.outputs(); }
-  [[nodiscard]] const ppo_options& options() const noexcept { return options_; }
-  [[nodiscard]] const ppo_counters& counters() const noexcept { return counters_; }
-  [[nodiscard]] const rollout_buffer& rollout() const noexcept { return rollout_; }
+  [[nodiscard]] std::size_t observation_size() const noexcept { return policy_.inputs(); }  ///< inputs of both networks
+  [[nodiscard]] std::size_t actions() const noexcept { return policy_.outputs(); }          ///< outputs of the policy
+  [[nodiscard]] const ppo_options& options() const noexcept { return options_; }            ///< as they were given
+  [[nodiscard]] const ppo_counters& counters() const noexcept { return counters_; }         ///< since the beginning
+  [[nodiscard]] const rollout_buffer& rollout() const noexcept { return rollout_; }  ///< the one that is being filled
 
+  /// See Learner: the options, and the shapes and activations of both networks.
   [[nodiscard]] std::vector<std::string> configuration() const {
     std::vector<std::string> lines = rl::configuration(options_);
     detail::add_settings(lines, policy_);
@@ -262,8 +264,8 @@ class ppo {
       for (std::size_t i = order_.size(); i > 1; --i)  // Fisher and Yates
         std::swap(order_[i - 1], order_[static_cast<std::size_t>(random.below(i))]);
       for (std::size_t first = 0; first < order_.size(); first += options_.batch) {
-        const auto chosen = std::span<const std::uint32_t>{order_}.subspan(
-            first, (std::min)(options_.batch, order_.size() - first));
+        const auto chosen =
+            std::span<const std::uint32_t>{order_}.subspan(first, (std::min)(options_.batch, order_.size() - first));
         for (std::size_t i = 0; i < chosen.size(); ++i) {
           const auto row = rollout_.observation(chosen[i]);
           std::copy(row.begin(), row.end(), observations_.data() + i * width);
@@ -315,8 +317,7 @@ class ppo {
   // A step of the value network on a batch, towards what advantages say that the states were worth.
   void regress(std::span<const std::uint32_t> chosen, tally& sums) noexcept {
     const std::size_t rows = chosen.size();
-    const auto worth =
-        value_.forward(std::span<const float>{observations_}.first(rows * value_.inputs()), value_work_);
+    const auto worth = value_.forward(std::span<const float>{observations_}.first(rows * value_.inputs()), value_work_);
     for (std::size_t i = 0; i < rows; ++i) targets_[i] = returns_[chosen[i]];
     const auto slopes = std::span{value_slopes_}.first(rows);
     sums.value_loss += nn::squared_error<float>(worth, std::span<const float>{targets_}.first(rows), slopes,

@@ -20,19 +20,19 @@ namespace rubato::inline RUBATO_ABI::rl {
 /// Tests   tests/rl/ppo_options_test.cpp: PaperIsThePaper, ProblemsAreNamed, ConfigurationNamesAll
 struct ppo_options {
   std::size_t horizon = 512;  ///< steps of a rollout: what is learned from at once, and then forgotten
-  std::size_t batch = 64;
+  std::size_t batch = 64;     ///< steps of the rollout in a gradient step, 1 to horizon
   std::uint32_t epochs = 10;  ///< passes over the rollout, each in an order of its own
   double gamma = 0.99;        ///< in [0, 1]
-  discounting discount = discounting::by_elapsed;
-  double time_unit = 1;  ///< > 0: the time in which a reward loses 1 - gamma of its worth, by_elapsed
-  double lambda = 0.95;  ///< in [0, 1], for each step: 0 trusts the values, 1 the rewards
-  double clip = 0.2;     ///< > 0: nothing is gained by moving the ratio of probabilities further from 1
-  double entropy_bonus = 0;   ///< what is maximised counts the entropy so much
-  double max_divergence = 0;  ///< a batch on which the policy has moved further ends its passes; 0: none does
-  bool normalises_advantages = true;  ///< mean 0 and deviation 1 over the rollout
-  double max_gradient_norm = 0.5;     ///< of each network; 0: no clipping
-  double learning_rate = 0.0003;      ///< of the policy; the optimiser is Adam
-  double value_learning_rate = 0.001;
+  discounting discount = discounting::by_elapsed;  ///< what gamma is for: a step, or time_unit
+  double time_unit = 1;                ///< > 0: the time in which a reward loses 1 - gamma of its worth, by_elapsed
+  double lambda = 0.95;                ///< in [0, 1], for each step: 0 trusts the values, 1 the rewards
+  double clip = 0.2;                   ///< > 0: nothing is gained by moving the ratio of probabilities further from 1
+  double entropy_bonus = 0;            ///< what is maximised counts the entropy so much
+  double max_divergence = 0;           ///< a batch on which the policy has moved further ends its passes; 0: none does
+  bool normalises_advantages = true;   ///< mean 0 and deviation 1 over the rollout
+  double max_gradient_norm = 0.5;      ///< of each network; 0: no clipping
+  double learning_rate = 0.0003;       ///< of the policy; the optimiser is Adam
+  double value_learning_rate = 0.001;  ///< of the value network, which has an Adam of its own
   std::uint32_t undecided_action = 0;  ///< where no preference is a number: this one if legal, else the first legal
 
   /// What Schulman et al. (2017) set for continuous control (table 3), where steps are all of the same length: one

@@ -25,9 +25,10 @@
 
 namespace rubato::inline RUBATO_ABI::rl {
 
+/// How pretrain() goes through a trace.
 struct pretrain_options {
-  std::uint32_t passes = 1;  ///< over all steps, each in an order of its own
-  std::size_t batch = 32;
+  std::uint32_t passes = 1;      ///< over all steps, each in an order of its own
+  std::size_t batch = 32;        ///< steps of the trace in a gradient step, at least 1
   bool mean_loss = true;         ///< the mean over a batch; otherwise the sum
   double max_gradient_norm = 0;  ///< 0: no clipping
   bool dueling = false;          ///< outputs are V, A_0, A_1, ...

@@ -24,10 +24,12 @@ namespace rubato::inline RUBATO_ABI::rl {
 /// Tests   tests/rl/prioritised_replay_test.cpp: FindsByCumulativeSum, MatchesPlainSums
 class sum_tree {
  public:
+  /// `size` zeros.
   explicit sum_tree(std::size_t size) : size_{size}, leaves_{std::bit_ceil(size)}, node_(2 * leaves_) {}
 
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] double total() const noexcept { return node_[1]; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }  ///< numbers
+  [[nodiscard]] double total() const noexcept { return node_[1]; }   ///< the sum of all
+  /// One number. Precondition: index < size().
   [[nodiscard]] double operator[](std::size_t index) const noexcept { return node_[leaves_ + index]; }
 
   /// Precondition: index < size(), value finite and >= 0.
@@ -59,12 +61,13 @@ class sum_tree {
   std::vector<double> node_;  // node 1 is the root; the children of i are 2i and 2i + 1
 };
 
+/// How much errors count in what is drawn, and how that is made up for.
 struct priority_options {
-  double alpha = 0.6;     ///< exponent of the priority, >= 0; 0: uniform
-  double beta = 0.4;      ///< exponent of the importance weights at first, in [0, 1]
-  double final_beta = 1;  ///< and after `beta_updates`
-  std::uint64_t beta_updates = 100'000;
-  double smallest = 1e-6;  ///< added to every error, > 0
+  double alpha = 0.6;                    ///< exponent of the priority, >= 0; 0: uniform
+  double beta = 0.4;                     ///< exponent of the importance weights at first, in [0, 1]
+  double final_beta = 1;                 ///< and after `beta_updates`
+  std::uint64_t beta_updates = 100'000;  ///< gradient steps from one to the other, linearly; 0: none
+  double smallest = 1e-6;                ///< added to every error, > 0
 };
 
 /// Which slots of a replay buffer to learn from: slot i with probability p_i^alpha / sum p^alpha, where p_i is the
@@ -78,6 +81,7 @@ struct priority_options {
 /// Source  Schaul et al., "Prioritized Experience Replay", ICLR 2016, §3.3, §3.4 and algorithm 1
 class priorities {
  public:
+  /// Of a buffer of so many slots, to which nothing has been added.
   priorities(std::size_t capacity, const priority_options& options) : options_{options}, tree_{capacity} {}
 
   /// A slot has new content.
@@ -108,6 +112,7 @@ class priorities {
   /// An update is over: beta moves on.
   void updated() noexcept { ++updates_; }
 
+  /// The exponent of the importance weights now.
   [[nodiscard]] double beta() const noexcept {
     if (updates_ >= options_.beta_updates) return options_.final_beta;
     const double share = static_cast<double>(updates_) / static_cast<double>(options_.beta_updates);
@@ -116,6 +121,7 @@ class priorities {
   /// P(slot).
   [[nodiscard]] double probability(std::size_t slot) const noexcept { return tree_[slot] / tree_.total(); }
 
+  /// Saves or loads all priorities; bytes of another capacity are bad, and numbers that cannot be.
   void state(archive& bytes) {
     nn::detail::expect(bytes, tree_.size());
     bytes(largest_, updates_);

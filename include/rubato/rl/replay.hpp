@@ -19,12 +19,12 @@ namespace rubato::inline RUBATO_ABI::rl {
 /// Something to learn from: after `action` at `observation` came `reward` (of one step, or of several, discounted),
 /// and then `next`, whose value counts `discount` times. The target is reward + discount * value(next).
 struct experience {
-  std::span<const float> observation;
-  std::uint32_t action = 0;
-  float reward = 0;
-  float discount = 0;  ///< 0: the task was over
-  std::span<const float> next;
-  std::uint32_t next_legal = all_legal;
+  std::span<const float> observation;    ///< where the action was chosen
+  std::uint32_t action = 0;              ///< that was executed there
+  float reward = 0;                      ///< of one step, or of several, discounted
+  float discount = 0;                    ///< 0: the task was over
+  std::span<const float> next;           ///< after the last of the steps
+  std::uint32_t next_legal = all_legal;  ///< legal actions at `next`
 };
 
 /// The latest `capacity` experiences, in flat memory; each new one takes the place of the oldest. What belongs to one
@@ -48,8 +48,8 @@ class replay_buffer {
     RUBATO_ASSERT(capacity > 0 && capacity < 0xFFFFFFFF && observation_size > 0, "replay_buffer: bad size");
   }
 
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }  ///< experiences in it, in slots 0 to size() - 1
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }  ///< experiences that it has room for
 
   /// Keeps a copy, and returns its slot. Precondition: both spans have observation_size numbers.
   std::uint32_t add(const experience& what) noexcept {
@@ -72,16 +72,18 @@ class replay_buffer {
     return {{at, width_}, of.action, of.reward, of.discount, {at + width_, width_}, of.next_legal};
   }
 
-  /// The observations that slots hold, side by side, and those after the action.
+  /// The observations that slots hold, side by side.
   /// Preconditions: each slot < size(); `to` has observation_size numbers for each.
   void gather(std::span<const std::uint32_t> slots, std::span<float> to) const noexcept { copy_rows(slots, 0, to); }
+  /// The same of the observations after the action.
   void gather_next(std::span<const std::uint32_t> slots, std::span<float> to) const noexcept {
     copy_rows(slots, width_, to);
   }
 
-  /// Asks memory for the observation after the action, or for all else that a slot holds, so that it comes while
-  /// something else is done. Precondition: slot < capacity().
+  /// Asks memory for a slot's observation after the action, so that it comes while something else is done.
+  /// Precondition: slot < capacity().
   [[gnu::always_inline]] void prefetch_next(std::size_t slot) const noexcept { prefetch(slot, width_, 2 * width_); }
+  /// The same for all else that a slot holds.
   [[gnu::always_inline]] void prefetch_rest(std::size_t slot) const noexcept {
     prefetch(slot, 0, width_);
     prefetch(slot, 2 * width_, stride_);

@@ -17,12 +17,12 @@ namespace rubato::inline RUBATO_ABI::rl {
 
 /// A step of a rollout, without its observation.
 struct rollout_step {
-  std::uint32_t action = 0;
+  std::uint32_t action = 0;         ///< the executed one
   std::uint32_t legal = all_legal;  ///< where it was taken
-  float reward = 0;
-  float discount = 0;  ///< what the value of the next state counts; 0: the task was over
-  float after = 0;     ///< that value, if `last`
-  bool last = false;   ///< the next one in the rollout does not follow from it
+  float reward = 0;                 ///< of this step alone
+  float discount = 0;               ///< what the value of the next state counts; 0: the task was over
+  float after = 0;                  ///< that value, if `last`
+  bool last = false;                ///< the next one in the rollout does not follow from it
 };
 
 namespace detail {
@@ -81,10 +81,10 @@ class rollout_buffer {
                   "rollout_buffer: bad size");
   }
 
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] std::size_t horizon() const noexcept { return steps_.size(); }
-  [[nodiscard]] bool full() const noexcept { return size_ == horizon(); }
-  void clear() noexcept { size_ = 0; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }             ///< steps in it
+  [[nodiscard]] std::size_t horizon() const noexcept { return steps_.size(); }  ///< steps that it has room for
+  [[nodiscard]] bool full() const noexcept { return size_ == horizon(); }       ///< there is no room for another step
+  void clear() noexcept { size_ = 0; }                                          ///< forgets all steps
 
   /// One more step. Preconditions: not full(); both spans have observation_size numbers.
   void add(std::span<const float> observation, const rollout_step& step, std::span<const float> next) noexcept {
@@ -104,7 +104,9 @@ class rollout_buffer {
     steps_[size_ - 1].last = true;
   }
 
+  /// All steps so far, the first one first, until the next add(), cut() or clear().
   [[nodiscard]] std::span<const rollout_step> steps() const noexcept { return std::span{steps_}.first(size_); }
+  /// Where a step was taken. Precondition: step < size().
   [[nodiscard]] std::span<const float> observation(std::size_t step) const noexcept {
     RUBATO_ASSERT(step < size_, "rollout_buffer: no such step");
     return {observations_.data() + step * width_, width_};

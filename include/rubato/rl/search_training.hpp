@@ -24,8 +24,8 @@ namespace rubato::inline RUBATO_ABI::rl {
 
 /// A run to be made: what these parameters cost under this seed.
 struct trial {
-  std::span<const float> parameters;
-  std::uint64_t seed = 0;
+  std::span<const float> parameters;  ///< valid until run_trials returns
+  std::uint64_t seed = 0;             ///< of all that is random in the run
 };
 
 /// Makes runs, and writes what each has cost, lower is better, NaN and infinities the worst; in any order, in as many
@@ -33,6 +33,7 @@ struct trial {
 /// of no use.
 using run_trials = std::function<bool(std::span<const trial>, std::span<double> costs)>;
 
+/// How candidates are measured, and guesses selected.
 struct search_training_options {
   std::uint64_t seed = 1;              ///< of the runs
   std::string task{};                  ///< what is trained on: part of the configuration; at most 240 bytes
@@ -50,7 +51,7 @@ struct generation_report {
   double least_cost = 0;         ///< mean of the best candidate's runs
   double median_cost = 0;        ///< of the candidates, of those out as far as they came
   std::uint32_t out = 0;         ///< candidates that did not have all of their runs
-  double step_size = 0;
+  double step_size = 0;          ///< of the search, after the generation
 
   friend bool operator==(const generation_report&, const generation_report&) = default;
 };
@@ -58,17 +59,17 @@ struct generation_report {
 /// What a guess cost in the runs of the selection.
 struct selection_report {
   std::uint64_t generation = 0;  ///< before which it was made
-  double mean = 0;  ///< infinite where a cost was not finite
-  double standard_error = 0;
-  bool best = false;  ///< so far
+  double mean = 0;               ///< infinite where a cost was not finite
+  double standard_error = 0;     ///< of the mean; infinite where that is
+  bool best = false;             ///< so far
 
   friend bool operator==(const selection_report&, const selection_report&) = default;
 };
 
 /// Called between generations. A report that answers false ends run(), which can be continued.
 struct search_callbacks {
-  std::function<bool(const generation_report&)> generation{};
-  std::function<bool(const selection_report&)> selected{};
+  std::function<bool(const generation_report&)> generation{};  ///< after each; empty: go on
+  std::function<bool(const selection_report&)> selected{};     ///< after each; empty: go on
 };
 
 /// Lets a search try its candidates in noisy runs, one generation after another.
@@ -94,6 +95,7 @@ struct search_callbacks {
 template <ParameterSearch Search>
 class search_trainer {
  public:
+  /// Begins where the search is. Options that are out of range are found by run(), select() and resume().
   search_trainer(Search search, search_training_options options)
       : search_{std::move(search)}, options_{std::move(options)}, best_(search_.dimension()) {
     search_.best_guess(best_);
@@ -161,7 +163,8 @@ class search_trainer {
     return detail::write_checkpoint(options_.checkpoint, configuration(), [this](archive& bytes) { state(bytes); });
   }
 
-  [[nodiscard]] const Search& search() const noexcept { return search_; }
+  [[nodiscard]] const Search& search() const noexcept { return search_; }  ///< as far as it has come
+  /// Generations that are done since the beginning.
   [[nodiscard]] std::uint64_t generation() const noexcept { return search_.generation(); }
   /// The parameters to keep: of the selection with the least mean, the first of equals; where nothing was selected, the
   /// search's best guess.
@@ -273,8 +276,7 @@ class search_trainer {
       const std::size_t n = median.costs.size();
       const double difference = field[c].mean() - median.mean();
       double squares = 0;
-      for (std::size_t r = 0; r < n; ++r)
-        squares += std::pow(field[c].costs[r] - median.costs[r] - difference, 2);
+      for (std::size_t r = 0; r < n; ++r) squares += std::pow(field[c].costs[r] - median.costs[r] - difference, 2);
       return n > 1 && difference > 2 * std::sqrt(squares / static_cast<double>(n * (n - 1)));
     };
     std::erase_if(racing, is_worse);

@@ -17,24 +17,24 @@ namespace rubato::inline RUBATO_ABI::rl {
 /// Of one step, what its part of the clipped surrogate depends on besides the preferences.
 template <std::floating_point T>
 struct surrogate_step {
-  std::uint32_t action = 0;
-  std::uint32_t legal = all_legal;
-  T log_probability = 0;  ///< of the action, by the policy that acted
-  T advantage = 0;
+  std::uint32_t action = 0;         ///< the one that was taken
+  std::uint32_t legal = all_legal;  ///< actions that were legal there
+  T log_probability = 0;            ///< of the action, by the policy that acted
+  T advantage = 0;                  ///< how much better it was than the policy's average there
 };
 
 /// How the clipped surrogate weighs its parts.
 template <std::floating_point T>
 struct surrogate_weights {
-  T clip = T(0.2);
-  T entropy_bonus = 0;
-  T factor = 1;  ///< on the loss and its gradient: 1 / count for the mean
+  T clip = T(0.2);      ///< > 0: where on either side of 1 the ratio is cut off
+  T entropy_bonus = 0;  ///< what the entropy counts, >= 0
+  T factor = 1;         ///< on the loss and its gradient: 1 / count for the mean
 };
 
 /// The loss of one step, and how far the policies are apart there.
 template <std::floating_point T>
 struct surrogate_term {
-  T loss = 0;
+  T loss = 0;        ///< times `factor`
   T divergence = 0;  ///< ratio - 1 - log(ratio), which is the Kullback-Leibler divergence on average; >= 0
 };
 

@@ -15,10 +15,11 @@ namespace rubato::inline RUBATO_ABI::rl {
 /// How returns are discounted. The default is not at all: the return is the sum of the rewards that follow, which for
 /// a reward of minus the time passed is minus the time left, as in RLP's pre-training.
 struct return_options {
-  double gamma = 1;
+  double gamma = 1;         ///< in [0, 1]; 1: undiscounted
   bool by_elapsed = false;  ///< gamma^(elapsed / time_unit) for each step, instead of gamma
-  double time_unit = 1;
+  double time_unit = 1;     ///< > 0, in the unit of `elapsed`
 
+  /// What the return after a step that took so long counts in that of the step.
   [[nodiscard]] double factor(double elapsed) const noexcept {
     return by_elapsed ? std::pow(gamma, elapsed / time_unit) : gamma;
   }
@@ -36,6 +37,7 @@ struct return_options {
 /// Tests   tests/rl/trace_test.cpp: ReturnsByHand, UndiscountedReturnIsMinusTheTimeLeft, EpisodesDoNotMix,
 ///         ElapsedTimeDiscounts, UnfinishedEpisodesHaveNoReturns
 struct trace {
+  /// Without steps.
   explicit trace(std::size_t size_of_observation) : observation_size{size_of_observation} {}
 
   /// One more step. Precondition: observation has observation_size numbers.
@@ -58,10 +60,11 @@ struct trace {
     observations.resize(finished() * observation_size);
   }
 
+  /// Steps, those of an episode that has not ended included.
   [[nodiscard]] std::size_t size() const noexcept { return actions.size(); }
   /// Steps in episodes that have ended.
   [[nodiscard]] std::size_t finished() const noexcept { return ends.empty() ? 0 : ends.back(); }
-  /// Precondition: step < size().
+  /// What was seen before a step. Precondition: step < size().
   [[nodiscard]] std::span<const float> observation(std::size_t step) const noexcept {
     return std::span{observations}.subspan(step * observation_size, observation_size);
   }
@@ -82,13 +85,13 @@ struct trace {
     }
   }
 
-  std::size_t observation_size;
-  std::vector<float> observations{};  ///< rows of observation_size
-  std::vector<std::uint32_t> actions{};
-  std::vector<float> rewards{};
-  std::vector<double> elapsed{};
-  std::vector<float> returns{};     ///< of finished steps, after compute_returns()
-  std::vector<std::size_t> ends{};  ///< of each episode: the index past its last step
+  std::size_t observation_size;          ///< numbers of a row
+  std::vector<float> observations{};     ///< rows of observation_size
+  std::vector<std::uint32_t> actions{};  ///< that were executed
+  std::vector<float> rewards{};          ///< of each step alone
+  std::vector<double> elapsed{};         ///< time that each step took
+  std::vector<float> returns{};          ///< of finished steps, after compute_returns()
+  std::vector<std::size_t> ends{};       ///< of each episode: the index past its last step
 };
 
 }  // namespace rubato::inline RUBATO_ABI::rl

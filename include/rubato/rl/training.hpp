@@ -20,6 +20,7 @@
 
 namespace rubato::inline RUBATO_ABI::rl {
 
+/// How a training is run, besides what the learner's own options say.
 struct training_options {
   std::uint64_t seed = 1;                  ///< of everything that is random
   std::string task{};                      ///< what is trained on: part of the configuration; at most 240 bytes
@@ -37,30 +38,30 @@ struct training_budget {
 
 /// How far a training is.
 struct training_progress {
-  std::uint64_t episodes = 0;
-  std::uint64_t steps = 0;
+  std::uint64_t episodes = 0;  ///< that have ended, since the beginning
+  std::uint64_t steps = 0;     ///< since the beginning
 
   friend bool operator==(const training_progress&, const training_progress&) = default;
 };
 
 /// How a training episode went.
 struct episode_report {
-  std::uint64_t episode = 0;  ///< 0 is the first
-  std::uint64_t steps = 0;    ///< in this episode
-  std::uint64_t total_steps = 0;
-  double reward = 0;   ///< total, undiscounted
-  double elapsed = 0;  ///< total
-  std::uint64_t updates = 0;
-  double mean_loss = 0;  ///< of the updates
-  bool terminated = false;
+  std::uint64_t episode = 0;      ///< 0 is the first
+  std::uint64_t steps = 0;        ///< in this episode
+  std::uint64_t total_steps = 0;  ///< since the beginning, this episode included
+  double reward = 0;              ///< total, undiscounted
+  double elapsed = 0;             ///< total
+  std::uint64_t updates = 0;      ///< that learned something
+  double mean_loss = 0;           ///< of the updates
+  bool terminated = false;        ///< otherwise it was cut short
 
   friend bool operator==(const episode_report&, const episode_report&) = default;
 };
 
 /// Called between episodes. A report that answers false ends run(), which can be continued; so does `stop` with true.
 struct training_callbacks {
-  std::function<bool(const episode_report&)> episode{};
-  std::function<bool(const evaluation&)> evaluated{};
+  std::function<bool(const episode_report&)> episode{};  ///< after each; empty: go on
+  std::function<bool(const evaluation&)> evaluated{};    ///< after each; empty: go on
   std::function<bool()> stop{};  ///< asked before each episode, those of evaluations included: a signal has come, say
 };
 
@@ -89,8 +90,9 @@ struct training_callbacks {
 template <Environment Task, Learner Agent>
 class trainer {
  public:
-  using network = typename Agent::network;
+  using network = typename Agent::network;  ///< what best() returns
 
+  /// Begins with the learner as it is. What does not fit is found by run(), select() and resume().
   trainer(Task& task, Agent agent, training_options options)
       : task_{&task}, agent_{std::move(agent)}, options_{std::move(options)}, best_{agent_.policy()} {}
 
@@ -154,16 +156,17 @@ class trainer {
     return progress_;
   }
 
-  /// What training has come to.
+  /// The learner as training has left it.
   [[nodiscard]] const Agent& agent() const noexcept { return agent_; }
+  /// The same, to be changed, by adopt() say, before a run.
   [[nodiscard]] Agent& agent() noexcept { return agent_; }
-  [[nodiscard]] std::uint64_t episodes() const noexcept { return progress_.episodes; }
-  [[nodiscard]] std::uint64_t steps() const noexcept { return progress_.steps; }
+  [[nodiscard]] std::uint64_t episodes() const noexcept { return progress_.episodes; }  ///< see training_progress
+  [[nodiscard]] std::uint64_t steps() const noexcept { return progress_.steps; }        ///< see training_progress
   /// All evaluations since the beginning: the learning curve.
   [[nodiscard]] std::span<const evaluation> evaluations() const noexcept { return evaluations_; }
   /// The policy of the evaluation with the largest mean, the first of equals; before any, the policy at the start.
   [[nodiscard]] const network& best() const noexcept { return best_; }
-  [[nodiscard]] double best_mean() const noexcept { return best_mean_; }
+  [[nodiscard]] double best_mean() const noexcept { return best_mean_; }  ///< of that evaluation; 0 before any
 
   /// What must be the same for a checkpoint to be resumed, as "name=value".
   [[nodiscard]] std::vector<std::string> configuration() const {

@@ -19,6 +19,7 @@ class aligned_buffer {
   static constexpr std::size_t alignment = 64;  ///< bytes
 
   aligned_buffer() = default;
+  /// `size` zeros.
   explicit aligned_buffer(std::size_t size) { ensure(size); }
 
   /// At least `size` floats; on growth all become zero, otherwise nothing changes.
@@ -29,11 +30,12 @@ class aligned_buffer {
     clear();
   }
 
+  /// All become zero; the storage stays.
   void clear() noexcept { std::fill(data_.get(), data_.get() + size_, 0.0F); }
 
-  [[nodiscard]] float* data() noexcept { return data_.get(); }
-  [[nodiscard]] const float* data() const noexcept { return data_.get(); }
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] float* data() noexcept { return data_.get(); }              ///< nullptr before the first ensure()
+  [[nodiscard]] const float* data() const noexcept { return data_.get(); }  ///< the same, to read
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }         ///< floats
 
  private:
   struct deleter {

@@ -37,16 +37,14 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// of arrival, each taking decision_time + apply_time: it asks for a verdict at the beginning, and at the end carries
 /// it out and commits. Where it probes the loss, each update takes it probe_time more, for which the next push waits. A
 /// step of another batch size computes in proportion. A cancelled worker reports back at once, without a transfer. With
-/// a worker that dies or leaves goes the step that it runs; what of it has reached the server is refused there, at no
-/// cost.
+/// a worker that dies or leaves goes its step; what of that has reached the server is refused there, at no cost.
 ///
 ///     rubato::sim::quadratic goal;
 ///     const run_result r = simulate({.workers = 10, .cores = 4}, {.seed = 1}, rubato::ssp{.staleness = 3}, goal);
 ///
 /// Pre      problem(machines) and problem(run) are empty; `goal`, `watcher` and `jitter` outlive the cluster, and
 ///          serve no other one meanwhile
-/// Random   keyed by (seed, worker, step): equal seeds give all policies the same steps, and a run the same bits in any
-///          thread
+/// Random   keyed by (seed, worker, step): a seed gives all policies the same steps, a run the same bits in any thread
 /// Cost     O(log workers) per event, plus the controller, plus the objective. No allocation once buffers have grown.
 /// Thread   one object, with its objective, per thread
 /// Tests    tests/sim/cluster_test.cpp, cluster_faults_test.cpp, cluster_timing_test.cpp
@@ -60,11 +58,11 @@ class cluster {
   using policy_type = detail::at_leisure<Policy>;
 
  public:
+  /// What decides: of a policy that does not work ahead, with the worker's index as the ticket.
   using controller_type =
       controller<policy_type, std::uint32_t, std::conditional_t<watched, watcher_reference, no_observer>>;
 
-  /// Resets the objective; all workers that are present at time 0 join, and the first steps start. What jitter steps
-  /// draw is left in `jitter`, if given, for the next run of the seed.
+  /// Resets the objective; who is present at time 0 joins. What jitter is drawn stays in `jitter` for later runs.
   cluster(const cluster_options& machines, const run_options& run, Policy policy, Goal& goal, Watcher& watcher,
           normal_draws* jitter = nullptr)
       : machines_{machines},
@@ -123,18 +121,16 @@ class cluster {
       return sync_.policy().awaits() && result_.end == run_end::unfinished;
     return false;
   }
-  /// Polls the policy that awaits(), which must have asked to be woken now; then goes on as if it had decided at the
-  /// push: the server turns to nothing else meanwhile.
+  /// Polls the policy that awaits(), which must have asked to be woken now; it is as if it had decided at the push.
   void resume() {
     polled_at_ = now_;
     sync_.poll(now_, effects{*this});
     settle();
   }
 
-  [[nodiscard]] double now() const noexcept { return now_; }
-  [[nodiscard]] const controller_type& sync() const noexcept { return sync_; }
-  /// Complete once advance() has returned false.
-  [[nodiscard]] const run_result& result() const noexcept { return result_; }
+  [[nodiscard]] double now() const noexcept { return now_; }                    ///< in units of virtual time, from 0
+  [[nodiscard]] const controller_type& sync() const noexcept { return sync_; }  ///< to look at
+  [[nodiscard]] const run_result& result() const noexcept { return result_; }   ///< complete once advance() says false
 
  private:
   using stage = detail::stage;

@@ -16,12 +16,12 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// Cost    copying is free; no allocation. Thread-safe while the storage behind it is left alone.
 /// Tests   tests/sim/dataset_test.cpp: SliceIsClipped, SplitKeepsOrder
 struct dataset {
-  std::span<const std::uint8_t> pixels;
-  std::span<const std::uint8_t> labels;
-  std::uint32_t inputs = 0;   ///< pixels per image, below 65,536
-  std::uint32_t classes = 0;  ///< number of labels, up to 256
+  std::span<const std::uint8_t> pixels;  ///< of one image after another, 0 to 255
+  std::span<const std::uint8_t> labels;  ///< the class of each image
+  std::uint32_t inputs = 0;              ///< pixels per image, below 65,536
+  std::uint32_t classes = 0;             ///< number of labels, up to 256
 
-  [[nodiscard]] constexpr std::size_t samples() const noexcept { return labels.size(); }
+  [[nodiscard]] constexpr std::size_t samples() const noexcept { return labels.size(); }  ///< images
 
   /// The pixels of one image. Precondition: index < samples().
   [[nodiscard]] constexpr std::span<const std::uint8_t> image(std::size_t index) const noexcept {
@@ -44,8 +44,8 @@ struct dataset {
 
 /// What is learned from, and what is only looked at.
 struct data_split {
-  dataset training;
-  dataset validation;
+  dataset training;    ///< what gradients are computed on
+  dataset validation;  ///< what evaluations are made on
 };
 
 /// The first `training` images to learn from, the next `validation` to judge by; each clipped to what there is.

@@ -106,17 +106,21 @@ struct environment_outcome {
 template <Objective Goal, StateEncoder Encoder>
 class environment {
  public:
-  using outcome = environment_outcome;
+  using outcome = environment_outcome;  ///< what step() returns
 
+  /// No run starts before reset(), which takes the place of run.seed. Each begins with a copy of `encoder`.
   environment(const cluster_options& machines, const run_options& run, Goal& goal, Encoder encoder = {})
-      : machines_{machines}, run_{run}, goal_{&goal}, encoder_{std::move(encoder)},
+      : machines_{machines},
+        run_{run},
+        goal_{&goal},
+        encoder_{std::move(encoder)},
         choice_{std::make_unique<detail::open_choice<Encoder::dim>>()} {
     RUBATO_ASSERT(problem(machines).empty() && problem(run).empty(), "cluster or run options out of range");
     run_.guard = {.enabled = false};
   }
 
-  [[nodiscard]] static constexpr std::size_t observation_size() noexcept { return Encoder::dim; }
-  [[nodiscard]] static constexpr std::size_t actions() noexcept { return group_actions; }
+  [[nodiscard]] static constexpr std::size_t observation_size() noexcept { return Encoder::dim; }  ///< numbers
+  [[nodiscard]] static constexpr std::size_t actions() noexcept { return group_actions; }  ///< those of group_action
   /// Bit a: action a is legal at the present observation.
   [[nodiscard]] std::uint32_t legal() const noexcept { return choice_->legal; }
 
@@ -153,12 +157,13 @@ class environment {
     next.reward = static_cast<float>(-next.elapsed);
     return next;
   }
-  outcome step(group_action action) { return step(static_cast<std::uint32_t>(action)); }
+  outcome step(group_action action) { return step(static_cast<std::uint32_t>(action)); }  ///< the same
 
   /// The run has ended; also one that never came to a push.
   [[nodiscard]] bool done() const noexcept {
     return cluster_ != nullptr && cluster_->result().end != run_end::unfinished;
   }
+  /// Virtual time of the run; 0 before the first reset().
   [[nodiscard]] double now() const noexcept { return cluster_ == nullptr ? 0.0 : cluster_->now(); }
   /// Complete once done(). Precondition: after reset().
   [[nodiscard]] const run_result& result() const noexcept { return cluster_->result(); }
@@ -178,7 +183,7 @@ class environment {
   no_observer watcher_;
   std::unique_ptr<detail::open_choice<Encoder::dim>> choice_;  // its address stays when the environment moves
   std::unique_ptr<cluster_type> cluster_;
-  double since_ = 0;     // when the time began that the next step is rewarded with
+  double since_ = 0;    // when the time began that the next step is rewarded with
   bool ended_ = false;  // by a step
 };
 

@@ -26,11 +26,13 @@ namespace rubato::inline RUBATO_ABI::sim {
 ///         Cancels, InfinityNeverHappens, AgreesWithASort
 class event_queue {
  public:
+  /// What pop() has taken out.
   struct event {
-    double time;
+    double time;           ///< when it happens
     std::uint32_t source;  ///< the worker, or the number of workers plus that of the service
   };
 
+  /// Of workers 0 to workers - 1 and services 0 to services - 1, without events.
   event_queue(std::uint32_t workers, std::uint32_t services)
       : scheduled_(std::size_t{workers} + services), concerns_(services), workers_{workers}, services_{services} {}
 
@@ -46,6 +48,7 @@ class event_queue {
     if (worker == popped_) popped_ = nobody;
     workers_.set(worker, time);
   }
+  /// The worker's event does not happen; nothing is done if it has none.
   void cancel(std::uint32_t worker) noexcept {
     if (worker == popped_) popped_ = nobody;
     if (workers_.time(worker) != never) workers_.set(worker, never);

@@ -18,15 +18,16 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// What a rule did in one run, push by push, in the words of a learned policy: what it saw, which group_action its
 /// decision came to, and how much time was left.
 struct expert_trace {
-  std::size_t width = 0;                  ///< numbers of one observation
-  std::vector<float> observations{};      ///< size() x width
-  std::vector<group_action> actions{};    ///< that were carried out
-  std::vector<std::uint32_t> legal{};     ///< masks, see legal_actions()
-  std::vector<double> times{};            ///< of the pushes
-  std::vector<double> time_left{};        ///< until the end of the run; of max_time if it did not arrive
-  std::uint64_t approximated = 0;         ///< actions that are not exactly what the rule did
+  std::size_t width = 0;                ///< numbers of one observation
+  std::vector<float> observations{};    ///< size() x width
+  std::vector<group_action> actions{};  ///< that were carried out
+  std::vector<std::uint32_t> legal{};   ///< masks, see legal_actions()
+  std::vector<double> times{};          ///< of the pushes
+  std::vector<double> time_left{};      ///< until the end of the run; of max_time if it did not arrive
+  std::uint64_t approximated = 0;       ///< actions that are not exactly what the rule did
 
-  [[nodiscard]] std::size_t size() const noexcept { return actions.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return actions.size(); }  ///< pushes
+  /// What the rule saw at a push. Precondition: i < size().
   [[nodiscard]] std::span<const float> observation(std::size_t i) const noexcept {
     return std::span{observations}.subspan(i * width, width);
   }
@@ -88,7 +89,7 @@ class recorded_expert {
   /// Gives the latest push its action: by who has started since.
   void close() noexcept {
     if (trace_->times.size() > trace_->actions.size()) {
-      trace_->actions.push_back(others_ > 0    ? group_action::all
+      trace_->actions.push_back(others_ > 0   ? group_action::all
                                 : itself_ > 0 ? group_action::submitter
                                               : group_action::hold);
       if (others_ > 0 && (itself_ == 0 || others_ != others_waiting_)) ++trace_->approximated;

@@ -16,8 +16,8 @@ namespace rubato::inline RUBATO_ABI::sim {
 template <class T>
 class fifo {
  public:
-  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }   ///< nothing waits
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }  ///< elements that wait
 
   /// A new last element, to be written: it holds what some earlier one did. References into the queue become invalid.
   [[nodiscard]] T& push() {
@@ -25,11 +25,12 @@ class fifo {
     return ring_[(first_ + size_++) & (ring_.size() - 1)];
   }
 
-  /// Precondition, as of pop(): not empty.
+  /// The first element. Precondition, as of pop(): not empty.
   [[nodiscard]] const T& front() const noexcept {
     RUBATO_ASSERT(size_ > 0, "fifo: front of an empty queue");
     return ring_[first_];
   }
+  /// Removes the first element.
   void pop() noexcept {
     RUBATO_ASSERT(size_ > 0, "fifo: pop of an empty queue");
     first_ = (first_ + 1) & (ring_.size() - 1);

@@ -30,7 +30,7 @@ class gradient_pool {
     return handle;
   }
 
-  /// Precondition: the handle is live.
+  /// Takes a slot back. Precondition: the handle is live.
   void release(std::uint32_t handle) {
     RUBATO_ASSERT(live(handle), "gradient_pool: released a handle that is not live");
     live_[handle] = 0;
@@ -44,11 +44,13 @@ class gradient_pool {
     live_.assign(slots_.size(), 0);
   }
 
+  /// The slot of a handle, until the next acquire(). Precondition: the handle is live.
   [[nodiscard]] Slot& operator[](std::uint32_t handle) noexcept {
     RUBATO_ASSERT(live(handle), "gradient_pool: a handle that is not live");
     return slots_[handle];
   }
 
+  /// Whether the handle has been acquired and neither released nor cleared since.
   [[nodiscard]] bool live(std::uint32_t handle) const noexcept { return handle < live_.size() && live_[handle] != 0; }
 
   /// Slots ever made, live or free.

@@ -13,13 +13,13 @@ namespace rubato::inline RUBATO_ABI::sim {
 
 /// From `after_pushes` pushes on, the base rate is multiplied by `factor` (not by the product of earlier factors).
 struct rate_boundary {
-  std::uint64_t after_pushes = 0;
-  double factor = 1;
+  std::uint64_t after_pushes = 0;  ///< pushes that the server has handled, dropped ones included
+  double factor = 1;               ///< 0 or more
 };
 
 /// A piecewise-constant learning rate.
 struct learning_rate_options {
-  double base = 0.03;
+  double base = 0.03;                       ///< before the first boundary; above 0
   std::vector<rate_boundary> boundaries{};  ///< ascending in after_pushes
 };
 
@@ -43,10 +43,12 @@ struct learning_rate_options {
 /// Tests   tests/sim/learning_rate_test.cpp: ConstantWithoutBoundaries, StepsAtBoundaries, FactorsDoNotCompound
 class learning_rate {
  public:
+  /// Precondition: problem(options) == nullptr.
   explicit learning_rate(learning_rate_options options) : options_{std::move(options)} {
     RUBATO_ASSERT(problem(options_) == nullptr, "learning_rate: bad options");
   }
 
+  /// The rate of an update after so many pushes.
   [[nodiscard]] double at(std::uint64_t pushes) const noexcept {
     double factor = 1;
     for (const rate_boundary& boundary : options_.boundaries) {

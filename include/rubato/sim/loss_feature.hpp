@@ -15,8 +15,10 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// Source  Zhu et al. (ICLR 2020) leave open how the loss is measured; both readings are here
 class loss_feature {
  public:
+  /// No loss was measured yet: what is reported without one is 0.
   explicit loss_feature(loss_source source) noexcept : source_{source} {}
 
+  /// Whether probed() is to be called, at the start and after each update.
   [[nodiscard]] bool probes() const noexcept { return source_ == loss_source::probe; }
 
   /// The server has measured the loss of the present parameters.

@@ -16,42 +16,44 @@
 
 namespace rubato::inline RUBATO_ABI::sim {
 
-inline constexpr std::uint32_t max_hidden_layers = 6;
+inline constexpr std::uint32_t max_hidden_layers = 6;  ///< of an mlp
 
 /// inputs - [units, ReLU] x hidden - classes, softmax on top.
 struct mlp_shape {
-  std::uint32_t inputs = 0;
-  std::uint32_t hidden = 1;  ///< hidden layers, at most max_hidden_layers
-  std::uint32_t units = 256;
-  std::uint32_t classes = 0;
+  std::uint32_t inputs = 0;   ///< numbers that make up a sample
+  std::uint32_t hidden = 1;   ///< hidden layers, at most max_hidden_layers
+  std::uint32_t units = 256;  ///< outputs of each hidden layer
+  std::uint32_t classes = 0;  ///< outputs of the last layer
 };
 
 /// How an input x is made of a pixel p: x = scale * p + shift.
 struct pixel_map {
-  float scale = 1;
-  float shift = 0;
+  float scale = 1;  ///< factor on the pixel
+  float shift = 0;  ///< summand, so what a black pixel becomes
 };
 
 /// The inputs of a batch, without their shift, and what the shift adds (see mlp).
 struct mlp_batch {
-  // Factors of the first layer's three affine rows, going forward and going back.
+  /// A sample's factors of the first layer's three affine rows: bias, v and S.
   struct terms {
-    float forward[3];
-    float backward[3];
+    float forward[3];   ///< 1, the sum of the inputs, shift
+    float backward[3];  ///< 1, shift, the sum of the inputs without their shift
   };
 
-  sparse_rows pixels;
-  std::vector<terms> affine;
-  std::vector<std::uint8_t> labels;
+  sparse_rows pixels;                ///< scale * pixel, a row per sample
+  std::vector<terms> affine;         ///< one per sample
+  std::vector<std::uint8_t> labels;  ///< one per sample, below the number of classes
 
-  [[nodiscard]] std::uint32_t rows() const noexcept { return pixels.rows(); }
+  [[nodiscard]] std::uint32_t rows() const noexcept { return pixels.rows(); }  ///< samples
 
+  /// No samples; the storage stays.
   void clear() {
     pixels.clear();
     affine.clear();
     labels.clear();
   }
 
+  /// One more sample.
   void append(const sparse_images& images, std::uint32_t sample, pixel_map map, const kernels::kernel_set& kernel) {
     const float sum = map.scale * static_cast<float>(images.pixel_sum(sample));
     pixels.append(images, sample, map.scale, kernel);
@@ -63,8 +65,8 @@ struct mlp_batch {
 /// Where a pass keeps the output of every layer, and the gradient of the loss by that output before its ReLU.
 /// Layer l is [rows x stride(l)]; the last layer's delta takes the place of its logits.
 struct mlp_pass {
-  std::array<float*, max_hidden_layers + 1> activation{};
-  std::array<float*, max_hidden_layers + 1> delta{};
+  std::array<float*, max_hidden_layers + 1> activation{};  ///< by layer; of the last one the logits
+  std::array<float*, max_hidden_layers + 1> delta{};       ///< by layer; not used by forward()
 };
 
 /// The arithmetic of a multi-layer perceptron on flat, padded parameter buffers. It owns no parameters: the same layout
@@ -87,6 +89,7 @@ struct mlp_pass {
 ///         networks", AISTATS 2010, eq. 16
 class mlp {
  public:
+  /// Lays out the buffer. `kernel` must outlive the mlp. Precondition: at most max_hidden_layers hidden layers.
   mlp(const mlp_shape& shape, const kernels::kernel_set& kernel) noexcept : shape_{shape}, kernel_{&kernel} {
     for (std::uint32_t layer = 0; layer <= shape_.hidden; ++layer) {
       weights_[layer] = size_;
@@ -97,6 +100,7 @@ class mlp {
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }  ///< floats in a parameter buffer
+  /// Hidden layers: the number of the last layer.
   [[nodiscard]] std::uint32_t hidden() const noexcept { return shape_.hidden; }
 
   /// Floats between the rows of a layer's outputs.
@@ -108,6 +112,7 @@ class mlp {
     return layer == 0 ? own + parameters[affine_[0] + stride(0) + to] : own;
   }
 
+  /// Bias of output `to` of a layer.
   [[nodiscard]] float bias(const float* parameters, std::uint32_t layer, std::size_t to) const {
     return parameters[affine_[layer] + to];
   }
@@ -224,7 +229,9 @@ class mlp {
     std::fill(shift, shift + stride(0), 0.0F);
   }
 
+  /// Rounded up to 16 floats, the length of a row.
   [[nodiscard]] static constexpr std::size_t padded(std::size_t count) noexcept { return (count + 15) / 16 * 16; }
+  /// Rounded up to 4, as the rows of a pass and the columns of multiply_transposed are.
   [[nodiscard]] static constexpr std::size_t fours(std::size_t count) noexcept { return (count + 3) / 4 * 4; }
 
  private:

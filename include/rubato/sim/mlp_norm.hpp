@@ -22,7 +22,8 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// Tests   tests/sim/sgd_test.cpp: NormMatchesTheDenseGradient
 class mlp_gradient_norm {
  public:
-  /// Precondition: the storage of `pass` has room for the number of rows rounded up to 4.
+  /// Of the mean gradient of a batch, from its pass. Precondition: the storage of `pass` has room for the number of
+  /// rows rounded up to 4.
   [[nodiscard]] float operator()(const mlp& net, const mlp_batch& batch, const mlp_pass& pass, pixel_map map,
                                  std::size_t inputs, const kernels::kernel_set& kernel) {
     const std::size_t rows = batch.rows();

@@ -50,7 +50,7 @@ class normal_draws {
     workers_ = workers;
   }
 
-  /// Precondition: worker < workers.
+  /// The deviate of a worker's step. Precondition: worker < workers.
   [[nodiscard]] double operator()(std::uint32_t worker, std::uint64_t step) noexcept {
     RUBATO_ASSERT(worker < workers_, "normal_draws: no stream for this worker");
     const std::uint64_t block = step >> bits_;

@@ -19,13 +19,13 @@ struct gradient {
 
 /// One term of an update: a live gradient and its factor.
 struct contribution {
-  std::uint32_t handle = 0;
-  float weight = 1;
+  std::uint32_t handle = 0;  ///< of gradient::handle
+  float weight = 1;          ///< factor on the mean gradient of the batch
 };
 
 /// How good the present parameters are.
 struct evaluation {
-  double loss = 0;
+  double loss = 0;      ///< mean over the validation set; not finite when training has diverged
   double accuracy = 0;  ///< share in [0, 1]
 };
 

@@ -19,6 +19,7 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// Tests   tests/sim/open_rounds_test.cpp: KeepsRoundsApart, ReusedRoundsStartEmpty
 class open_rounds {
  public:
+  /// One more gradient for a round, which the first one opens.
   void add(std::uint64_t round, const contribution& part) {
     std::size_t at = 0;
     while (at < used_ && rounds_[at].number != round) ++at;

@@ -24,26 +24,31 @@ struct link_options {
   double model_size = 0;  ///< model units; a transfer that is alone takes model_size / bandwidth + latency
 };
 
-enum class failure_kind : std::uint8_t { death, leave, join };
+/// What happens to a worker. A step that it runs is lost when it goes.
+enum class failure_kind : std::uint8_t {
+  death,  ///< it goes, and the controller is told cause::death
+  leave,  ///< it goes, and the controller is told cause::leave
+  join    ///< it comes, or comes back as a new incarnation
+};
 
 /// A worker that goes or comes. One whose first event is a join is absent from the start.
 struct failure {
-  double time = 0;
-  std::uint32_t worker = 0;
-  failure_kind kind = failure_kind::death;
+  double time = 0;                          ///< units of time, from the start of the run
+  std::uint32_t worker = 0;                 ///< below the number of workers
+  failure_kind kind = failure_kind::death;  ///< each worker goes and joins in turn
 };
 
 /// The machines.
 struct cluster_options {
-  std::uint32_t workers = 10;
+  std::uint32_t workers = 10;           ///< 1 to 1,000,000, those absent at first included
   std::uint32_t cores = 0;              ///< shared by all computing workers in equal parts; 0: one core each
   std::vector<double> step_time = {1};  ///< mean computing time of a step on one core: of all workers, or of each
   double jitter = 0.05;                 ///< relative standard deviation of the computing time
-  link_options link{};
-  double decision_time = 0;  ///< server time for each push
-  double apply_time = 0;     ///< server time for each push, in addition
-  straggler_options stragglers{};
-  std::vector<failure> failures{};  ///< in any order
+  link_options link{};                  ///< none, by default
+  double decision_time = 0;             ///< server time for each push
+  double apply_time = 0;                ///< server time for each push, in addition
+  straggler_options stragglers{};       ///< none, by default
+  std::vector<failure> failures{};      ///< in any order
 };
 
 /// When a run ends, other than at max_time.
@@ -61,18 +66,18 @@ enum class loss_source : std::uint8_t {
 
 /// The training.
 struct run_options {
-  std::uint64_t seed = 0;
-  stop_rule stop = stop_rule::target;
-  double target_accuracy = 0.88;      ///< share in [0, 1]
-  std::uint64_t workload = 0;         ///< samples
-  double max_time = 10'000;           ///< units of time; a run that has not arrived by then counts as this
+  std::uint64_t seed = 0;              ///< of all that is random, the objective included
+  stop_rule stop = stop_rule::target;  ///< when it ends, other than at max_time
+  double target_accuracy = 0.88;       ///< share in [0, 1]
+  std::uint64_t workload = 0;          ///< samples
+  double max_time = 10'000;            ///< units of time; a run that has not arrived by then counts as this
   std::uint64_t evaluate_every = 20;  ///< pushes; towards a target fewer evaluations while it is far, see `finish_line`
   std::uint32_t batch = 16;           ///< samples of a gradient, unless the policy wants another number
-  learning_rate_options learning_rate{};
-  loss_source loss = loss_source::worker_ema;
-  double probe_time = 0;    ///< server time for each update, if loss is `probe`
-  bool keep_curve = false;  ///< record every evaluation
-  guard_options guard{};    ///< of the controller
+  learning_rate_options learning_rate{};       ///< of the server's updates
+  loss_source loss = loss_source::worker_ema;  ///< the loss that the policy sees with a push
+  double probe_time = 0;                       ///< server time for each update, if loss is `probe`
+  bool keep_curve = false;                     ///< record every evaluation
+  guard_options guard{};                       ///< of the controller
 };
 
 namespace detail {

@@ -18,6 +18,7 @@
 
 namespace rubato::inline RUBATO_ABI::sim {
 
+/// The shape of the bowl, and how noisy it is.
 struct quadratic_options {
   std::uint32_t dimension = 8;  ///< number of parameters
   double condition = 10;  ///< largest over smallest curvature, at least 1; the curvatures are spaced evenly in log
@@ -47,6 +48,7 @@ struct quadratic_options {
 /// Tests   tests/sim/quadratic_test.cpp
 class quadratic {
  public:
+  /// Starts as after reset(0).
   explicit quadratic(const quadratic_options& options = {})
       : options_{options},
         curvature_(options.dimension),
@@ -58,6 +60,7 @@ class quadratic {
     reset(0);
   }
 
+  /// See Objective: another corner, and no velocity.
   void reset(std::uint64_t seed) {
     seed_ = seed;
     random_sequence corner{seed, initial_stream};
@@ -66,6 +69,7 @@ class quadratic {
     pool_.clear();
   }
 
+  /// See Objective. Precondition: batch > 0.
   [[nodiscard]] gradient compute(std::uint32_t worker, std::uint64_t step, std::uint32_t batch) {
     RUBATO_ASSERT(batch > 0, "quadratic: an empty batch");
     const std::uint32_t handle = pool_.acquire();
@@ -88,6 +92,7 @@ class quadratic {
     return {handle, static_cast<float>(twice_loss / 2), static_cast<float>(std::sqrt(squares)), batch};
   }
 
+  /// See Objective.
   void update(std::span<const contribution> contributions, double learning_rate) {
     const bool heavy = options_.momentum > 0;
     for (double& v : velocity_) v *= options_.momentum;
@@ -100,15 +105,17 @@ class quadratic {
     for (std::size_t i = 0; i < velocity_.size(); ++i) parameters_[i] -= learning_rate * velocity_[i];
   }
 
-  void release(std::uint32_t handle) { pool_.release(handle); }
+  void release(std::uint32_t handle) { pool_.release(handle); }  ///< see Objective
 
+  /// See Objective; there is no validation set.
   [[nodiscard]] evaluation evaluate() const {
     const double value = loss();
     return {value, pinned::is_finite(value) ? 1 / (1 + value) : 0};
   }
 
-  [[nodiscard]] double probe() const { return loss(); }
+  [[nodiscard]] double probe() const { return loss(); }  ///< the loss
 
+  /// The present ones, x_0 first.
   [[nodiscard]] std::span<const double> parameters() const noexcept { return parameters_; }
 
  private:

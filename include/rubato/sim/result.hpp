@@ -30,7 +30,7 @@ enum class run_end : std::uint8_t {
 
 /// What became of every gradient that was computed.
 struct gradient_account {
-  std::uint64_t computed = 0;
+  std::uint64_t computed = 0;    ///< steps that workers have started
   std::uint64_t applied = 0;     ///< one by one
   std::uint64_t flushed = 0;     ///< as part of a round
   std::uint64_t dropped = 0;     ///< by a verdict: stale, not finite, cancelled, excluded, ...
@@ -47,33 +47,34 @@ struct gradient_account {
 
 /// One evaluation.
 struct curve_point {
-  double time = 0;
-  std::uint64_t pushes = 0;
-  double loss = 0;
-  double accuracy = 0;
+  double time = 0;           ///< units of time, from the start of the run
+  std::uint64_t pushes = 0;  ///< handled by then
+  double loss = 0;           ///< mean over the validation set
+  double accuracy = 0;       ///< share in [0, 1]
   friend constexpr bool operator==(const curve_point&, const curve_point&) noexcept = default;
 };
 
 /// What a run came to. Equal inputs give equal results, bit by bit, on the same instruction set.
 struct run_result {
-  bool reached = false;
-  run_end end = run_end::unfinished;
-  double time = 0;                  ///< when the stop rule was met; max_time if it was not
-  std::uint64_t pushes = 0;         ///< gradients that the server has handled, dropped ones included
-  std::uint64_t updates = 0;        ///< of the parameters
-  std::uint64_t samples = 0;        ///< behind the gradients that were applied or accumulated
-  double staleness_mean = 0;        ///< of the same gradients, in updates
-  std::uint64_t staleness_p95 = 0;  ///< the smallest value that 95 % of them do not exceed
-  double idle_share = 0;            ///< of the time of live workers: waiting for a release
-  double decision_share = 0;        ///< of the time: the server taking decisions
-  double final_loss = 0;
-  double final_accuracy = 0;
-  std::uint64_t overrides = 0;  ///< times that the guard overrode the policy
-  gradient_account gradients{};
-  std::vector<std::uint64_t> steps{};                      ///< pushes handled, for each worker
+  bool reached = false;                ///< the stop rule was met: end is run_end::reached
+  run_end end = run_end::unfinished;   ///< why the run is over
+  double time = 0;                     ///< when the stop rule was met; max_time if it was not
+  std::uint64_t pushes = 0;            ///< gradients that the server has handled, dropped ones included
+  std::uint64_t updates = 0;           ///< of the parameters
+  std::uint64_t samples = 0;           ///< behind the gradients that were applied or accumulated
+  double staleness_mean = 0;           ///< of the same gradients, in updates
+  std::uint64_t staleness_p95 = 0;     ///< the smallest value that 95 % of them do not exceed
+  double idle_share = 0;               ///< of the time of live workers: waiting for a release
+  double decision_share = 0;           ///< of the time: the server taking decisions
+  double final_loss = 0;               ///< of an evaluation at the end
+  double final_accuracy = 0;           ///< of the same
+  std::uint64_t overrides = 0;         ///< times that the guard overrode the policy
+  gradient_account gradients{};        ///< balanced once the run has ended
+  std::vector<std::uint64_t> steps{};  ///< pushes handled, for each worker
   std::array<std::uint64_t, counters::reasons> counted{};  ///< occurrences of each `reason`
   std::vector<curve_point> curve{};                        ///< if it was asked for
 
+  /// How often something happened for this reason.
   [[nodiscard]] constexpr std::uint64_t count(reason why) const noexcept {
     return counted[static_cast<std::size_t>(why)];
   }
@@ -86,6 +87,7 @@ struct run_result {
 /// Tests   tests/sim/result_test.cpp: QuantileOfAHistogram, LargeValuesShareTheLastBin
 class staleness_histogram {
  public:
+  /// One more value.
   void add(std::uint64_t staleness) {
     const auto bin = static_cast<std::size_t>(staleness < last_bin ? staleness : last_bin);
     if (bin >= bins_.size()) bins_.resize(bin + 1);
@@ -107,6 +109,7 @@ class staleness_histogram {
     return 0;
   }
 
+  /// Larger values are counted as this, but for the mean.
   static constexpr std::uint64_t last_bin = 65'535;
 
  private:

@@ -25,33 +25,37 @@ namespace rubato::inline RUBATO_ABI::sim {
 
 /// Training and validation images, prepared once and shared by any number of objectives (and threads).
 struct image_data {
+  /// Copies what it needs. Precondition: both datasets are consistent().
   explicit image_data(const data_split& from) : training{from.training}, validation{from.validation} {}
 
-  sparse_images training;
-  sparse_images validation;
+  sparse_images training;    ///< what gradients and probes are computed on
+  sparse_images validation;  ///< what evaluations are made on
 };
 
+/// How a pixel becomes an input.
 enum class input_scale : std::uint8_t {
   unit,         ///< pixel / 255
   standardised  ///< (pixel - mean) / deviation over all training pixels
 };
 
+/// Which kernels compute.
 enum class instruction_set : std::uint8_t {
   native,   ///< the quickest that this processor has
   portable  ///< the same on every processor: for results that are bit-equal across machines
 };
 
+/// The network, and how it is trained.
 struct sgd_options {
-  std::uint32_t hidden_layers = 1;  ///< 0 to 6
-  std::uint32_t hidden_units = 256;
-  std::uint32_t batch = 16;  ///< samples, where compute() is not told
-  double momentum = 0;       ///< in [0, 1)
-  input_scale input = input_scale::standardised;
-  double data_fraction = 0.5;                ///< share of the training images in use, chosen anew for every seed
-  std::uint32_t validation_samples = 1'000;  ///< the first so many of the validation images
-  std::uint32_t probe_samples = 64;          ///< training images that probe() looks at, chosen per seed
-  bool gradient_norm = false;                ///< compute gradient::norm (h = 1, batch 16: about 15 us more)
-  instruction_set instructions = instruction_set::native;
+  std::uint32_t hidden_layers = 1;                ///< 0 to 6
+  std::uint32_t hidden_units = 256;               ///< of each hidden layer
+  std::uint32_t batch = 16;                       ///< samples, where compute() is not told
+  double momentum = 0;                            ///< in [0, 1)
+  input_scale input = input_scale::standardised;  ///< how pixels become inputs
+  double data_fraction = 0.5;                     ///< share of the training images in use, chosen anew for every seed
+  std::uint32_t validation_samples = 1'000;       ///< the first so many of the validation images
+  std::uint32_t probe_samples = 64;               ///< training images that probe() looks at, chosen per seed
+  bool gradient_norm = false;                     ///< compute gradient::norm (h = 1, batch 16: about 15 us more)
+  instruction_set instructions = instruction_set::native;  ///< native: the last bits depend on the processor
 
   friend bool operator==(const sgd_options&, const sgd_options&) = default;
 };
@@ -94,6 +98,7 @@ struct sgd_options {
 /// Tests   tests/sim/sgd_test.cpp, tests/sim/sgd_determinism_test.cpp
 class sgd_objective {
  public:
+  /// Starts as after reset(0).
   sgd_objective(const sgd_options& options, const image_data& data)
       : options_{options},
         data_{&data},
@@ -116,6 +121,7 @@ class sgd_objective {
     reset(0);
   }
 
+  /// See Objective: other weights, no velocity, another subset of the training images.
   void reset(std::uint64_t seed) {
     seed_ = seed;
     updates_ = 0;
@@ -165,6 +171,7 @@ class sgd_objective {
     return {handle, static_cast<float>(loss / batch), norm, batch};
   }
 
+  /// See Objective.
   void update(std::span<const contribution> contributions, double learning_rate) {
     const bool heavy = options_.momentum > 0;
     if (heavy) kernel_->scale(velocity_.data(), mlp_.size(), static_cast<float>(options_.momentum));
@@ -180,14 +187,14 @@ class sgd_objective {
     if (++updates_ % rebase_period == 0 && options_.input == input_scale::standardised) mlp_.rebase(parameters_.data());
   }
 
-  void release(std::uint32_t handle) { pool_.release(handle); }
+  void release(std::uint32_t handle) { pool_.release(handle); }  ///< see Objective
 
-  [[nodiscard]] evaluation evaluate() { return judge(validation_); }
+  [[nodiscard]] evaluation evaluate() { return judge(validation_); }  ///< see Objective
 
   /// Mean loss on the probe samples.
   [[nodiscard]] double probe() { return judge(probe_).loss; }
 
-  [[nodiscard]] const sgd_options& options() const noexcept { return options_; }
+  [[nodiscard]] const sgd_options& options() const noexcept { return options_; }  ///< as they were given
 
   /// The parameters as one array, padding included, for hosts that keep and move them themselves: compute(), evaluate()
   /// and probe() use what stands here. Equal places for equal options and data.
@@ -215,6 +222,7 @@ class sgd_objective {
   [[nodiscard]] float weight(std::uint32_t layer, std::size_t from, std::size_t to) const noexcept {
     return mlp_.weight(parameters_.data(), layer, from, to);
   }
+  /// Bias of output `to` of layer 0 to hidden_layers.
   [[nodiscard]] float bias(std::uint32_t layer, std::size_t to) const noexcept {
     return mlp_.bias(parameters_.data(), layer, to);
   }

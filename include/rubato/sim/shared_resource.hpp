@@ -30,7 +30,8 @@ class shared_resource {
     for (std::size_t n = 1; n < rates_.size(); ++n) rates_[n] = (std::min)(1.0, capacity / static_cast<double>(n));
   }
 
-  [[nodiscard]] std::uint32_t active() const noexcept { return active_; }
+  [[nodiscard]] std::uint32_t active() const noexcept { return active_; }  ///< jobs that are there
+  /// Whether a job has started, and neither ended nor gone.
   [[nodiscard]] bool contains(std::uint32_t job) const noexcept { return is_there_[job] != 0; }
   /// Service per time that each job gets at present. Precondition: active() > 0.
   [[nodiscard]] double rate() const noexcept { return rate_; }

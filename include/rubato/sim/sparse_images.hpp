@@ -40,22 +40,30 @@ class sparse_images {
     }
   }
 
-  [[nodiscard]] std::uint32_t inputs() const noexcept { return inputs_; }
-  [[nodiscard]] std::uint32_t classes() const noexcept { return classes_; }
+  [[nodiscard]] std::uint32_t inputs() const noexcept { return inputs_; }    ///< pixels of an image
+  [[nodiscard]] std::uint32_t classes() const noexcept { return classes_; }  ///< labels are below this
+  /// Images. Precondition of all that takes one: sample < samples().
   [[nodiscard]] std::uint32_t samples() const noexcept { return static_cast<std::uint32_t>(images_.size()); }
 
+  /// Pixels of an image that are not 0: as many as index() and value() point to.
   [[nodiscard]] std::uint32_t nonzero(std::uint32_t sample) const noexcept { return images_[sample].count; }
+  /// Where in the image they are, ascending.
   [[nodiscard]] const std::uint16_t* index(std::uint32_t sample) const noexcept {
     return index_.data() + images_[sample].begin;
   }
+  /// What they are, 1 to 255.
   [[nodiscard]] const std::uint8_t* value(std::uint32_t sample) const noexcept {
     return value_.data() + images_[sample].begin;
   }
+  /// Class of an image.
   [[nodiscard]] std::uint8_t label(std::uint32_t sample) const noexcept { return images_[sample].label; }
+  /// Sum of an image's pixels.
   [[nodiscard]] std::uint32_t pixel_sum(std::uint32_t sample) const noexcept { return images_[sample].sum; }
 
-  /// Asks for what append() will read, in two stages, so that a batch of random images does not wait for each in turn.
+  /// Asks memory for what append() will read, in two stages, so that a batch of random images does not wait for each
+  /// in turn: here for where its pixels are.
   void prefetch_position(std::uint32_t sample) const noexcept { __builtin_prefetch(&images_[sample]); }
+  /// The second stage: for the pixels. Waits for what the first one has asked for.
   void prefetch_pixels(std::uint32_t sample) const noexcept {
     for (std::uint32_t i = 0; i < nonzero(sample); i += 32) __builtin_prefetch(index(sample) + i);
     for (std::uint32_t i = 0; i < nonzero(sample); i += 64) __builtin_prefetch(value(sample) + i);
@@ -95,17 +103,19 @@ class sparse_images {
 /// index and value only ever grow, and hold entries() numbers that count: a warm matrix neither allocates nor clears.
 /// Tests   tests/sim/sparse_images_test.cpp: TransposeSwapsRowsAndColumns
 struct sparse_rows {
-  std::vector<std::uint32_t> begin{0};
-  std::vector<std::uint16_t> index;
-  std::vector<float> value;
+  std::vector<std::uint32_t> begin{0};  ///< row r is the entries [begin[r], begin[r + 1])
+  std::vector<std::uint16_t> index;     ///< column of each entry
+  std::vector<float> value;             ///< what is there
 
+  /// As many as append() has added since clear().
   [[nodiscard]] std::uint32_t rows() const noexcept { return static_cast<std::uint32_t>(begin.size() - 1); }
-  [[nodiscard]] std::uint32_t entries() const noexcept { return begin.back(); }
+  [[nodiscard]] std::uint32_t entries() const noexcept { return begin.back(); }  ///< of all rows
+  /// The rows from `first` on, until the matrix changes.
   [[nodiscard]] kernels::sparse_view view(std::size_t first = 0) const noexcept {
     return {begin.data() + first, index.data(), value.data()};
   }
 
-  void clear() { begin.resize(1); }
+  void clear() { begin.resize(1); }  ///< no rows; the storage stays
 
   /// One more row: the pixels of a sample times `scale`.
   void append(const sparse_images& images, std::uint32_t sample, float scale, const kernels::kernel_set& kernel) {

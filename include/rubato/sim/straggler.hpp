@@ -16,23 +16,31 @@ namespace rubato::inline RUBATO_ABI::sim {
 
 /// Random streams of a cluster: apart from each other, and from the objectives', which use those below 2^32 (one a
 /// worker) and those from 2^63 on.
-enum class random_purpose : std::uint64_t { jitter = 1, straggles, sleep_length, burst_phase, burst };
+enum class random_purpose : std::uint64_t {
+  jitter = 1,    ///< of computing times
+  straggles,     ///< whether a worker or a step is drawn
+  sleep_length,  ///< of a step
+  burst_phase,   ///< whether a worker begins in a burst
+  burst          ///< lengths of bursts and of the gaps between them
+};
 
+/// The number of a worker's stream for this purpose.
 [[nodiscard]] constexpr std::uint64_t stream_of(random_purpose purpose, std::uint32_t worker) noexcept {
   return (static_cast<std::uint64_t>(purpose) << 32) | worker;
 }
 
 /// Who sleeps after the computation of a step.
 enum class straggler_kind : std::uint8_t {
-  none,
+  none,         ///< nobody
   fixed,        ///< workers, drawn once per run: each of their steps
   transient,    ///< steps, drawn one by one
   burst,        ///< workers, drawn once per run: the steps that end in one of their bursts
   heavy_tailed  ///< steps, drawn one by one; Pareto sleeps
 };
 
+/// Who straggles, and for how long.
 struct straggler_options {
-  straggler_kind kind = straggler_kind::none;
+  straggler_kind kind = straggler_kind::none;  ///< who is drawn, and how
   double probability = 0.3;              ///< that a worker (fixed, burst) or a step (transient, heavy_tailed) is drawn
   std::optional<std::uint32_t> count{};  ///< exact number of workers drawn in all, or for each step; not `probability`
   double mean = 1;                       ///< of a sleep; units of time
@@ -72,8 +80,11 @@ struct straggler_options {
 /// Tests   tests/sim/straggler_test.cpp
 class straggler_model {
  public:
+  /// Draws what is drawn once per run.
   straggler_model(const straggler_options& options, std::uint32_t workers, std::uint64_t seed)
-      : options_{options}, seed_{seed}, workers_{workers},
+      : options_{options},
+        seed_{seed},
+        workers_{workers},
         lengths_{seed, stream_of(random_purpose::sleep_length, 0),
                  options.kind == straggler_kind::fixed ? workers : 0} {
     RUBATO_ASSERT(problem(options, workers).empty(), "straggler options out of range");

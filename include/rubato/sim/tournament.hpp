@@ -30,12 +30,14 @@ class tournament {
     for (std::size_t i = leaves_; --i > 0;) nodes_[i] = nodes_[2 * i];
   }
 
-  /// The earliest time, and whose it is; slot 0 where there is none.
+  /// The earliest time; infinity where there is none.
   [[nodiscard]] double first_time() const noexcept { return time_of(nodes_[1]); }
+  /// The slot whose it is; 0 where there is none.
   [[nodiscard]] std::uint32_t first() const noexcept { return slot_of(nodes_[1]); }
+  /// The time of a slot; infinity where it has none.
   [[nodiscard]] double time(std::uint32_t slot) const noexcept { return time_of(nodes_[leaves_ + slot]); }
 
-  /// Precondition: time >= 0; infinity takes the slot's time away.
+  /// The slot's time is this from now on; infinity takes it away. Precondition: time >= 0.
   void set(std::uint32_t slot, double time) noexcept {
     RUBATO_ASSERT(time >= 0, "tournament: a time that is negative or NaN");
     node* const nodes = nodes_.data();

@@ -298,6 +298,7 @@ RUBATO_DETAIL_AVX2 inline void add(float* y, const float* x, std::size_t count, 
     _mm256_storeu_ps(y + i, _mm256_fmadd_ps(_mm256_set1_ps(factor), _mm256_loadu_ps(x + i), _mm256_loadu_ps(y + i)));
 }
 
+/// For processors on which available() says so.
 inline constexpr kernel_set set{"avx2+fma",          "avx2+fma", widen,         sparse_multiply, sparse_outer, multiply,
                                 multiply_transposed, relu,       relu_gradient, softmax,         scale,        add};
 

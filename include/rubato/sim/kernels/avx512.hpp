@@ -287,6 +287,7 @@ RUBATO_DETAIL_AVX512 inline void multiply_transposed(float* c, std::size_t c_str
   }
 }
 
+/// For processors on which available() says so.
 inline constexpr kernel_set set{
     "avx512",   avx2::set.arithmetic, avx2::widen,   sparse_multiply, sparse_outer, multiply, multiply_transposed,
     avx2::relu, avx2::relu_gradient,  avx2::softmax, avx2::scale,     avx2::add};

@@ -30,24 +30,24 @@ namespace rubato::inline RUBATO_ABI::sim::kernels {
 
 /// Rows of a sparse matrix: row r holds value[j] in column index[j] for j in [begin[r], begin[r + 1]).
 struct sparse_view {
-  const std::uint32_t* begin = nullptr;
-  const std::uint16_t* index = nullptr;
-  const float* value = nullptr;
+  const std::uint32_t* begin = nullptr;  ///< one more than rows
+  const std::uint16_t* index = nullptr;  ///< column of each entry
+  const float* value = nullptr;          ///< of each entry
 };
 
 /// A dense matrix whose element (row, column) is data[row * row_step + column * column_step].
 struct strided_view {
-  const float* data = nullptr;
-  std::size_t row_step = 0;
-  std::size_t column_step = 1;
+  const float* data = nullptr;  ///< element (0, 0)
+  std::size_t row_step = 0;     ///< floats
+  std::size_t column_step = 1;  ///< floats
 };
 
 /// A dense matrix in panels of 64 columns: column 64 p + q of row r is data[p * step + r * stride + q].
 template <class Float>
 struct panels {
-  Float* data = nullptr;
-  std::size_t stride = 0;
-  std::size_t step = 64;  ///< 64: rows are in one piece
+  Float* data = nullptr;   ///< element (0, 0)
+  std::size_t stride = 0;  ///< floats from row to row of a panel
+  std::size_t step = 64;   ///< floats from panel to panel; 64: rows are in one piece
 };
 
 /// One sample's outcome.
@@ -63,7 +63,7 @@ struct outcome {
 /// Tests   tests/sim/kernels_test.cpp: every function of every set against a plain loop in double;
 ///         tests/sim/kernel_bits_test.cpp: sets of the same arithmetic against each other
 struct kernel_set {
-  const char* name;
+  const char* name;        ///< of the instructions, such as "avx512"
   const char* arithmetic;  ///< sets that name the same give the same bits
 
   /// out[i] = scale * bytes[i].

@@ -17,13 +17,15 @@
 
 namespace rubato::inline RUBATO_ABI::sim::kernels::portable {
 
-// Blocks of a known width, so that compilers keep the sums in vector registers of whatever size they have.
+/// Floats of a block: of a known width, so that compilers keep the sums in vector registers of whatever size they have.
 inline constexpr std::size_t block = 16;
 
+/// See kernel_set::widen.
 RUBATO_DETAIL_PORTABLE inline void widen(const std::uint8_t* bytes, std::size_t count, float scale, float* out) {
   for (std::size_t i = 0; i < count; ++i) out[i] = scale * static_cast<float>(bytes[i]);
 }
 
+/// See kernel_set::sparse_multiply.
 RUBATO_DETAIL_PORTABLE inline void sparse_multiply(panels<float> c, std::size_t rows, std::size_t columns,
                                                    sparse_view x, panels<const float> y, float scale) {
   for (std::size_t column = 0; column < columns; column += block)
@@ -39,6 +41,7 @@ RUBATO_DETAIL_PORTABLE inline void sparse_multiply(panels<float> c, std::size_t 
     }
 }
 
+/// See kernel_set::sparse_outer.
 RUBATO_DETAIL_PORTABLE inline void sparse_outer(float* c, std::size_t c_stride, std::size_t rows, std::size_t columns,
                                                 sparse_view x, const float* y, std::size_t y_stride, float scale) {
   for (std::size_t column = 0; column < columns; column += block)
@@ -54,6 +57,7 @@ RUBATO_DETAIL_PORTABLE inline void sparse_outer(float* c, std::size_t c_stride, 
     }
 }
 
+/// See kernel_set::multiply.
 RUBATO_DETAIL_PORTABLE inline void multiply(float* c, std::size_t c_stride, std::size_t rows, std::size_t columns,
                                             strided_view x, std::size_t depth, const float* y, std::size_t y_stride,
                                             float scale) {
@@ -70,6 +74,7 @@ RUBATO_DETAIL_PORTABLE inline void multiply(float* c, std::size_t c_stride, std:
     }
 }
 
+/// See kernel_set::multiply_transposed.
 RUBATO_DETAIL_PORTABLE inline void multiply_transposed(float* c, std::size_t c_stride, std::size_t rows,
                                                        std::size_t columns, const float* x, std::size_t x_stride,
                                                        std::size_t depth, const float* y, std::size_t y_stride) {
@@ -86,14 +91,17 @@ RUBATO_DETAIL_PORTABLE inline void multiply_transposed(float* c, std::size_t c_s
     }
 }
 
+/// See kernel_set::relu.
 RUBATO_DETAIL_PORTABLE inline void relu(float* x, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) x[i] = x[i] < 0 ? 0 : x[i];
 }
 
+/// See kernel_set::relu_gradient.
 RUBATO_DETAIL_PORTABLE inline void relu_gradient(float* delta, const float* activation, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) delta[i] = activation[i] > 0 ? delta[i] : 0;
 }
 
+/// See kernel_set::softmax.
 RUBATO_DETAIL_PORTABLE inline outcome softmax(float* row, std::size_t classes, std::size_t label, float scale) {
   std::size_t best = 0;
   for (std::size_t i = 1; i < classes; ++i) best = row[i] > row[best] ? i : best;
@@ -113,14 +121,17 @@ RUBATO_DETAIL_PORTABLE inline outcome softmax(float* row, std::size_t classes, s
   return {std::log(sum) - own, correct};
 }
 
+/// See kernel_set::scale.
 RUBATO_DETAIL_PORTABLE inline void scale(float* x, std::size_t count, float factor) {
   for (std::size_t i = 0; i < count; ++i) x[i] *= factor;
 }
 
+/// See kernel_set::add.
 RUBATO_DETAIL_PORTABLE inline void add(float* y, const float* x, std::size_t count, float factor) {
   for (std::size_t i = 0; i < count; ++i) y[i] += factor * x[i];
 }
 
+/// Plain loops, which give the same bits on every processor.
 inline constexpr kernel_set set{"portable",          "portable", widen,         sparse_multiply, sparse_outer, multiply,
                                 multiply_transposed, relu,       relu_gradient, softmax,         scale,        add};
 

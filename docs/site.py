@@ -53,8 +53,6 @@ def run(*command):
 
 
 def main():
-    if not shutil.which("doxygen"):
-        sys.exit("site.py: doxygen is missing (Debian: doxygen)")
     if not (TOOLS / "bin" / "mkdocs").exists():
         run(sys.executable, "-m", "venv", TOOLS)
         run(TOOLS / "bin" / "pip", "install", "-q", "mkdocs-material>=9.5,<10")
@@ -66,7 +64,7 @@ def main():
         copy.write_text(with_links(page, pages), encoding="utf-8")
     os.environ["NO_MKDOCS_2_WARNING"] = "1"
     run(TOOLS / "bin" / "mkdocs", "build", "-q", "-f", "docs/mkdocs.yml")
-    run("doxygen", "docs/Doxyfile")
+    run(sys.executable, "docs/reference.py", SITE / "reference")
     print(SITE / "index.html")
 
 

@@ -92,7 +92,7 @@ done
 
 bash cmake/need.sh cmake ninja-build g++ clang libclang-rt-dev pkg-config python3 libgtest-dev libbenchmark-dev \
   libcli11-dev nlohmann-json3-dev zlib1g-dev libgloo-dev libtorch-dev python3-torch libopenmpi-dev openmpi-bin \
-  iproute2 valgrind qemu-user
+  iproute2 valgrind qemu-user doxygen
 
 passed=0
 failed=0

@@ -28,34 +28,36 @@ enum class verdict : std::uint8_t {
 
 /// A policy's verdict on one gradient.
 struct admission {
-  verdict what = verdict::apply;
-  bool completes = false;      ///< accumulate: no further gradient joins this round
-  float weight = 1.0F;         ///< factor on the gradient; applied_weight() completes it
-  float scale = 1.0F;          ///< if `completes`: factor on the mean of the round
-  reason why = reason::none;   ///< drop, refused: why
+  verdict what = verdict::apply;  ///< to be done with the gradient
+  bool completes = false;         ///< accumulate: no further gradient joins this round
+  float weight = 1.0F;            ///< factor on the gradient; applied_weight() completes it
+  float scale = 1.0F;             ///< if `completes`: factor on the mean of the round
+  reason why = reason::none;      ///< drop, refused: why
 
+  /// The parameters move by weight x the gradient at once.
   [[nodiscard]] static constexpr admission apply(float weight = 1.0F) noexcept { return {.weight = weight}; }
   [[nodiscard]] static constexpr admission accumulate(float weight = 1.0F) noexcept {
     return {.what = verdict::accumulate, .weight = weight};
-  }
+  }  ///< weight x the gradient joins the open round
   [[nodiscard]] static constexpr admission accumulate_and_flush(float weight = 1.0F, float scale = 1.0F) noexcept {
     return {.what = verdict::accumulate, .completes = true, .weight = weight, .scale = scale};
-  }
+  }  ///< the same, and completes the round, to be flushed with scale x its mean once all of it is in
+  /// The gradient is not used, for one of the reasons from `stale` to `unwanted`; the step counts.
   [[nodiscard]] static constexpr admission drop(reason why) noexcept { return {.what = verdict::drop, .why = why}; }
 };
 
 /// Names one admitted gradient until its commit. Opaque to hosts, trivially copyable.
 struct token {
-  worker_id worker{};
-  std::uint64_t serial = 0;  ///< 0: refused or repeated, nothing is outstanding
-  verdict what = verdict::refused;
-  reason why = reason::none;
+  worker_id worker{};               ///< whose gradient it is
+  std::uint64_t serial = 0;         ///< 0: refused or repeated, nothing is outstanding
+  verdict what = verdict::refused;  ///< as the host was told
+  reason why = reason::none;        ///< dropped, repeated, refused: why
 };
 
 /// The answer to admit(): what the host does with the gradient, and the token it then commits.
 struct admitted {
-  token work{};
-  admission what{};
+  token work{};                 ///< for its commit
+  admission what{};             ///< the verdict, with its weight
   std::uint64_t round = 0;      ///< accumulate: the round whose accumulator takes the gradient
   std::uint64_t staleness = 0;  ///< updates decided since the version the worker read
 };

@@ -32,13 +32,13 @@ class archive {
   explicit archive(std::span<const std::byte> bytes) noexcept
       : input_{reinterpret_cast<const char*>(bytes.data()), bytes.size()}, saving_{false} {}
 
-  [[nodiscard]] bool saving() const noexcept { return saving_; }
-  [[nodiscard]] bool ok() const noexcept { return ok_; }
+  [[nodiscard]] bool saving() const noexcept { return saving_; }  ///< else it loads
+  [[nodiscard]] bool ok() const noexcept { return ok_; }          ///< nothing has been amiss so far
   /// Everything was read, and nothing was amiss.
   [[nodiscard]] bool finished() const noexcept { return ok_ && (saving_ || input_.empty()); }
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
     return {reinterpret_cast<const std::byte*>(output_.data()), output_.size()};
-  }
+  }  ///< saved so far, owned by the archive; none in one that loads
   /// Marks the bytes as bad: for loaders that find a value out of its range.
   void fail() noexcept { ok_ = false; }
 
@@ -48,16 +48,14 @@ class archive {
   void operator()(Values&... values) {
     (value(values), ...);
   }
-
-  void operator()(grant& g) { (*this)(g.version, g.batch, g.lr_scale); }
+  void operator()(grant& g) { (*this)(g.version, g.batch, g.lr_scale); }  ///< the same for the parts of a grant
 
   /// Ends what is saved with a checksum over it, from the byte `from` on (FNV-1a, 64 bits).
   void seal(std::size_t from = 0) {
     std::uint64_t sum = fnv1a(std::string_view{output_}.substr(from));
     value(sum);
   }
-  /// Checks and takes off the checksum that seal() wrote at the end, over what is still to be read. False, and not
-  /// ok(), if the bytes have changed.
+  /// Checks and takes off seal()'s checksum over all that is still to be read. False, and not ok(), if it differs.
   bool unseal() {
     std::uint64_t sum = 0;
     if (input_.size() < sizeof sum) return fail(), false;
@@ -68,7 +66,6 @@ class archive {
     if (sum != fnv1a(content)) fail();
     return ok_;
   }
-
   /// A text of at most 255 bytes.
   void text(std::string& words) {
     auto size = static_cast<std::uint8_t>(words.size() < 255 ? words.size() : 255);

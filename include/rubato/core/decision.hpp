@@ -8,7 +8,7 @@
 
 namespace rubato::inline RUBATO_ABI {
 
-/// Who may run next.
+/// Who may run next: see the functions of `decision` that have these names.
 enum class release_verb : std::uint8_t { hold, submitter, only, all, up_to, up_to_clock, contributors };
 
 /// Which parked workers `up_to` prefers.
@@ -26,24 +26,24 @@ enum class release_order : std::uint8_t {
 ///
 ///     return decision::all().with_flush(1.0F).with_wake_at(what.now + 0.5);
 struct decision {
-  release_verb verb = release_verb::hold;
-  release_order order = release_order::fifo;  ///< of up_to
-  std::uint32_t count = 0;                    ///< of up_to
-  std::uint32_t worker = no_worker;           ///< of only
-  clock_type clock = 0;                       ///< of up_to_clock
-  bool flushes = false;
-  bool cancels = false;
-  bool wakes = false;
-  bool rebases = false;
-  bool is_degraded = false;
-  float flush_scale = 1.0F;
-  float lr_scale = 1.0F;
-  std::uint32_t batch = 0;
-  std::uint32_t exclude = no_worker;
-  std::uint32_t readmit = no_worker;
-  std::uint64_t cancel_below = 0;
-  clock_type rebase_bound = unbounded;
-  double wake_at = std::numeric_limits<double>::infinity();
+  release_verb verb = release_verb::hold;                    ///< who is released
+  release_order order = release_order::fifo;                 ///< of up_to
+  std::uint32_t count = 0;                                   ///< of up_to
+  std::uint32_t worker = no_worker;                          ///< of only
+  clock_type clock = 0;                                      ///< of up_to_clock
+  bool flushes = false;                                      ///< the open round is completed
+  bool cancels = false;                                      ///< `cancel_below` holds
+  bool wakes = false;                                        ///< `wake_at` holds
+  bool rebases = false;                                      ///< `rebase_bound` holds
+  bool is_degraded = false;                                  ///< to be counted as reason::degraded
+  float flush_scale = 1.0F;                                  ///< factor on the mean of the round, if it is flushed
+  float lr_scale = 1.0F;                                     ///< of the grants of those who are released
+  std::uint32_t batch = 0;                                   ///< of these grants, in samples; 0: the host's default
+  std::uint32_t exclude = no_worker;                         ///< worker to be taken out of every count; no_worker: none
+  std::uint32_t readmit = no_worker;                         ///< excluded worker to be taken back; likewise
+  std::uint64_t cancel_below = 0;                            ///< version: steps granted an older one are cancelled
+  clock_type rebase_bound = unbounded;                       ///< steps
+  double wake_at = std::numeric_limits<double>::infinity();  ///< when to be polled, in the host's unit of time
 
  private:
   // Defined before its uses: clang 14 needs that in constant expressions.

@@ -26,14 +26,14 @@ class parking {
       : slots_(std::size_t{capacity} + 2), slot_of_(capacity), by_speed_links_(capacity), by_chance_(capacity),
         position_(capacity), last_free_{capacity + 1} {
     for (std::uint32_t s = first_free_; s < last_free_; ++s) slots_[s].after = s + 1;
-  }
+  }  ///< nobody is parked; worker indices are below the capacity
 
-  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
+  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }  ///< workers that are parked
   /// The longest parked worker, and the one that came after `worker`; no_worker at the end.
   [[nodiscard]] std::uint32_t front() const noexcept { return slots_[slots_[ends].after].worker; }
   [[nodiscard]] std::uint32_t after(std::uint32_t worker) const noexcept {
     return slots_[slots_[slot_of(worker)].after].worker;
-  }
+  }  ///< precondition: it is parked
 
   /// Adds a worker at the end; `speed` is its class (speed_classes::class_of).
   void park(std::uint32_t worker, std::uint32_t speed) noexcept {
@@ -46,7 +46,7 @@ class parking {
     if (tracks_) [[unlikely]]
       enter_orders(s);
   }
-
+  /// Takes a worker out of every order. Precondition: it is parked.
   [[gnu::always_inline]] void unpark(std::uint32_t worker) noexcept {
     const std::uint32_t s = slot_of(worker);
     const std::uint32_t before = slots_[s].before;

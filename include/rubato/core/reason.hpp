@@ -12,7 +12,7 @@ namespace rubato::inline RUBATO_ABI {
 
 /// Why a call was refused, a gradient dropped, a ticket abandoned, or a decision adjusted. Each occurrence is counted.
 enum class reason : std::uint8_t {
-  none,
+  none,               ///< there is none
   // refused: no state changed
   unknown_worker,     ///< index beyond the capacity, or never joined
   departed_worker,    ///< left, finished or died

@@ -15,7 +15,7 @@ namespace rubato::inline RUBATO_ABI {
 
 /// How a call ended.
 enum class [[nodiscard]] errc : std::uint8_t {
-  ok,
+  ok,               ///< as it was meant to
   unknown_worker,   ///< index beyond the capacity, or never joined
   departed_worker,  ///< the worker left, finished or died
   old_incarnation,  ///< another incarnation is known under this index
@@ -55,8 +55,8 @@ enum class [[nodiscard]] errc : std::uint8_t {
 
 /// An error for people: which value, in which file or argument, was wrong, and what was expected.
 struct error {
-  errc code = errc::ok;
-  std::string message;
+  errc code = errc::ok;  ///< for programs
+  std::string message;   ///< one sentence: what was wrong, and what was expected
 };
 
 /// A value, or the error that stands in its place. No exceptions; reading the wrong one is a broken precondition.
@@ -64,25 +64,26 @@ struct error {
 template <class T>
 class [[nodiscard]] result {
  public:
+  /// Holds a value. Implicit, as the next one, so that a call returns a value or an error as it is.
   result(T value) : has_value_{true}, value_{std::move(value)} {}                  // NOLINT(*-explicit-*)
+  /// Holds an error; its code is not looked at.
   result(struct error problem) : has_value_{false}, error_{std::move(problem)} {}  // NOLINT(*-explicit-*)
+  /// Copies the value or the error, or moves it.
   result(const result& other) requires std::copy_constructible<T> : has_value_{other.has_value_} { take(other); }
-  result(result&& other) noexcept : has_value_{other.has_value_} { take(std::move(other)); }
+  result(result&& other) noexcept : has_value_{other.has_value_} { take(std::move(other)); }  ///< `other` is moved from
   result& operator=(result other) noexcept {
     std::destroy_at(this);
     return *std::construct_at(this, std::move(other));
-  }
+  }  ///< copies or moves; one may take the place of the other
   ~result() { has_value_ ? std::destroy_at(&value_) : std::destroy_at(&error_); }
 
-  [[nodiscard]] bool has_value() const noexcept { return has_value_; }
-  explicit operator bool() const noexcept { return has_value(); }
-
-  [[nodiscard]] T& operator*() & noexcept { return *value(); }
-  [[nodiscard]] const T& operator*() const& noexcept { return *value(); }
-  [[nodiscard]] T&& operator*() && noexcept { return std::move(*value()); }
-  [[nodiscard]] T* operator->() noexcept { return value(); }
-  [[nodiscard]] const T* operator->() const noexcept { return value(); }
-
+  [[nodiscard]] bool has_value() const noexcept { return has_value_; }       ///< else an error
+  explicit operator bool() const noexcept { return has_value(); }            ///< has_value()
+  [[nodiscard]] T& operator*() & noexcept { return *value(); }               ///< precondition: has_value()
+  [[nodiscard]] const T& operator*() const& noexcept { return *value(); }    ///< precondition: has_value()
+  [[nodiscard]] T&& operator*() && noexcept { return std::move(*value()); }  ///< precondition: has_value()
+  [[nodiscard]] T* operator->() noexcept { return value(); }                 ///< precondition: has_value()
+  [[nodiscard]] const T* operator->() const noexcept { return value(); }     ///< precondition: has_value()
   /// Precondition: !has_value().
   [[nodiscard]] const struct error& error() const noexcept {
     RUBATO_ASSERT(!has_value(), "error() of a result that has a value");

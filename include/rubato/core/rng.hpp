@@ -43,19 +43,19 @@ namespace rubato::inline RUBATO_ABI {
 ///          BelowIsUnbiased, NormalMoments
 class random_sequence {
  public:
-  using result_type = std::uint64_t;
-
+  using result_type = std::uint64_t;  ///< of a draw: 64 random bits
   constexpr explicit random_sequence(std::uint64_t seed, std::uint64_t stream = 0, std::uint64_t index = 0) noexcept
-      : seed_{seed}, stream_{stream}, index_{index} {}
+      : seed_{seed}, stream_{stream}, index_{index} {}  ///< begins with the block `index`
 
-  [[nodiscard]] static constexpr result_type (min)() noexcept { return 0; }
+  [[nodiscard]] static constexpr result_type (min)() noexcept { return 0; }  ///< of a draw
+  /// Of a draw.
   [[nodiscard]] static constexpr result_type (max)() noexcept { return (std::numeric_limits<result_type>::max)(); }
 
   /// One philox() makes two draws. The arguments of the next: random_sequence{seed, stream, index} goes on from there.
   /// The next draw is its first if this begins_block(), else the second of the one before.
-  struct block { std::uint64_t seed, stream, index; };
-  [[nodiscard]] constexpr block next_block() const noexcept { return {seed_, stream_, index_}; }
-  [[nodiscard]] constexpr bool begins_block() const noexcept { return !spare_ready_; }
+  struct block { std::uint64_t seed /**< key */, stream /**< purpose */, index /**< place in the stream */; };
+  [[nodiscard]] constexpr block next_block() const noexcept { return {seed_, stream_, index_}; }  ///< not used yet
+  [[nodiscard]] constexpr bool begins_block() const noexcept { return !spare_ready_; }            ///< see block
 
   /// The next 64 bits.
   constexpr result_type operator()() noexcept {

@@ -24,10 +24,10 @@ enum class worker_state : std::uint8_t {
   released,  ///< free to go, but its pull (or a new ticket) has not come yet
   admitted,  ///< its gradient is admitted and not yet committed
   parked,    ///< waits for its release
-  left,
-  done,
-  dead,
-  count_
+  left,      ///< gone by its own wish; whoever is gone may come back with a higher incarnation
+  done,      ///< has finished its work
+  dead,      ///< was lost
+  count_     ///< number of states
 };
 
 /// The state as it appears in logs.
@@ -39,30 +39,29 @@ enum class worker_state : std::uint8_t {
 
 /// What is known of one worker.
 struct worker_record {
-  std::uint32_t incarnation = 0;
-  worker_state state = worker_state::absent;
-  bool excluded = false;
-  bool linked = false;            ///< in the parking lists
-  bool withheld = false;          ///< released by its policy, and parked until the guard's bound lets it go
-  reason doomed = reason::none;   ///< why the gradient it is computing will be dropped
-  std::uint8_t speed = 0;         ///< class of its smoothed step time
-  grant granted{};                ///< terms of the step it runs, ran last, or will run once its pull comes
-  double granted_at = 0.0;
-  double parked_at = 0.0;
-  float step_time = 0.0F;         ///< of its latest step, from grant to arrival
-  float smoothed_step_time = 0.0F;
-  std::uint64_t step = 0;         ///< of its latest push: the host's number, or counted here
-  std::uint64_t highest_step = 0; ///< numbered by the host in this incarnation; pushes up to it are repeats
-  std::uint64_t round = no_round; ///< the round that its latest gradient joined
+  std::uint32_t incarnation = 0;              ///< of its latest life
+  worker_state state = worker_state::absent;  ///< where it is in that life
+  bool excluded = false;                      ///< out of every count, until it is readmitted
+  bool linked = false;                        ///< in the parking lists
+  bool withheld = false;                      ///< released by its policy, and parked until the guard's bound lets it go
+  reason doomed = reason::none;               ///< why the gradient it is computing will be dropped
+  std::uint8_t speed = 0;                     ///< class of its smoothed step time
+  grant granted{};                            ///< terms of the step it runs, ran last, or will run once its pull comes
+  double granted_at = 0.0;                    ///< start of that step, in the host's unit of time
+  double parked_at = 0.0;                     ///< since when it is in the parking lists, likewise
+  float step_time = 0.0F;                     ///< of its latest step, from grant to arrival
+  float smoothed_step_time = 0.0F;            ///< moved by a fifth with each step; 0 before its first one is over
+  std::uint64_t step = 0;                     ///< of its latest push: the host's number, or counted here
+  std::uint64_t highest_step = 0;             ///< numbered by the host in this incarnation; pushes up to it are repeats
+  std::uint64_t round = no_round;             ///< the round that its latest gradient joined
 
-  static constexpr std::uint64_t no_round = ~std::uint64_t{0};
+  static constexpr std::uint64_t no_round = ~std::uint64_t{0};  ///< `round` of a gradient that joined none
 };
 
 /// Who is where: membership, states, counts, clocks, and the orders in which parked workers wait.
 ///
-/// A worker is *counted* while it runs, is released, admitted or parked, and is not excluded. Exactly the counted
-/// workers are in the vector clock and the speed classes; exactly the counted parked ones whose `linked` is set are in
-/// the parking orders.
+/// A worker is *counted* while it runs, is released, admitted or parked, and is not excluded. The vector clock and the
+/// speed classes hold exactly the counted; the parking orders those of them that are parked and `linked`.
 ///
 /// Cost    O(1) each unless stated. No allocation after construction. Not thread-safe.
 /// Tests   tests/core/roster_test.cpp
@@ -72,33 +71,34 @@ class roster {
       : capacity_{capacity}, records_(capacity), running_links_(capacity), scratch_(capacity), clock_{capacity},
         parking_{capacity} {
     in_[static_cast<std::size_t>(worker_state::absent)] = capacity;
-  }
-
-  [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
+  }  ///< everybody is absent
+  [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }  ///< worker indices are below it
+  /// What is known of a worker. Precondition: worker < capacity().
   [[nodiscard]] const worker_record& operator[](std::uint32_t worker) const noexcept { return records_[worker]; }
-  [[nodiscard]] worker_record& operator[](std::uint32_t worker) noexcept { return records_[worker]; }
-  [[nodiscard]] const vector_clock& clock() const noexcept { return clock_; }
-  [[nodiscard]] vector_clock& clock() noexcept { return clock_; }
-  [[nodiscard]] const speed_classes& speeds() const noexcept { return speeds_; }
-  [[nodiscard]] const parking& parked() const noexcept { return parking_; }
-  [[nodiscard]] parking& parked() noexcept { return parking_; }
+  [[nodiscard]] worker_record& operator[](std::uint32_t worker) noexcept { return records_[worker]; }  ///< likewise
+  [[nodiscard]] const vector_clock& clock() const noexcept { return clock_; }     ///< steps of everybody
+  [[nodiscard]] vector_clock& clock() noexcept { return clock_; }                 ///< to tick()
+  [[nodiscard]] const speed_classes& speeds() const noexcept { return speeds_; }  ///< of the counted, once measured
+  [[nodiscard]] const parking& parked() const noexcept { return parking_; }       ///< the parking orders
+  [[nodiscard]] parking& parked() noexcept { return parking_; }                   ///< to ask for the next in an order
+  /// Its latest life.
   [[nodiscard]] worker_id id(std::uint32_t worker) const noexcept { return {worker, records_[worker].incarnation}; }
 
   /// Workers in a state, without the excluded ones.
   [[nodiscard]] std::uint32_t in(worker_state state) const noexcept { return in_[static_cast<std::size_t>(state)]; }
-  [[nodiscard]] std::uint32_t excluded() const noexcept { return excluded_; }
+  [[nodiscard]] std::uint32_t excluded() const noexcept { return excluded_; }  ///< workers
   /// Counted workers that will be heard of without any release.
   [[nodiscard]] std::uint32_t busy() const noexcept {
     return in(worker_state::running) + in(worker_state::released) + in(worker_state::admitted);
   }
   [[nodiscard]] static constexpr bool is_member(worker_state s) noexcept {
     return s >= worker_state::running && s <= worker_state::parked;
-  }
+  }  ///< counts, unless it is excluded
   [[nodiscard]] static constexpr bool is_gone(worker_state s) noexcept {
     return s >= worker_state::left && s <= worker_state::dead;
-  }
-  [[nodiscard]] bool counted(std::uint32_t worker) const noexcept { return clock_.counts(worker); }
-
+  }  ///< may come back, as a higher incarnation
+  [[nodiscard]] bool counted(std::uint32_t worker) const noexcept { return clock_.counts(worker); }  ///< see roster
+  /// Changes a worker's state, and the number of those in it; clock and parking orders are the caller's.
   [[gnu::always_inline]] void move_to(std::uint32_t worker, worker_state state) noexcept {
     worker_record& r = records_[worker];
     if (!r.excluded) --in_[static_cast<std::size_t>(r.state)], ++in_[static_cast<std::size_t>(state)];
@@ -120,7 +120,6 @@ class roster {
     move_to(worker, worker_state::parked);
     park(worker, now);
   }
-
   /// Puts a counted worker in state parked into the parking orders.
   void park(std::uint32_t worker, double now) noexcept {
     worker_record& r = records_[worker];
@@ -128,7 +127,6 @@ class roster {
     r.linked = true;
     parking_.park(worker, r.speed);
   }
-
   /// Takes a worker out of the parking orders, if it is in them.
   [[gnu::always_inline]] void unpark(std::uint32_t worker) noexcept {
     worker_record& r = records_[worker];
@@ -170,6 +168,7 @@ class roster {
     move_to(worker, how);
   }
 
+  /// Takes a member that counts out of every count; the gradient that it computes will be dropped.
   void exclude(std::uint32_t worker) noexcept {
     worker_record& r = records_[worker];
     uncount(worker);
@@ -216,6 +215,7 @@ class roster {
     if (!tracks_running_) track_running();
     return running_.front;
   }
+  /// The one after a worker in that order; no_worker at its end.
   [[nodiscard]] std::uint32_t next_running(std::uint32_t worker) const noexcept { return running_links_[worker].after; }
 
   /// Shifts the counted clocks so that the slowest is 0, and limits them to `bound` for workers that have started a

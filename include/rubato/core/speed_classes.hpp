@@ -17,7 +17,7 @@ namespace rubato::inline RUBATO_ABI {
 /// Tests   tests/core/speed_classes_test.cpp: RankCountsTheFaster, ClassesAreOrdered, MedianIsAMiddleClass
 class speed_classes {
  public:
-  static constexpr std::uint32_t count = 256;
+  static constexpr std::uint32_t count = 256;  ///< of classes
 
   /// The class of a step time; 0 for the fastest (and for what is not positive), 255 for the slowest (and for NaN).
   [[nodiscard]] static constexpr std::uint32_t class_of(float step_time) noexcept {
@@ -26,22 +26,22 @@ class speed_classes {
     constexpr std::uint32_t first = (127 - 32) * 4;
     return quarter_octave <= first ? 0 : (std::min)(quarter_octave - first, count - 1);
   }
-
   /// The smallest step time of a class.
   [[nodiscard]] static constexpr float lower_edge(std::uint32_t speed) noexcept {
     return std::bit_cast<float>((speed + (127 - 32) * 4) << 21);
   }
 
+  /// One worker more in this class.
   constexpr void add(std::uint32_t speed) noexcept { ++fine_[speed], ++coarse_[speed / width], ++size_; }
+  /// One worker less. Precondition: there is one.
   constexpr void remove(std::uint32_t speed) noexcept { --fine_[speed], --coarse_[speed / width], --size_; }
 
   constexpr void move(std::uint32_t from, std::uint32_t to) noexcept {
     --fine_[from], --coarse_[from / width];
     ++fine_[to], ++coarse_[to / width];
-  }
+  }  ///< a worker changes its class: as remove() and add()
 
-  [[nodiscard]] constexpr std::uint32_t size() const noexcept { return size_; }
-
+  [[nodiscard]] constexpr std::uint32_t size() const noexcept { return size_; }  ///< workers in all classes
   /// Workers in a strictly faster class.
   [[nodiscard]] constexpr std::uint32_t rank(std::uint32_t speed) const noexcept {
     std::uint32_t faster = 0;

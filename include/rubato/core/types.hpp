@@ -25,8 +25,8 @@ inline constexpr std::uint32_t no_worker = (std::numeric_limits<std::uint32_t>::
 
 /// One life of one worker: a dense index below the controller's capacity, and how often that index was started anew.
 struct worker_id {
-  std::uint32_t index = no_worker;
-  std::uint32_t incarnation = 0;  ///< must grow each time the worker of this index comes back
+  std::uint32_t index = no_worker;  ///< its place in every table of workers
+  std::uint32_t incarnation = 0;    ///< must grow each time the worker of this index comes back
   friend constexpr bool operator==(worker_id, worker_id) noexcept = default;
 };
 
@@ -38,11 +38,10 @@ struct grant {
   friend constexpr bool operator==(const grant&, const grant&) noexcept = default;
 };
 
-/// Lowest and highest parameter version that a worker read over all shards; empty (the default) when the host cannot
-/// say.
+/// The parameter versions that a worker read, over all shards; empty (the default) where the host cannot say.
 struct version_range {
-  std::uint64_t lowest = (std::numeric_limits<std::uint64_t>::max)();
-  std::uint64_t highest = 0;
+  std::uint64_t lowest = (std::numeric_limits<std::uint64_t>::max)();  ///< counts for staleness
+  std::uint64_t highest = 0;                                           ///< for the host's own use
 
   /// Widens the range by one shard's version.
   constexpr void include(std::uint64_t version) noexcept {

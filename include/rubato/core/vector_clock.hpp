@@ -16,8 +16,7 @@ namespace rubato::inline RUBATO_ABI {
 ///
 /// Counted workers of equal clock share a bucket, which counts them; the buckets form a chain in the order of their
 /// clocks. While all clocks lie within `slack`, emptied buckets stay in it, as the next worker comes soon. All that can
-/// be needed are made at construction, so no spread of the clocks ever allocates. Who is in a bucket is kept from the
-/// first call of slowest() on.
+/// be needed are made at construction, so no spread allocates. Who is in which is kept from the first slowest() on.
 ///
 /// Cost    tick, erase, minimum, maximum, slowest: O(1), but the first slowest() O(workers log workers). insert:
 ///         O(buckets between the clock and the nearer end). rebase: O(workers).
@@ -30,14 +29,15 @@ class vector_clock {
       : entries_(capacity), buckets_(std::size_t{capacity} + slack + 2), neighbours_(capacity) {
     for (std::uint32_t b = free_; b < buckets_.size(); ++b) buckets_[b].above = b + 1;
     buckets_[ends].clock = unbounded;
-  }
-
+  }  ///< all clocks are 0, nobody counts
+  /// Steps of a worker, whether it counts or not.
   [[nodiscard]] clock_type clock(std::uint32_t worker) const noexcept { return entries_[worker].clock; }
+  /// Whether it was inserted, and not erased since.
   [[nodiscard]] bool counts(std::uint32_t worker) const noexcept { return entries_[worker].bucket != ends; }
   [[nodiscard]] std::uint32_t size() const noexcept { return counted_; }  ///< counted workers
   /// Smallest and largest counted clock; 0 while nobody counts.
   [[nodiscard]] clock_type minimum() const noexcept { return minimum_; }
-  [[nodiscard]] clock_type maximum() const noexcept { return maximum_; }
+  [[nodiscard]] clock_type maximum() const noexcept { return maximum_; }  ///< likewise
   /// Of the counted workers at the minimum, the one that came there last; no_worker while nobody counts.
   [[nodiscard]] std::uint32_t slowest() const noexcept {
     if (!tracks_members_) track_members();

@@ -9,8 +9,8 @@ namespace rubato::inline RUBATO_ABI::cuda {
 
 /// beta1^t and beta2^t after t steps of Adam.
 struct adam_powers {
-  double first = 1;
-  double second = 1;
+  double first = 1;   ///< beta1^t; 1 before the first step
+  double second = 1;  ///< beta2^t, likewise
 };
 
 /// The constants of the next step, for which both powers go up by one: those of nn::adam, to the bit.

@@ -62,18 +62,19 @@ struct tile_places {
 template <class Shape, unsigned Rows>
 struct alignas(16) training_tile {
   static_assert(Rows > 0 && Rows % 8 == 0, "training_tile: expected a multiple of 8 rows");
-  using shape = Shape;
-  using places = detail::tile_places<Shape, Rows>;
-  static constexpr unsigned rows = Rows;
-  static constexpr unsigned layers = static_cast<unsigned>(Shape::layers);
+  using shape = Shape;                                                      ///< of the network
+  using places = detail::tile_places<Shape, Rows>;                          ///< where what lies in the two arrays
+  static constexpr unsigned rows = Rows;                                    ///< samples that there is room for
+  static constexpr unsigned layers = static_cast<unsigned>(Shape::layers);  ///< of weights
 
-  float values[places::template value<layers + 1>];
-  float parameters[places::template weight<layers>];
+  float values[places::template value<layers + 1>];   ///< of all units, `places::row_stride` numbers for each
+  float parameters[places::template weight<layers>];  ///< as stage() copied them, filled up with zeros to whole quads
 
-  /// Input or output `unit` of sample `row`.
+  /// Input `unit` of sample `row`; load_rows() fills them.
   [[nodiscard]] RUBATO_DETAIL_SHARED float& input(unsigned unit, unsigned row) noexcept {
     return values[unit * places::row_stride + row];
   }
+  /// Output `unit` of sample `row`, from forward() on; backward() overwrites it.
   [[nodiscard]] RUBATO_DETAIL_SHARED float& output(unsigned unit, unsigned row) noexcept {
     return values[places::template value<layers> + unit * places::row_stride + row];
   }

@@ -40,13 +40,13 @@ template <class Shape>
   }
 }
 
-/// What decide() needs besides the state: 288 numbers that all lanes see, in shared memory.
+/// What decide() needs besides the state: 688 bytes with q_shape that all lanes see, in shared memory.
 template <class Shape = q_shape>
 struct decide_workspace {
-  float inputs[Shape::inputs];
-  float scratch[evaluate_scratch<Shape>];
-  float values[Shape::outputs];
-  bool asks_network;
+  float inputs[Shape::inputs];             ///< of the learned rule's network
+  float scratch[evaluate_scratch<Shape>];  ///< of evaluate()
+  float values[Shape::outputs];            ///< of hold, submitter and all
+  bool asks_network;                       ///< whether this request wants the network's values
 };
 
 /// Tells the controller of a request, and says what is to be done: the decisions of rubato's controller on the host,

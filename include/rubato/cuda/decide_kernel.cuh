@@ -28,10 +28,14 @@ template <std::uint32_t Capacity, class Shape>
 
 /// Which clock a request of a kernel goes by: its own `now`, or the device's at the time of the decision. Not to be
 /// mixed for one state.
-enum class time_of : std::uint8_t { request, device };
+enum class time_of : std::uint8_t {
+  request,  ///< its own `now`
+  device    ///< the device's, see device_seconds()
+};
 
 /// What a decide kernel does with its record besides writing it: nothing.
 struct no_publication {
+  /// Does nothing.
   template <std::uint32_t Capacity, class Shape, Lanes L>
   __device__ void operator()(const decision_record<Capacity>&, const controller_state<Capacity, Shape>&,
                              const L&) const noexcept {}
@@ -45,6 +49,7 @@ struct no_publication {
 struct release_words {
   std::uint32_t* words = nullptr;  ///< one a worker, zero at first: memory of the device or mapped, not managed
 
+  /// By all lanes, of the record and the state as they are after the decision.
   template <std::uint32_t Capacity, class Shape, Lanes L>
   __device__ void operator()(const decision_record<Capacity>& record, const controller_state<Capacity, Shape>& state,
                              const L& lanes) const noexcept {

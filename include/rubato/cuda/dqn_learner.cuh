@@ -48,10 +48,10 @@ __global__ void start_kernel(const dqn_learner<Shape, Rows> learner, const float
 /// What some agents experienced, in memory of the device: [agents x count] each, an agent's side by side.
 /// Tests   tests/cuda/device/dqn_learner_test.cu: HasTheBitsOfTheHost
 struct dqn_experiences {
-  const float* observation = nullptr;  ///< [agents x count x Shape::inputs]
-  const float* next = nullptr;         ///< the same
-  const std::uint32_t* action = nullptr;
-  const float* reward = nullptr;
+  const float* observation = nullptr;         ///< [agents x count x Shape::inputs]
+  const float* next = nullptr;                ///< the same
+  const std::uint32_t* action = nullptr;      ///< that was taken, below Shape::outputs
+  const float* reward = nullptr;              ///< that it brought
   const float* discount = nullptr;            ///< see dqn_experience
   const std::uint32_t* next_legal = nullptr;  ///< nullptr: all actions are legal
 };
@@ -138,8 +138,11 @@ error update(const dqn_learner<Shape, Rows>& learner, cudaStream_t stream) {
 class updates_graph {
  public:
   updates_graph() = default;
+  /// Takes over what it is given; nullptr: none.
   explicit updates_graph(cudaGraphExec_t owned) noexcept : graph_{owned} {}
+  /// Leaves the other one without a graph.
   updates_graph(updates_graph&& other) noexcept : graph_{std::exchange(other.graph_, nullptr)} {}
+  /// The other one gets, and destroys, what this one had.
   updates_graph& operator=(updates_graph&& other) noexcept {
     std::swap(graph_, other.graph_);
     return *this;
@@ -153,7 +156,7 @@ class updates_graph {
   [[nodiscard]] error launch(cudaStream_t stream) const {
     return check(cudaGraphLaunch(graph_, stream), "updates_graph: launch");
   }
-  [[nodiscard]] cudaGraphExec_t get() const noexcept { return graph_; }
+  [[nodiscard]] cudaGraphExec_t get() const noexcept { return graph_; }  ///< still owned; nullptr: none
 
  private:
   cudaGraphExec_t graph_ = nullptr;

@@ -25,19 +25,19 @@ struct dqn_agent {
   std::uint64_t iterations = 0;            ///< updates, due or not
   std::uint64_t updates = 0;               ///< gradient steps
   std::uint64_t rejected_updates = 0;      ///< the gradient was not finite: parameters were left alone
-  adam_powers powers;
-  double gradient_norm = 0;  ///< before clipping
-  float loss = 0;            ///< of the latest batch
+  adam_powers powers;                      ///< after `updates` steps of Adam
+  double gradient_norm = 0;                ///< before clipping
+  float loss = 0;                          ///< of the latest batch
 };
 
 /// Something to learn from, as rl::experience.
 struct dqn_experience {
-  const float* observation = nullptr;
-  const float* next = nullptr;
-  std::uint32_t action = 0;
-  float reward = 0;
-  float discount = 0;  ///< of the value of `next`; 0: the task was over
-  std::uint32_t next_legal = rl::all_legal;
+  const float* observation = nullptr;        ///< the state, Shape::inputs numbers
+  const float* next = nullptr;               ///< the state that came after it, as many
+  std::uint32_t action = 0;                  ///< that was taken, below Shape::outputs
+  float reward = 0;                          ///< that it brought; of several steps, their return
+  float discount = 0;                        ///< of the value of `next`; 0: the task was over
+  std::uint32_t next_legal = rl::all_legal;  ///< a bit for each action that is legal in `next`
 };
 
 /// What is wrong with the options for learners on the device, or nullptr: they draw uniformly, step with Adam, and have
@@ -67,35 +67,35 @@ struct dqn_experience {
 template <class Shape, unsigned Rows = 32>
 struct dqn_learner {
   static_assert(Shape::outputs <= rl::max_actions, "dqn_learner: more actions than a word has bits");
-  using shape = Shape;
-  static constexpr unsigned rows = Rows;
+  using shape = Shape;                           ///< of the networks
+  static constexpr unsigned rows = Rows;         ///< samples of a tile
   static constexpr std::size_t alignment = 256;  ///< bytes, of the memory
   /// Numbers from the parameters of one agent to those of the next, and so for its gradients and means.
   static constexpr std::size_t parameter_stride = (Shape::parameters + 31) / 32 * 32;
-  /// Words of an observation, and of an experience: whole sectors of 32 bytes.
+  /// Words of an observation: whole sectors of 32 bytes, as is an experience.
   static constexpr std::size_t observation_words = (Shape::inputs + 7) / 8 * 8;
-  static constexpr std::size_t experience_words = 2 * observation_words + 8;
+  static constexpr std::size_t experience_words = 2 * observation_words + 8;  ///< of two observations and the rest
 
   /// What an experience has besides observations; it lies behind them.
   struct alignas(16) rest {
-    std::uint32_t action;
-    float reward;
-    float discount;
-    std::uint32_t next_legal;
+    std::uint32_t action;      ///< that was taken
+    float reward;              ///< that it brought
+    float discount;            ///< of the value of the next state; 0: the task was over
+    std::uint32_t next_legal;  ///< a bit for each action that is legal in the next state
   };
 
-  rl::dqn_options options;
-  ending hidden;
-  ending output;
-  std::uint64_t seed = 0;
-  unsigned agents = 0;
-  dqn_agent* agent = nullptr;    ///< [agents]
-  float* online = nullptr;       ///< [agents x parameter_stride]
-  float* target = nullptr;       ///< the same
+  rl::dqn_options options;       ///< of all agents
+  ending hidden;                 ///< of the hidden layers of all networks
+  ending output;                 ///< of their last layer
+  std::uint64_t seed = 0;        ///< of the batches that are drawn
+  unsigned agents = 0;           ///< that learn
+  dqn_agent* agent = nullptr;    ///< [agents]: what has happened to each
+  float* online = nullptr;       ///< [agents x parameter_stride]: parameters of the networks that learn
+  float* target = nullptr;       ///< the same, of the target networks
   float* first_mean = nullptr;   ///< the same, of gradients
   float* second_mean = nullptr;  ///< the same, of their squares
   float* gradient = nullptr;     ///< [agents x tiles() x parameter_stride]; after an update the first has the batch's
-  float* loss = nullptr;         ///< [agents x tiles()]
+  float* loss = nullptr;         ///< [agents x tiles()]: each tile's part of the loss of its batch
   float* replay = nullptr;       ///< [agents x options.replay_capacity x experience_words]
 
   /// Bytes for so many agents; the largest of all numbers where they are more, which over() refuses.
@@ -143,9 +143,11 @@ struct dqn_learner {
   [[nodiscard]] RUBATO_DETAIL_SHARED unsigned tiles() const noexcept {
     return static_cast<unsigned>(options.batch) / Rows;
   }
+  /// The network of agent a that learns.
   [[nodiscard]] RUBATO_DETAIL_SHARED network<Shape> online_of(unsigned a) const noexcept {
     return network_at(online + a * parameter_stride);
   }
+  /// Its target network, which follows `online`.
   [[nodiscard]] RUBATO_DETAIL_SHARED network<Shape> target_of(unsigned a) const noexcept {
     return network_at(target + a * parameter_stride);
   }
@@ -153,6 +155,7 @@ struct dqn_learner {
   [[nodiscard]] RUBATO_DETAIL_SHARED network<Shape> policy_of(unsigned a) const noexcept {
     return options.acts_with_target ? target_of(a) : online_of(a);
   }
+  /// Room for the gradient of a tile, Shape::parameters numbers; after an update tile 0 has that of the batch.
   [[nodiscard]] RUBATO_DETAIL_SHARED float* gradient_of(unsigned a, unsigned tile) const noexcept {
     return gradient + (std::size_t{a} * tiles() + tile) * parameter_stride;
   }
@@ -160,6 +163,7 @@ struct dqn_learner {
   [[nodiscard]] RUBATO_DETAIL_SHARED float* experience_at(unsigned a, std::uint64_t slot) const noexcept {
     return replay + (a * options.replay_capacity + slot) * experience_words;
   }
+  /// A copy of what lies behind the observations of experience_at().
   [[nodiscard]] RUBATO_DETAIL_SHARED rest rest_of(const float* experience) const noexcept {
     rest of;
     __builtin_memcpy(&of, experience + 2 * observation_words, sizeof(of));

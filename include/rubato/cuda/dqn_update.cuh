@@ -42,13 +42,13 @@ template <class ValueOf>
 /// Tests   tests/cuda/dqn_learner_test.cpp: MemoryIsCutIntoParts, OneTileLearnsWithTheBitsOfRlDqn
 template <class Shape, unsigned Rows>
 struct dqn_tile {
-  training_tile<Shape, Rows> net;
-  float next_value[Shape::outputs][Rows];  // of each action, according to the target network
-  const float* experience[Rows];
-  float next[Rows];   // the value of the next state
-  float slope[Rows];  // of the loss by the value of the action
-  float loss[Rows];
-  std::uint32_t action[Rows];
+  training_tile<Shape, Rows> net;          ///< of the online network, and before that of the target network
+  float next_value[Shape::outputs][Rows];  ///< of each action, according to the target network
+  const float* experience[Rows];           ///< that was drawn for each row, in the replay
+  float next[Rows];                        ///< the value of the next state
+  float slope[Rows];                       ///< of the loss by the value of the action
+  float loss[Rows];                        ///< its share of the batch's
+  std::uint32_t action[Rows];              ///< that was taken
 };
 
 namespace detail {
@@ -156,9 +156,9 @@ RUBATO_DETAIL_SHARED void learn_from_tile(const dqn_learner<Shape, Rows>& learne
 
 /// What the lanes of update_parameters() share.
 struct dqn_step_memory {
-  double parts[norm_parts];
-  adam_powers powers;
-  nn::kernels::adam_step<float> step;
+  double parts[norm_parts];            ///< scratch of gradient_norm()
+  adam_powers powers;                  ///< of the agent, after this step
+  nn::kernels::adam_step<float> step;  ///< this step's constants
 };
 
 /// The second half of an update of agent `a`: the gradient of the batch from those of its tiles, in turn; clipping; a

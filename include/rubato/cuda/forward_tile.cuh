@@ -25,6 +25,7 @@ namespace rubato::inline RUBATO_ABI::cuda {
 /// odd multiple of 4, after the row before it: 8 rows are read without a conflict. Not measured.
 template <class Shape>
 struct forward_tile {
+  /// Outputs of the layer that has most of them; at most 512.
   static constexpr std::size_t widest_output = [] {
     std::size_t most = 0;
     for (std::size_t l = 1; l <= Shape::layers; ++l) most = Shape::width(l) > most ? Shape::width(l) : most;
@@ -46,11 +47,13 @@ struct forward_tile {
   /// Numbers of shared memory that the activations of a tile want.
   static constexpr std::size_t activations = queries * pitch;
 
+  /// Columns of the grid of lanes in layer l, counted from 0: 1, 2, 4 or 8.
   [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr unsigned columns(std::size_t l) noexcept {
     unsigned all = 1;
     while (all < 8 && 4 * all < Shape::width(l + 1)) all *= 2;
     return all;
   }
+  /// Rows of that grid.
   [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr unsigned rows(std::size_t l) noexcept { return 32 / columns(l); }
   /// Queries of a lane.
   [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr unsigned each(std::size_t l) noexcept {
@@ -70,6 +73,7 @@ struct forward_tile {
     for (std::size_t i = 0; i < l; ++i) at += (Shape::width(i) + 1) * padded(i);
     return at;
   }
+  /// Index of its first packed bias.
   [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr std::size_t bias(std::size_t l) noexcept {
     return weight(l) + Shape::width(l) * padded(l);
   }

@@ -24,24 +24,24 @@ concept Lanes = requires(const L& lanes) {
 
 /// One thread, on the host or on the device.
 struct one_lane {
-  [[nodiscard]] RUBATO_DETAIL_SHARED static unsigned index() noexcept { return 0; }
-  [[nodiscard]] RUBATO_DETAIL_SHARED static unsigned count() noexcept { return 1; }
-  RUBATO_DETAIL_SHARED static void sync() noexcept {}
+  [[nodiscard]] RUBATO_DETAIL_SHARED static unsigned index() noexcept { return 0; }  ///< the only one
+  [[nodiscard]] RUBATO_DETAIL_SHARED static unsigned count() noexcept { return 1; }  ///< itself
+  RUBATO_DETAIL_SHARED static void sync() noexcept {}                                ///< nobody else is to come
 };
 
 #if defined(__CUDACC__)
 /// The threads of a warp, all 32 of which take part; blocks have one dimension.
 struct warp_lanes {
-  [[nodiscard]] __device__ static unsigned index() noexcept { return threadIdx.x % 32; }
-  [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr unsigned count() noexcept { return 32; }
-  __device__ static void sync() noexcept { __syncwarp(); }
+  [[nodiscard]] __device__ static unsigned index() noexcept { return threadIdx.x % 32; }        ///< in its warp
+  [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr unsigned count() noexcept { return 32; }  ///< of a warp
+  __device__ static void sync() noexcept { __syncwarp(); }                                      ///< waits for the warp
 };
 
 /// The threads of a block, all of which take part; blocks have one dimension.
 struct block_lanes {
-  [[nodiscard]] __device__ static unsigned index() noexcept { return threadIdx.x; }
-  [[nodiscard]] __device__ static unsigned count() noexcept { return blockDim.x; }
-  __device__ static void sync() noexcept { __syncthreads(); }
+  [[nodiscard]] __device__ static unsigned index() noexcept { return threadIdx.x; }  ///< in its block
+  [[nodiscard]] __device__ static unsigned count() noexcept { return blockDim.x; }   ///< of the block
+  __device__ static void sync() noexcept { __syncthreads(); }                        ///< waits for the block
 };
 #endif
 

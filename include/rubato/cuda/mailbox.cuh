@@ -67,11 +67,11 @@ struct mailbox {
   static_assert(std::is_trivially_copyable_v<Question> && std::is_trivially_copyable_v<Answer>);
   static_assert(sizeof(Question) % 4 == 0 && sizeof(Answer) % 4 == 0 && alignof(Question) >= 4 && alignof(Answer) >= 4,
                 "mailbox: messages of whole words");
-  static constexpr std::size_t question_words = sizeof(Question) / 4;
-  static constexpr std::size_t answer_words = sizeof(Answer) / 4;
+  static constexpr std::size_t question_words = sizeof(Question) / 4;  ///< of four bytes
+  static constexpr std::size_t answer_words = sizeof(Answer) / 4;      ///< the most that are sent
 
-  alignas(128) std::uint64_t question[question_words];
-  alignas(128) std::uint64_t answer[1 + answer_words];  // the first says how many follow
+  alignas(128) std::uint64_t question[question_words];  ///< by the host: number of the message << 32 | a word of it
+  alignas(128) std::uint64_t answer[1 + answer_words];  ///< by the device; the first says how many follow
 };
 
 /// Waits for question `number` (from 1 on), and fetches it; false if the host stops the kernel, whichever question was
@@ -153,9 +153,12 @@ RUBATO_DETAIL_SHARED void serve(mailbox<Question, Answer>& box, const L& lanes, 
 template <class Question, class Answer>
 class mailbox_client {
  public:
+  /// Of a box that outlives it. Nothing is sent before the first ask().
   explicit mailbox_client(mailbox<Question, Answer>& box, std::uint32_t first = 1) noexcept
       : box_{&box}, next_{first} {}
 
+  /// Sends the question, and waits for its answer for at most `limit` seconds. Of `answer` what the kernel sends is
+  /// written; after an error it may hold anything.
   template <class Alive>
   error ask(const Question& question, Answer& answer, double limit, Alive&& alive) {
     if (closed_) return {errc::io, "mailbox: closed, since it was stopped or an answer did not come"};
@@ -227,6 +230,7 @@ class mailbox_client {
   bool closed_ = false;
 };
 
+/// The client of a box.
 template <class Question, class Answer>
 mailbox_client(mailbox<Question, Answer>&) -> mailbox_client<Question, Answer>;
 

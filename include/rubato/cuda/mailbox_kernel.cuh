@@ -15,11 +15,12 @@ namespace rubato::inline RUBATO_ABI::cuda {
 /// What a host asks that has a controller of its own, and wants the network's values alone: one row of inputs.
 template <class Shape>
 struct value_question {
-  float inputs[Shape::inputs];
+  float inputs[Shape::inputs];  ///< of the network, scaled as it wants them
 };
+/// What the network makes of a value_question.
 template <class Shape>
 struct value_answer {
-  float values[Shape::outputs];
+  float values[Shape::outputs];  ///< of the actions, in the network's order
 };
 
 /// Whether work is left in the stream: what a mailbox_client asks to know that its kernel has not gone. An error of the

@@ -15,7 +15,7 @@ namespace rubato::inline RUBATO_ABI::cuda {
 /// Tests   tests/cuda/network_test.cpp: LayersLieAsTheHostsDo
 template <std::size_t Inputs, std::size_t First, std::size_t... Rest>
 struct mlp_shape {
-  static constexpr std::size_t layers = 1 + sizeof...(Rest);
+  static constexpr std::size_t layers = 1 + sizeof...(Rest);  ///< of weights: hidden ones and that of the outputs
   static_assert(layers <= nn::max_layers, "mlp_shape: too many layers");
   static_assert(Inputs > 0 && First > 0 && ((Rest > 0) && ...), "mlp_shape: a width is 0");
 
@@ -35,14 +35,16 @@ struct mlp_shape {
     return weight(l) + width(l) * width(l + 1);
   }
 
-  static constexpr std::size_t inputs = Inputs;
-  static constexpr std::size_t outputs = width(layers);
-  static constexpr std::size_t parameters = weight(layers);
+  static constexpr std::size_t inputs = Inputs;              ///< numbers of a sample
+  static constexpr std::size_t outputs = width(layers);      ///< numbers that come of it
+  static constexpr std::size_t parameters = weight(layers);  ///< weights and biases of all layers
+  /// Units of the widest hidden layer; 0 if there is none.
   static constexpr std::size_t widest_hidden = [] {
     std::size_t most = 0;
     for (std::size_t l = 1; l < layers; ++l) most = width(l) > most ? width(l) : most;
     return most;
   }();
+  /// Units of all hidden layers together.
   static constexpr std::size_t hidden_units = [] {
     std::size_t all = 0;
     for (std::size_t l = 1; l < layers; ++l) all += width(l);
@@ -52,10 +54,11 @@ struct mlp_shape {
 
 /// What a layer ends with, as a kernel takes it.
 struct ending {
-  nn::activation_kind kind = nn::activation_kind::identity;
-  float slope = 0;
+  nn::activation_kind kind = nn::activation_kind::identity;  ///< which function
+  float slope = 0;                                           ///< of leaky_relu where x < 0
 
   ending() = default;
+  /// The host's, its slope rounded to float.
   ending(const nn::activation& f) noexcept  // NOLINT(*-explicit-*)
       : kind{f.kind}, slope{static_cast<float>(f.slope)} {}
 };
@@ -98,11 +101,12 @@ struct ending {
 /// Tests   tests/cuda/network_test.cpp: LayersLieAsTheHostsDo, EvaluateHasTheBitsOfTheHost
 template <class Shape>
 struct network {
-  using shape = Shape;
-  const float* parameters = nullptr;
-  ending hidden{nn::activation{.kind = nn::activation_kind::leaky_relu}};
-  ending output{};
+  using shape = Shape;                                                     ///< its widths
+  const float* parameters = nullptr;                                       ///< not owned
+  ending hidden{nn::activation{.kind = nn::activation_kind::leaky_relu}};  ///< of each hidden layer
+  ending output{};                                                         ///< of the last layer
 
+  /// What layer l ends with, counted from 0.
   [[nodiscard]] RUBATO_DETAIL_SHARED const ending& ending_of(std::size_t l) const noexcept {
     return l + 1 == Shape::layers ? output : hidden;
   }

@@ -18,8 +18,9 @@ namespace rubato::inline RUBATO_ABI::cuda {
 template <unsigned Count>
 struct part_lanes {
   static_assert(Count >= 1 && Count <= 32 && (Count & (Count - 1)) == 0, "part_lanes: 1, 2, 4, 8, 16 or 32 threads");
-  [[nodiscard]] __device__ static unsigned index() noexcept { return threadIdx.x % Count; }
-  [[nodiscard]] __device__ static unsigned count() noexcept { return Count; }
+  [[nodiscard]] __device__ static unsigned index() noexcept { return threadIdx.x % Count; }  ///< in its part
+  [[nodiscard]] __device__ static unsigned count() noexcept { return Count; }                ///< of a part
+  /// Waits for the part, and for no other thread of the warp.
   __device__ static void sync() noexcept {
     constexpr unsigned all = 0xffffffffU >> (32 - Count);
     __syncwarp(all << (threadIdx.x % 32 / Count * Count));

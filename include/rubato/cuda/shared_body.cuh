@@ -28,6 +28,7 @@ namespace rubato::inline RUBATO_ABI::cuda {
 /// sum + a * b, rounded twice: the bits of nn::kernels::reproducible<float>().
 /// Tests   tests/cuda/shared_body_test.cpp: ExactRoundsTwice; tests/cuda/network_test.cpp: EvaluateHasTheBitsOfTheHost
 struct exact_arithmetic {
+  /// One multiply-add, by two operations.
   [[nodiscard]] RUBATO_DETAIL_SHARED static float plus_product(float sum, float a, float b) noexcept {
 #if RUBATO_DETAIL_DEVICE
     return __fadd_rn(sum, __fmul_rn(a, b));
@@ -42,6 +43,7 @@ struct exact_arithmetic {
 /// Tests   tests/cuda/shared_body_test.cpp: FusedRoundsOnce, FusedSumIsWithinItsError;
 ///         tests/cuda/network_test.cpp: FusedIsCloseToExact
 struct fused_arithmetic {
+  /// One multiply-add, by one operation.
   [[nodiscard]] RUBATO_DETAIL_SHARED static float plus_product(float sum, float a, float b) noexcept {
 #if RUBATO_DETAIL_DEVICE
     return __fmaf_rn(a, b, sum);

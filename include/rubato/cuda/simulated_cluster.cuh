@@ -15,16 +15,23 @@
 namespace rubato::inline RUBATO_ABI::cuda {
 
 /// Why an episode ended: a sim::run_end, or that there were as many pushes as it may have.
-enum class episode_end : std::uint8_t { unfinished, reached, out_of_time, out_of_pushes, diverged, stalled };
+enum class episode_end : std::uint8_t {
+  unfinished,     ///< it has not
+  reached,        ///< its stop rule was met
+  out_of_time,    ///< max_time came first
+  out_of_pushes,  ///< max_pushes came first
+  diverged,       ///< an evaluation was not finite
+  stalled         ///< nobody runs, and nobody will
+};
 
 /// What an episode came to.
 struct episode_result {
-  double time = 0;  ///< when the stop rule was met; max_time if it was not
-  double loss = 0;  ///< at the end, as is the accuracy
-  double accuracy = 0;
-  std::uint32_t pushes = 0;
-  std::uint32_t updates = 0;
-  episode_end end = episode_end::unfinished;
+  double time = 0;                            ///< when the stop rule was met; max_time if it was not
+  double loss = 0;                            ///< at the end
+  double accuracy = 0;                        ///< at the end; share in [0, 1]
+  std::uint32_t pushes = 0;                   ///< dropped ones among them
+  std::uint32_t updates = 0;                  ///< of the parameters
+  episode_end end = episode_end::unfinished;  ///< why it ended
 };
 
 /// What the lanes of a cluster share: shared memory, or a local object for one lane. Nothing needs to be set before.
@@ -34,19 +41,21 @@ struct episode_result {
 /// warps of four, take 125 KB of an SM's shared memory, and 66 KB without the network.
 template <std::uint32_t MaxWorkers, class Goal, class Policy>
 struct simulated_memory {
-  double ends[MaxWorkers];  // of a step: the time, or while it shares cores the service
-  double parameters[Goal::dimension];
-  double gradient[MaxWorkers][Goal::dimension];
-  double scratch[Goal::scratch_size == 0 ? 1 : Goal::scratch_size];
-  std::uint64_t order[MaxWorkers];  // of the parked by their push; of the running by the push that released them first
-  float loss[MaxWorkers];           // with the gradient
-  std::uint32_t clock[MaxWorkers];  // pushes of each worker
-  std::uint32_t version[MaxWorkers];  // updates at its grant
-  typename Policy::memory policy;
+  double ends[MaxWorkers];                       ///< of a step: the time, or while it shares cores the service
+  double parameters[Goal::dimension];            ///< that are trained
+  double gradient[MaxWorkers][Goal::dimension];  ///< of each worker's step, or waiting for the flush
+  double scratch[Goal::scratch_size == 0 ? 1 : Goal::scratch_size];  ///< of the goal
+  /// Of the parked by their push; of the running by the push that released them first.
+  std::uint64_t order[MaxWorkers];
+  float loss[MaxWorkers];             ///< with the gradient
+  std::uint32_t clock[MaxWorkers];    ///< pushes of each worker
+  std::uint32_t version[MaxWorkers];  ///< updates at its grant
+  typename Policy::memory policy;     ///< what its decide() shares among the lanes
 };
 
 /// Hears of pushes and releases, in their order, from lane 0; this one is deaf.
 struct unwatched {
+  /// Whether pushed(const simulated_push&) and released(worker, time) are called, which only then need to exist.
   static constexpr bool watches = false;
 };
 

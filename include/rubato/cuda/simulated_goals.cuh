@@ -19,8 +19,8 @@ namespace rubato::inline RUBATO_ABI::cuda {
 
 /// How good parameters are; as sim::evaluation.
 struct simulated_evaluation {
-  double loss = 0;
-  double accuracy = 0;
+  double loss = 0;      ///< what training lowers
+  double accuracy = 0;  ///< share in [0, 1]
 };
 
 // What a simulated cluster trains: plain data, an argument of kernels, with
@@ -39,11 +39,11 @@ struct simulated_evaluation {
 ///         SaysWhatItCannotSimulate
 template <std::uint32_t Dimension>
 struct quadratic_goal {
-  static constexpr std::uint32_t dimension = Dimension;
-  static constexpr std::uint32_t scratch_size = 0;
+  static constexpr std::uint32_t dimension = Dimension;  ///< parameters
+  static constexpr std::uint32_t scratch_size = 0;       ///< none is needed
 
-  double scale = 0;  ///< of the noise in a word
-  double curvature[Dimension] = {};
+  double scale = 0;                  ///< of the noise in a word
+  double curvature[Dimension] = {};  ///< of each parameter: 1 to 1 / condition, evenly in log
 
   /// For batches of this size. Errors  invalid_option: what sim::problem() says, another dimension, or momentum
   [[nodiscard]] static result<quadratic_goal> make(const sim::quadratic_options& o, std::uint32_t batch) {
@@ -60,6 +60,7 @@ struct quadratic_goal {
     return goal;
   }
 
+  /// Each parameter is 1 or -1, drawn with the seed.
   template <Lanes L>
   RUBATO_DETAIL_SHARED void begin(const L& lanes, std::uint64_t seed, double* x) const noexcept {
     constexpr std::uint64_t corner = std::uint64_t{1} << 63;  // a stream
@@ -69,6 +70,7 @@ struct quadratic_goal {
     }
   }
 
+  /// The loss at x.
   [[nodiscard]] RUBATO_DETAIL_SHARED double look(const double* x) const noexcept {
     double sum = 0;
     for (std::uint32_t i = 0; i < Dimension; ++i)
@@ -76,6 +78,7 @@ struct quadratic_goal {
     return sum / 2;
   }
 
+  /// c_i x_i and the noise of a batch, drawn by (seed, worker, step). Answers `loss`, which is look(x).
   template <Lanes L>
   RUBATO_DETAIL_SHARED float compute(const L& lanes, std::uint64_t seed, std::uint32_t worker, std::uint64_t step,
                                      double loss, const double* x, double* out, double*) const noexcept {
@@ -92,6 +95,7 @@ struct quadratic_goal {
     return static_cast<float>(loss);
   }
 
+  /// The loss without noise, and 1 / (1 + loss) as accuracy; 0 where the loss is not finite.
   template <Lanes L>
   [[nodiscard]] RUBATO_DETAIL_SHARED simulated_evaluation evaluate(const L&, const double* x, double*) const noexcept {
     const double loss = look(x);
@@ -99,11 +103,12 @@ struct quadratic_goal {
   }
 };
 
+/// How logistic_goal's samples are drawn, and its loss.
 struct logistic_options {
-  std::uint64_t seed = 1;  ///< of the samples
-  std::uint32_t samples = 256;
-  double label_noise = 0.05;  ///< share of the samples that lie on the wrong side, in [0, 1/2)
-  double decay = 0.001;       ///< weight of |x|^2 / 2 in the loss, 0 or more
+  std::uint64_t seed = 1;       ///< of the samples
+  std::uint32_t samples = 256;  ///< at least 1
+  double label_noise = 0.05;    ///< share of the samples that lie on the wrong side, in [0, 1/2)
+  double decay = 0.001;         ///< weight of |x|^2 / 2 in the loss, 0 or more
 };
 
 /// Logistic regression on a fixed set of samples: loss = mean of log(1 + exp(-z . x)) + decay |x|^2 / 2, where z is a
@@ -117,14 +122,16 @@ struct logistic_options {
 ///         LogisticTrainingClassifies, AnyNumberOfLanesGivesTheSameBits, SaysWhatItCannotSimulate
 template <std::uint32_t Dimension, std::uint32_t MaxBatch = 32>
 struct logistic_goal {
-  static constexpr std::uint32_t dimension = Dimension;
-  static constexpr std::uint32_t parts = 16;  // of the sum over all samples, which has the same bits for any lanes
+  static constexpr std::uint32_t dimension = Dimension;  ///< parameters, as many as features
+  /// Of the sum over all samples, which so has the same bits for any lanes.
+  static constexpr std::uint32_t parts = 16;
+  /// Numbers that compute() and evaluate() want.
   static constexpr std::uint32_t scratch_size = 3 * MaxBatch > 2 * parts ? 3 * MaxBatch : 2 * parts;
 
   const float* samples = nullptr;  ///< [count x Dimension]: features times labels, see draw_samples()
-  std::uint32_t count = 0;
-  std::uint32_t batch = 0;
-  double decay = 0;
+  std::uint32_t count = 0;         ///< samples
+  std::uint32_t batch = 0;         ///< samples of a gradient, drawn with replacement
+  double decay = 0;                ///< as in the options
 
   /// Writes the samples, options.samples x Dimension numbers, on the host. Errors  invalid_option
   static error draw_samples(const logistic_options& o, std::span<float> out) {
@@ -163,6 +170,7 @@ struct logistic_goal {
     return goal;
   }
 
+  /// All parameters are 0.
   template <Lanes L>
   RUBATO_DETAIL_SHARED void begin(const L& lanes, std::uint64_t, double* x) const noexcept {
     for (std::uint32_t i = lanes.index(); i < Dimension; i += lanes.count()) x[i] = 0;
@@ -175,6 +183,7 @@ struct logistic_goal {
     return decay * squares / 2;
   }
 
+  /// The mean gradient of a batch drawn by (seed, worker, step). `of_decay` is look(x). Answers the batch's loss.
   template <Lanes L>
   RUBATO_DETAIL_SHARED float compute(const L& lanes, std::uint64_t seed, std::uint32_t worker, std::uint64_t step,
                                      double of_decay, const double* x, double* out, double* scratch) const noexcept {
@@ -202,6 +211,7 @@ struct logistic_goal {
     return static_cast<float>(sum / batch + of_decay);
   }
 
+  /// Loss and accuracy over all samples. O(count * Dimension).
   template <Lanes L>
   [[nodiscard]] RUBATO_DETAIL_SHARED simulated_evaluation evaluate(const L& lanes, const double* x,
                                                                    double* scratch) const noexcept {

@@ -20,17 +20,17 @@ template <std::uint32_t MaxWorkers>
 struct simulated_machines {
   static_assert(MaxWorkers >= 1 && MaxWorkers <= 64, "simulated_machines: 1 to 64 workers, a bit each");
 
-  std::uint32_t workers = MaxWorkers;
-  std::uint32_t cores = 0;  ///< shared by all that compute; 0: one each
-  double jitter = 0;
-  sim::straggler_kind stragglers = sim::straggler_kind::none;
-  bool exact_count = false;  ///< `count` workers straggle, or of each step; else each with `probability`
-  std::uint32_t count = 0;
-  double probability = 0;
-  double mean = 0;
-  double sd = 0;
-  double tail_index = 2;
-  double step_time[MaxWorkers] = {};
+  std::uint32_t workers = MaxWorkers;                          ///< that there are, at most MaxWorkers
+  std::uint32_t cores = 0;                                     ///< shared by all that compute; 0: one each
+  double jitter = 0;                                           ///< relative standard deviation of the computing time
+  sim::straggler_kind stragglers = sim::straggler_kind::none;  ///< who sleeps after the computation of a step
+  bool exact_count = false;           ///< `count` workers straggle, or of each step; else each with `probability`
+  std::uint32_t count = 0;            ///< who straggle, with exact_count
+  double probability = 0;             ///< that a worker or a step is drawn, without it; in [0, 1]
+  double mean = 0;                    ///< of a sleep; units of time
+  double sd = 0;                      ///< of a normal sleep, which is cut off at 0; units of time
+  double tail_index = 2;              ///< of a Pareto sleep, above 1
+  double step_time[MaxWorkers] = {};  ///< of each worker: mean computing time of a step on one core
 
   /// Errors  invalid_option: what sim::problem() says, or which option is one that is not simulated here
   [[nodiscard]] static result<simulated_machines> make(const sim::cluster_options& o) {
@@ -65,19 +65,19 @@ struct simulated_machines {
 /// none.
 /// Tests   tests/cuda/simulated_cluster_test.cpp: AgreesWithTheHost, SaysWhatItCannotSimulate, EndsAtEachLimit
 struct simulated_run {
-  static constexpr std::size_t most_boundaries = 4;
+  static constexpr std::size_t most_boundaries = 4;  ///< of the learning rate
 
-  bool towards_target = true;  ///< stop_rule::target; else stop_rule::workload
-  double target_accuracy = 0;
-  std::uint64_t workload = 0;
-  std::uint64_t evaluate_every = 1;
-  double max_time = 0;
-  std::uint64_t max_pushes = 0;  ///< a run ends there, whatever else: nothing hangs
-  std::uint32_t batch = 1;
-  std::uint32_t boundaries = 0;
-  double rate = 0;  ///< before the first boundary
-  double rates[most_boundaries] = {};
-  std::uint64_t after[most_boundaries] = {};
+  bool towards_target = true;                 ///< stop_rule::target; else stop_rule::workload
+  double target_accuracy = 0;                 ///< share in [0, 1]; the stop rule of towards_target
+  std::uint64_t workload = 0;                 ///< samples that are applied or accumulated: the other stop rule
+  std::uint64_t evaluate_every = 1;           ///< pushes; towards a target fewer evaluations while it is far
+  double max_time = 0;                        ///< units of time; a run that has not arrived by then counts as this
+  std::uint64_t max_pushes = 0;               ///< a run ends there, whatever else: nothing hangs
+  std::uint32_t batch = 1;                    ///< samples of a gradient
+  std::uint32_t boundaries = 0;               ///< so many of the two arrays
+  double rate = 0;                            ///< before the first boundary
+  double rates[most_boundaries] = {};         ///< from each boundary on
+  std::uint64_t after[most_boundaries] = {};  ///< pushes at which each boundary lies, ascending
 
   /// Errors  invalid_option: what sim::problem() says, or which option is one that is not simulated here
   [[nodiscard]] static result<simulated_run> make(const sim::run_options& o, std::uint64_t max_pushes) {

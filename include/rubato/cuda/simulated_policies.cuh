@@ -15,7 +15,7 @@ namespace rubato::inline RUBATO_ABI::cuda {
 
 /// What a policy sees of a simulated cluster when a push has been handled.
 struct simulated_push {
-  std::uint32_t worker = 0;
+  std::uint32_t worker = 0;     ///< whose push it is
   std::uint32_t workers = 0;    ///< of the cluster
   std::uint32_t running = 0;    ///< in a step, or cancelled and not yet heard of
   std::uint32_t parked = 0;     ///< the submitter counted
@@ -24,10 +24,10 @@ struct simulated_push {
   std::uint32_t added = 0;      ///< gradients in the open round
   std::uint32_t staleness = 0;  ///< updates since its grant, without its own
   std::uint32_t pushes = 0;     ///< so far, this one counted
-  double now = 0;
-  float loss = 0;        ///< average of the workers' losses
-  bool pending = false;  ///< its gradient waits in the open round
-  bool dropped = false;  ///< not finite, or cancelled
+  double now = 0;               ///< of the push; units of time
+  float loss = 0;               ///< average of the workers' losses
+  bool pending = false;         ///< its gradient waits in the open round
+  bool dropped = false;         ///< not finite, or cancelled
 };
 
 /// What becomes of a gradient.
@@ -38,13 +38,19 @@ enum class simulated_use : std::uint8_t {
 };
 
 /// Who may run next.
-enum class simulated_verb : std::uint8_t { hold, submitter, all, up_to_clock };
+enum class simulated_verb : std::uint8_t {
+  hold,        ///< nobody
+  submitter,   ///< whoever pushed
+  all,         ///< whoever is parked
+  up_to_clock  ///< of the parked who has made at most so many pushes
+};
 
+/// What a policy answers to a push.
 struct simulated_decision {
-  simulated_verb verb = simulated_verb::hold;
-  std::uint32_t clock = 0;  ///< of up_to_clock
-  bool flushes = false;     ///< the open round, before anybody starts
-  bool cancels = false;     ///< all who run: they push at once, and what they push is dropped
+  simulated_verb verb = simulated_verb::hold;  ///< which of the parked start
+  std::uint32_t clock = 0;                     ///< of up_to_clock
+  bool flushes = false;                        ///< the open round, before anybody starts
+  bool cancels = false;                        ///< all who run: they push at once, and what they push is dropped
 };
 
 // A policy of simulated clusters: plain data, an argument of kernels, with
@@ -91,13 +97,15 @@ RUBATO_DETAIL_SHARED void evaluate_by_few(const network<Shape>& net, const L& la
 
 /// rubato::bsp.
 struct simulated_bsp {
-  using state = detail::nothing;
-  using memory = detail::nothing;
-  bool sums = false;  ///< bsp::sum: gradients are applied on arrival
+  using state = detail::nothing;   ///< it remembers nothing
+  using memory = detail::nothing;  ///< and its lanes share nothing
+  bool sums = false;               ///< bsp::sum: gradients are applied on arrival
 
+  /// At once with `sums`; else to the round.
   [[nodiscard]] RUBATO_DETAIL_SHARED simulated_use use(std::uint32_t, std::uint32_t) const noexcept {
     return sums ? simulated_use::apply : simulated_use::add;
   }
+  /// Nobody while somebody runs; then the round is flushed, and all start.
   template <Lanes L>
   [[nodiscard]] RUBATO_DETAIL_SHARED simulated_decision decide(const L&, const simulated_push& push, state&,
                                                                memory&) const noexcept {
@@ -108,13 +116,15 @@ struct simulated_bsp {
 
 /// rubato::ssp.
 struct simulated_ssp {
-  using state = detail::nothing;
-  using memory = detail::nothing;
-  std::uint32_t staleness = 3;  ///< steps
+  using state = detail::nothing;   ///< it remembers nothing
+  using memory = detail::nothing;  ///< and its lanes share nothing
+  std::uint32_t staleness = 3;     ///< steps
 
+  /// At once.
   [[nodiscard]] RUBATO_DETAIL_SHARED simulated_use use(std::uint32_t, std::uint32_t) const noexcept {
     return simulated_use::apply;
   }
+  /// All who are at most `staleness` steps ahead of the slowest.
   template <Lanes L>
   [[nodiscard]] RUBATO_DETAIL_SHARED simulated_decision decide(const L&, const simulated_push& push, state&,
                                                                memory&) const noexcept {
@@ -125,12 +135,14 @@ struct simulated_ssp {
 
 /// rubato::asp.
 struct simulated_asp {
-  using state = detail::nothing;
-  using memory = detail::nothing;
+  using state = detail::nothing;   ///< it remembers nothing
+  using memory = detail::nothing;  ///< and its lanes share nothing
 
+  /// At once.
   [[nodiscard]] RUBATO_DETAIL_SHARED simulated_use use(std::uint32_t, std::uint32_t) const noexcept {
     return simulated_use::apply;
   }
+  /// Whoever pushed.
   template <Lanes L>
   [[nodiscard]] RUBATO_DETAIL_SHARED simulated_decision decide(const L&, const simulated_push&, state&,
                                                                memory&) const noexcept {
@@ -140,13 +152,15 @@ struct simulated_asp {
 
 /// rubato::k_sync: the first k gradients of a round make the update, the other workers are cancelled.
 struct simulated_k_sync {
-  using state = detail::nothing;
-  using memory = detail::nothing;
-  std::uint32_t k = 1;
+  using state = detail::nothing;   ///< it remembers nothing
+  using memory = detail::nothing;  ///< and its lanes share nothing
+  std::uint32_t k = 1;             ///< gradients of a round; 1 to the number of workers
 
+  /// To the round, which k gradients complete, or as many as there are workers.
   [[nodiscard]] RUBATO_DETAIL_SHARED simulated_use use(std::uint32_t workers, std::uint32_t added) const noexcept {
     return added + 1 >= (k < workers ? k : workers) ? simulated_use::complete : simulated_use::add;
   }
+  /// Where the round is empty all; after a flush whoever runs is cancelled. Else nobody, but whoever pushed in vain.
   template <Lanes L>
   [[nodiscard]] RUBATO_DETAIL_SHARED simulated_decision decide(const L&, const simulated_push& push, state&,
                                                                memory&) const noexcept {
@@ -167,18 +181,21 @@ template <class Shape, rlp_scale Scale = rlp_scale::raw>
 struct simulated_q {
   static_assert(Shape::inputs == rlp_state::dim && Shape::outputs == 3,
                 "simulated_q: a network of 40 inputs and 3 outputs, for hold, submitter and all");
-  using state = detail::loss_memory;
+  using state = detail::loss_memory;  ///< the losses so far
+  /// What the lanes of a cluster share.
   struct memory {
-    float inputs[2][Shape::inputs];  // one holds what was, the other what is
-    float scratch[evaluate_scratch<Shape>];
-    float values[4];
+    float inputs[2][Shape::inputs];          ///< one holds what was, the other what is
+    float scratch[evaluate_scratch<Shape>];  ///< of the network
+    float values[4];                         ///< of hold, submitter and all; the last is not used
   };
 
-  network<Shape> values{};
+  network<Shape> values{};  ///< parameters in memory that all lanes can read
 
+  /// At once.
   [[nodiscard]] RUBATO_DETAIL_SHARED simulated_use use(std::uint32_t, std::uint32_t) const noexcept {
     return simulated_use::apply;
   }
+  /// Takes the push into the inputs, and answers by the network's values. Ends with a sync.
   template <Lanes L>
   [[nodiscard]] RUBATO_DETAIL_SHARED simulated_decision decide(const L& lanes, const simulated_push& push, state& at,
                                                                memory& shared) const noexcept {

@@ -10,7 +10,7 @@ namespace rubato::inline RUBATO_ABI::cuda {
 
 /// How many episodes: one of each candidate on each cluster.
 struct search_size {
-  std::uint32_t candidates = 1;
+  std::uint32_t candidates = 1;  ///< policies that are tried
   std::uint32_t clusters = 1;    ///< for each candidate
   std::uint64_t first_seed = 1;  ///< cluster n has this plus n, whoever the candidate
   std::uint32_t blocks = 0;      ///< of the launch; 0: as many as run at once
@@ -29,11 +29,12 @@ struct search_size {
 /// Tests   tests/cuda/simulated_search_test.cpp: SearchImprovesALearnedPolicy
 template <class Shape, rlp_scale Scale = rlp_scale::raw>
 struct q_candidates {
-  using policy = simulated_q<Shape, Scale>;
-  const float* parameters = nullptr;
-  ending hidden = network<Shape>{}.hidden;
-  ending output{};
+  using policy = simulated_q<Shape, Scale>;  ///< of a candidate
+  const float* parameters = nullptr;         ///< [candidates x Shape::parameters], not owned
+  ending hidden = network<Shape>{}.hidden;   ///< of the hidden layers, the same for all
+  ending output{};                           ///< of the last layer, likewise
 
+  /// The policy of a candidate, which reads its parameters where they are.
   [[nodiscard]] RUBATO_DETAIL_SHARED policy operator()(std::uint32_t candidate) const noexcept {
     return {{parameters + candidate * Shape::parameters, hidden, output}};
   }
@@ -43,14 +44,17 @@ struct q_candidates {
 /// Tests   tests/cuda/simulated_search_test.cpp: EpisodesHaveTheirPlaces
 template <class Policy>
 struct the_candidate {
-  using policy = Policy;
-  Policy one{};
+  using policy = Policy;  ///< of the candidate
+  Policy one{};           ///< that they all are
 
-  [[nodiscard]] RUBATO_DETAIL_SHARED Policy operator()(std::uint32_t) const noexcept { return one; }
+  [[nodiscard]] RUBATO_DETAIL_SHARED Policy operator()(std::uint32_t) const noexcept { return one; }  ///< a copy
 };
 
 /// What an episode costs. Of an episode that has not arrived the time is max_time; a loss may be anything.
-enum class episode_cost : std::uint8_t { time, loss };
+enum class episode_cost : std::uint8_t {
+  time,  ///< until the stop rule was met
+  loss   ///< at the end
+};
 
 namespace detail {
 

@@ -49,7 +49,7 @@ RUBATO_DETAIL_SHARED void copy_over_lanes(const L& lanes, const T& from, T& to,
 template <class T>
 struct staged {
   static_assert(std::is_trivially_copyable_v<T>);
-  alignas(T) unsigned char bytes[sizeof(T)];
+  alignas(T) unsigned char bytes[sizeof(T)];  ///< of the T, see value()
 
   /// What lies there: undefined before something has been written.
   [[nodiscard]] RUBATO_DETAIL_SHARED T& value() noexcept { return *reinterpret_cast<T*>(bytes); }

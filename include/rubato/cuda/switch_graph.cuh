@@ -14,8 +14,9 @@ namespace rubato::inline RUBATO_ABI::cuda {
 
 /// What a decide kernel does with its record here: sets the condition of a SWITCH node to the action, see add_switch().
 struct switch_choice {
-  cudaGraphConditionalHandle handle{};
+  cudaGraphConditionalHandle handle{};  ///< of the condition that the SWITCH node goes by
 
+  /// By all lanes, of which one sets it.
   template <std::uint32_t Capacity, class Shape, Lanes L>
   __device__ void operator()(const decision_record<Capacity>& record, const controller_state<Capacity, Shape>&,
                              const L& lanes) const noexcept {
@@ -38,8 +39,8 @@ inline cudaError_t add_node(cudaGraphNode_t& node, cudaGraph_t graph, std::span<
 
 /// A decision and what it chooses, as nodes of a graph.
 struct switch_nodes {
-  cudaGraphNode_t decision{};
-  cudaGraphNode_t choice{};
+  cudaGraphNode_t decision{};           ///< the kernel that decides
+  cudaGraphNode_t choice{};             ///< the SWITCH node, which comes after it
   std::array<cudaGraph_t, 4> bodies{};  ///< by release_action; the caller fills them, owned by the graph
 };
 

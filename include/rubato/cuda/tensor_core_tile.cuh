@@ -36,10 +36,11 @@ namespace detail {
 /// Operands of 8 bits of precision and the range of float: mma.m16n8k16 with two numbers in a word.
 /// Tests   tests/cuda/tensor_core_forward_test.cpp: RoundsToTheNearest, RoundoffIsTheLargest
 struct bf16_operands {
-  static constexpr unsigned of_word = 2;
+  static constexpr unsigned of_word = 2;          ///< numbers in a word of four bytes
   static constexpr unsigned depth = 8 * of_word;  ///< inputs that one instruction sums
   static constexpr double roundoff = 0x1p-8;      ///< half a unit in the last place of 1
 
+  /// x[0] in the lower half and x[1] in the upper, each rounded to the nearest, ties to even.
   [[nodiscard]] RUBATO_DETAIL_SHARED static std::uint32_t word(const float* x) noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     std::uint32_t both;
@@ -54,10 +55,11 @@ struct bf16_operands {
 /// Operands of 11 bits of precision and the range of float: mma.m16n8k8, half as fast as bf16.
 /// Tests   tests/cuda/tensor_core_forward_test.cpp: RoundsToTheNearest, RoundoffIsTheLargest
 struct tf32_operands {
-  static constexpr unsigned of_word = 1;
-  static constexpr unsigned depth = 8 * of_word;
-  static constexpr double roundoff = 0x1p-11;  ///< half a unit in the last place of 1
+  static constexpr unsigned of_word = 1;          ///< numbers in a word of four bytes
+  static constexpr unsigned depth = 8 * of_word;  ///< inputs that one instruction sums
+  static constexpr double roundoff = 0x1p-11;     ///< half a unit in the last place of 1
 
+  /// x[0], rounded to the nearest, ties away from zero.
   [[nodiscard]] RUBATO_DETAIL_SHARED static std::uint32_t word(const float* x) noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     std::uint32_t one;
@@ -81,6 +83,7 @@ struct tf32_operands {
 /// Source  PTX ISA 8.7, "Matrix Fragments for mma.m16n8k16 with floating point type", "... for mma.m16n8k8"
 /// Tests   tests/cuda/tensor_core_forward_test.cpp: WholeNumbersAreExact
 struct mma_fragment {
+  /// Among the inputs of a step, the e-th of a lane.
   [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr unsigned input(unsigned lane, unsigned e) noexcept {
     return 8 * (e / 2) + 2 * (lane % 4) + e % 2;
   }
@@ -88,6 +91,7 @@ struct mma_fragment {
   [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr unsigned query(unsigned lane, unsigned half) noexcept {
     return lane / 4 + 8 * half;
   }
+  /// Of both words of B, among the 8 outputs.
   [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr unsigned output_of_b(unsigned lane) noexcept { return lane / 4; }
   /// Sums 0 and 1 are of the first half's query, 2 and 3 of the second's; the odd ones of the next output.
   [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr unsigned output_of_sum(unsigned lane) noexcept {
@@ -99,8 +103,9 @@ struct mma_fragment {
 /// [2], then the biases of the layer as floats. Widths are filled up with zeros.
 template <class Shape, class Operands>
 struct tensor_core_plan {
-  static constexpr std::size_t depth = Operands::depth;
+  static constexpr std::size_t depth = Operands::depth;  ///< inputs of a step
 
+  /// Steps of layer l, counted from 0: its inputs, `depth` at a time.
   [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr std::size_t steps(std::size_t l) noexcept {
     return (Shape::width(l) + depth - 1) / depth;
   }
@@ -108,14 +113,17 @@ struct tensor_core_plan {
   [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr std::size_t tiles(std::size_t l) noexcept {
     return l + 1 == Shape::layers ? (Shape::width(l + 1) + 7) / 8 : steps(l + 1) * (depth / 8);
   }
+  /// Index of the first word of B of layer l.
   [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr std::size_t weight(std::size_t l) noexcept {
     std::size_t at = 0;
     for (std::size_t i = 0; i < l; ++i) at += steps(i) * tiles(i) * 64 + tiles(i) * 8;
     return at;
   }
+  /// Index of its first bias.
   [[nodiscard]] RUBATO_DETAIL_SHARED static constexpr std::size_t bias(std::size_t l) noexcept {
     return weight(l) + steps(l) * tiles(l) * 64;
   }
+  /// Groups of 8 outputs of the layer that has most of them.
   static constexpr std::size_t most_tiles = [] {
     std::size_t most = 0;
     for (std::size_t l = 0; l < Shape::layers; ++l) most = tiles(l) > most ? tiles(l) : most;
@@ -126,7 +134,7 @@ struct tensor_core_plan {
   static_assert(most_tiles <= 32, "tensor_core_plan: expected layers of at most 256 outputs");
   /// Blocks of 16 queries that a warp works on side by side: each word of B serves both, where registers suffice.
   static constexpr unsigned blocks = Operands::of_word == 2 && most_tiles <= 8 && Shape::inputs <= 64 ? 2 : 1;
-  static constexpr std::size_t queries = 16 * blocks;
+  static constexpr std::size_t queries = 16 * blocks;  ///< of a tile: what a warp works on at once
 };
 
 /// Words of device memory for the packed weights.

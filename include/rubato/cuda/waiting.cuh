@@ -27,6 +27,7 @@ enum class waiting : std::uint8_t { words, graph, events };
 
 /// What the device and its driver can do.
 struct waiting_capabilities {
+  /// The signature of cuStreamWaitValue32.
   using wait_function = CUresult(CUDAAPI*)(CUstream, CUdeviceptr, cuuint32_t, unsigned);
   int driver = 0;                      ///< version of the driver, such as 13000
   wait_function wait_value = nullptr;  ///< cuStreamWaitValue32 of CUDA 12; null where the driver has none

@@ -15,19 +15,20 @@ namespace rubato::inline RUBATO_ABI {
 /// Tests   tests/sync/any_policy_test.cpp: LacksNothingThatAPolicyLacks, CopiesAreIndependent, KindIsThatOfThePolicy
 class any_policy {
  public:
+  /// Any policy that can be copied; implicit, so that switch_to takes one as it is.
   template <class P>
     requires(!std::same_as<P, any_policy>) && SyncPolicy<P> && std::copy_constructible<P>
   any_policy(P policy)  // NOLINT(*-explicit-*)
       : held_{new model<P>{std::move(policy)}},
         has_{AdmittingPolicy<P>, ObservingPolicy<P>, shapes_of(*target<P>()), PreparingPolicy<P>, BoundedPolicy<P>} {}
-
-  any_policy(const any_policy& other) : held_{other.held_->clone()}, has_{other.has_} {}
+  any_policy(const any_policy& other) : held_{other.held_->clone()}, has_{other.has_} {}  ///< with its state
+  /// The one moved from may be destroyed and assigned to, and nothing else.
   any_policy(any_policy&& other) noexcept : held_{std::exchange(other.held_, nullptr)}, has_{other.has_} {}
   any_policy& operator=(any_policy other) noexcept {
     std::swap(held_, other.held_);
     has_ = other.has_;
     return *this;
-  }
+  }  ///< copies or takes over, state included
   ~any_policy() { delete held_; }
 
   [[nodiscard]] decision release(const cluster_view& v, const event& e) noexcept { return held_->release(v, e); }
@@ -51,7 +52,7 @@ class any_policy {
   [[nodiscard]] double max_legal_wait(std::uint32_t worker) const noexcept { return held_->max_legal_wait(worker); }
   [[nodiscard]] std::string problem(std::uint32_t capacity) const { return held_->problem(capacity); }
   [[nodiscard]] description describe() const { return held_->describe(); }
-  [[nodiscard]] std::string_view kind() const noexcept { return held_->kind(); }
+  [[nodiscard]] std::string_view kind() const noexcept { return held_->kind(); }  ///< of the policy it holds
   /// The policy that it holds, if that is a P, to read what only P counts; else null.
   template <class P>
   [[nodiscard]] const P* target() const noexcept {

@@ -19,10 +19,11 @@ namespace rubato::inline RUBATO_ABI {
 ///         JoinerWaitsForTheBarrier
 /// Source  Valiant, "A Bridging Model for Parallel Computation", CACM 33(8), 1990
 struct bsp {
+  /// What becomes of the gradients of a round: see above.
   enum class aggregation : std::uint8_t { mean, sum };
-  aggregation aggregate = aggregation::mean;
-  static constexpr aggregation mean = aggregation::mean;
-  static constexpr aggregation sum = aggregation::sum;
+  aggregation aggregate = aggregation::mean;              ///< changes how fast the parameters move, not who waits
+  static constexpr aggregation mean = aggregation::mean;  ///< for short: bsp{bsp::mean}
+  static constexpr aggregation sum = aggregation::sum;    ///< likewise
 
   [[nodiscard]] constexpr admission admit(const cluster_view&, const event&) const noexcept {
     return aggregate == mean ? admission::accumulate() : admission::apply();

@@ -40,7 +40,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
   using full = typename base::template full<Sink>;
 
  public:
-  using options = controller_options;
+  using options = controller_options;  ///< the same for every policy
 
   /// A controller, where options come from outside and may be wrong.
   /// Errors  invalid_option, with what problem(options, policy) says
@@ -268,10 +268,10 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     return errc::ok;
   }
 
-  [[nodiscard]] const Policy& policy() const noexcept { return policy_; }
-  [[nodiscard]] const roster& workers() const noexcept { return workers_; }
-  [[nodiscard]] const counters& counts() const noexcept { return counters_; }
-  [[nodiscard]] Watcher& watcher() noexcept { return watcher_; }
+  [[nodiscard]] const Policy& policy() const noexcept { return policy_; }             ///< the one in charge
+  [[nodiscard]] const roster& workers() const noexcept { return workers_; }           ///< who is where
+  [[nodiscard]] const counters& counts() const noexcept { return counters_; }         ///< of refusals, overrides ...
+  [[nodiscard]] Watcher& watcher() noexcept { return watcher_; }                      ///< the host's, between calls
   [[nodiscard]] std::uint64_t version() const noexcept { return ledger_.version(); }  ///< updates that are in
   [[nodiscard]] std::uint64_t updates() const noexcept { return ledger_.updates(); }  ///< updates decided
   [[nodiscard]] std::uint32_t pending() const noexcept { return ledger_.adds(); }     ///< gradients in the open round

@@ -430,8 +430,7 @@ class executor {
     sink.ready(workers_.id(worker));
   }
 
-  // With the guard, a cancellation comes at most once per useful push, and somebody who is busy afterwards is not
-  // cancelled.
+  // With the guard, at most one cancellation per useful push, and somebody who is busy afterwards is not cancelled.
   template <class Sink>
   [[gnu::noinline]] void cancel_below(const decision& d, std::uint64_t round, const Sink& sink) {
     bool somebody_stays = !guard_.options.enabled || workers_.in(worker_state::admitted) > 0 ||

@@ -19,6 +19,7 @@ namespace rubato::inline RUBATO_ABI {
 /// Source  the question of elasticdl#1557: what is a version when shards differ?
 class gather {
  public:
+  /// For workers below the capacity, and pushes that have a part for each shard.
   gather(std::uint32_t capacity, std::uint32_t shards)
       : shards_{shards}, words_{(shards + 63) / 64}, pushes_(capacity), seen_(std::size_t{capacity} * words_) {}
 

@@ -32,8 +32,7 @@ struct guard {
     return below > 0.0F ? below : 0.0F;
   }
 
-  /// The longest parked worker that is overdue and may start; no_worker if there is none. O(overdue), O(1) if nobody
-  /// is.
+  /// The longest parked worker that is overdue and may start; no_worker if there is none. O(1 + overdue).
   [[nodiscard]] std::uint32_t overdue(const roster& workers, double now, clock_type policy_bound) const noexcept {
     if (!options.enabled) return no_worker;
     for (std::uint32_t w = workers.parked().front(); w != no_worker; w = workers.parked().after(w)) {
@@ -48,8 +47,7 @@ struct guard {
     return options.enabled && workers.busy() == 0 ? workers.clock().slowest() : no_worker;
   }
 
-  /// The excluded worker to be readmitted so that somebody counts; no_worker if that is not needed. O(capacity) if it
-  /// is.
+  /// The excluded worker to be readmitted so that somebody counts, found in O(capacity); no_worker if none need be.
   [[nodiscard]] std::uint32_t must_readmit(const roster& workers) const noexcept {
     if (!options.enabled || workers.clock().size() > 0 || workers.excluded() == 0) return no_worker;
     std::uint32_t w = 0;

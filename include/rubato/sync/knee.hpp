@@ -31,8 +31,7 @@ namespace rubato::inline RUBATO_ABI {
 /// the guard's bound or max_release_per_call keeps somebody back.
 ///
 /// Slow workers run only while the level has room for them, and for a step after a trial that was lost or a gradient
-/// that was dropped: rare turns, by which one that has become fast is noticed. Where data on slow workers matter,
-/// `guard.max_wait` is the means.
+/// that was dropped: rare turns, by which one that became fast is noticed. Where their data matter: `guard.max_wait`.
 ///
 /// Options  threshold: of the elasticity, 0 to 1, from which on more workers are worth their staleness.
 ///          scales_rate: the host's learning rate, which is to suit a cluster in which everybody runs, is scaled by
@@ -44,9 +43,9 @@ namespace rubato::inline RUBATO_ABI {
 /// Tests    tests/sync/knee_test.cpp: FindsTheKnee, FollowsADrift, ABarrierWhereItIsCheap,
 ///          NobodyWaitsLongForTheLate, SurvivesJoinsAndDeaths, ForgetsNothing; tests/sync/knee_scatter_test.cpp
 struct knee {
-  float threshold = 0.3F;
-  bool scales_rate = true;
-  float most_scatter = 0.25F;
+  float threshold = 0.3F;      ///< elasticity of throughput from which on more workers run; between 0 and 1
+  bool scales_rate = true;     ///< a larger learning rate where fewer run
+  float most_scatter = 0.25F;  ///< of step times, above which everybody runs; above 0
 
   [[nodiscard]] decision release(const cluster_view& view, const event& what) noexcept {
     return finder.release(view, what, threshold, most_scatter);
@@ -57,8 +56,7 @@ struct knee {
   }
 
   /// For whoever shapes batches, or the rule takes a change of the batch for one of the cluster: how many times as long
-  /// as with the usual batch the step takes that release() or shape() is about to be told of. It holds until the next
-  /// call. Precondition: above 0.
+  /// as with the usual one takes the step that release() or shape() is told of next. Until the next call; above 0.
   void allow_for_batch(float factor) noexcept { finder.allow_for_batch(factor); }
 
   /// The level found so far.

@@ -21,27 +21,27 @@ class ledger {
  public:
   /// A round that is ready: flush it, or discard it (by wish, or because no add succeeded).
   struct finished_round {
-    bool ready = false;
+    bool ready = false;       ///< false: no round is, and the rest means nothing
     bool flushed = false;     ///< false: discarded
-    std::uint64_t round = 0;
-    float scale = 0.0F;       ///< already divided by `adds`
-    std::uint32_t adds = 0;
+    std::uint64_t round = 0;  ///< its number, from 0
+    float scale = 0.0F;       ///< factor on the sum of its gradients: already divided by `adds`
+    std::uint32_t adds = 0;   ///< gradients in it
   };
 
   explicit ledger(std::uint32_t capacity) : slots_(std::size_t{capacity} + 1) {
     for (std::uint32_t s = 0; s <= capacity; ++s) slots_[s].next_free = s + 1;
-  }
+  }  ///< version 0, round 0 open
 
-  [[nodiscard]] std::uint64_t updates() const noexcept { return updates_; }
-  [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
-  [[nodiscard]] std::uint64_t open_round() const noexcept { return slots_[open_].round; }
-  [[nodiscard]] std::uint32_t open_slot() const noexcept { return open_; }
-  [[nodiscard]] std::uint32_t adds() const noexcept { return slots_[open_].adds; }  ///< gradients in the open round
+  [[nodiscard]] std::uint64_t updates() const noexcept { return updates_; }                ///< decided
+  [[nodiscard]] std::uint64_t version() const noexcept { return version_; }                ///< updates that are in
+  [[nodiscard]] std::uint64_t open_round() const noexcept { return slots_[open_].round; }  ///< its number
+  [[nodiscard]] std::uint32_t open_slot() const noexcept { return open_; }                 ///< for commit_add()
+  [[nodiscard]] std::uint32_t adds() const noexcept { return slots_[open_].adds; }         ///< in the open round
+  /// Gradients in the open round, and those admitted to it whose commit is still out.
   [[nodiscard]] std::uint32_t admissions() const noexcept { return slots_[open_].adds + slots_[open_].out; }
 
-  void decide_apply() noexcept { ++updates_; }
-  void commit_apply() noexcept { ++version_; }
-
+  void decide_apply() noexcept { ++updates_; }  ///< a gradient is admitted that is applied at once
+  void commit_apply() noexcept { ++version_; }  ///< its commit has come, failed or not
   /// One more gradient is admitted to the open round.
   void admit() noexcept { ++slots_[open_].out; }
 
@@ -51,7 +51,6 @@ class ledger {
     ++updates_;
     return close(scale, true);
   }
-
   /// The same, but its gradients are thrown away.
   finished_round abandon() noexcept {
     if (slots_[open_].out + slots_[open_].adds + slots_[open_].failures == 0) return {};
@@ -66,7 +65,7 @@ class ledger {
     return slot == open_ || s.out > 0 ? finished_round{} : finish(slot);
   }
 
-  /// Precondition: no admission is out.
+  /// Saves or loads. Precondition: no admission is out.
   void state(archive& bytes) {
     round_slot& s = slots_[open_];
     bytes(updates_, version_, s.round, s.adds, s.failures);

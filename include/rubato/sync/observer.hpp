@@ -16,7 +16,7 @@ concept Observer = std::move_constructible<O> && requires(O& o, const record& r)
 
 /// Watches nothing; its calls compile to nothing.
 struct no_observer {
-  constexpr void operator()(const record&) const noexcept {}
+  constexpr void operator()(const record&) const noexcept {}  ///< nothing
 };
 
 }  // namespace rubato::inline RUBATO_ABI

@@ -19,12 +19,11 @@ namespace rubato::inline RUBATO_ABI {
 /// no worker starts while it leads the slowest by more than the policy's clock_bound() or `bound`. Cancellation: at
 /// most once between two useful pushes, and never of everybody who is busy. Age only reorders: whoever waits longer
 /// than `max_wait` goes first among those that the policy's count allows. Rate: a grant's lr_scale is clipped, to 0
-/// from below and to `max_lr_scale` from above; weights of admissions and scales of flushes are not. Every intervention
-/// is counted.
+/// from below and to `max_lr_scale` from above; weights and flush scales are not. Each intervention is counted.
 ///
 /// A decision that counts workers, `up_to`, and meets one beyond the bound looks for another one: O(parked).
 struct guard_options {
-  bool enabled = true;
+  bool enabled = true;                                        ///< false: the policy's word stands
   clock_type bound = unbounded;                               ///< steps
   double max_wait = std::numeric_limits<double>::infinity();  ///< in the host's unit of time
   float max_lr_scale = 16.0F;                                 ///< infinity: no limit
@@ -39,16 +38,17 @@ struct guard_options {
 }
 
 /// Which of a worker's requests waits for its release.
-enum class park_on : std::uint8_t { push, pull };
+enum class park_on : std::uint8_t { push /**< the one with a gradient */, pull /**< that for parameters */ };
 
 /// What switch_to does with gradients that wait in the open round: apply their mean, or throw them away.
-enum class pending_gradients : std::uint8_t { flush, discard };
+enum class pending_gradients : std::uint8_t { flush /**< apply their mean */, discard /**< throw them away */ };
 
+/// Options of a controller, whatever its policy.
 struct controller_options {
-  std::uint32_t capacity = 0;  ///< worker indices go from 0 to capacity - 1; at least 1
-  std::uint32_t quorum = 0;    ///< nobody runs before that many have joined; 0: all of the capacity
-  park_on park = park_on::push;
-  guard_options guard{};
+  std::uint32_t capacity = 0;                      ///< worker indices go from 0 to capacity - 1; at least 1
+  std::uint32_t quorum = 0;                        ///< nobody runs before that many have joined; 0: all of the capacity
+  park_on park = park_on::push;                    ///< which requests bring tickets
+  guard_options guard{};                           ///< promises that hold whatever the policy answers
   std::uint32_t max_release_per_call = no_worker;  ///< at least 1; poll(), or the next call, releases the rest
   std::uint64_t seed = 0;                          ///< for releases in random order
 };

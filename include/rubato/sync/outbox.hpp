@@ -27,8 +27,8 @@ namespace rubato::inline RUBATO_ABI {
 template <class Ticket>
 class outbox {
  public:
+  /// Keeps so many effects, and delivers as many, without an allocation.
   explicit outbox(std::size_t reserve = 0) { effects_.reserve(reserve), delivered_.reserve(reserve); }
-
   void release(Ticket&& ticket, worker_id worker, const grant& terms) {
     effects_.push_back({.what = kind::release, .worker = worker, .terms = terms, .ticket = std::move(ticket)});
   }
@@ -44,7 +44,7 @@ class outbox {
     effects_.push_back({.what = kind::abandon, .why = why, .worker = worker, .ticket = std::move(ticket)});
   }
 
-  [[nodiscard]] std::size_t size() const noexcept { return effects_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return effects_.size(); }  ///< effects to be delivered
 
   /// Plays the effects to another sink, and forgets them. It must have every callback but `ready`. A callback may cause
   /// further effects here: they are delivered after those before them, by this same call.

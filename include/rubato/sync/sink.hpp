@@ -12,9 +12,8 @@
 
 namespace rubato::inline RUBATO_ABI {
 
-/// Receives the effects of a controller's call, in order, inside the call. Members, of which only `release` is required
-/// where the policy never accumulates (see may_accumulate); a plain callable (ticket, worker, grant) stands for
-/// `release`:
+/// Receives the effects of a controller's call, in order, inside the call. Members, of which only `release` is needed
+/// where the policy never accumulates (see may_accumulate); a plain callable (ticket, worker, grant) may stand for it:
 ///
 ///     release(Ticket&&, worker_id, const grant&)   answer the worker: it may start its next step
 ///     flush(round, scale, n)      move the parameters by learning rate x scale x the sum of the round's n gradients
@@ -29,6 +28,7 @@ concept ReleaseSink = requires(S& sink, Ticket ticket, worker_id worker, const g
   sink.release(std::move(ticket), worker, terms);
 } || std::invocable<S&, Ticket, worker_id, const grant&>;
 
+/// Can flush and discard rounds, as a policy that accumulates needs it.
 template <class S>
 concept RoundSink = requires(S& sink, std::uint64_t round, float scale, std::uint32_t n) {
   sink.flush(round, scale, n);

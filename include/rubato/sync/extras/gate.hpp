@@ -73,12 +73,13 @@ class gate {
                 "a host that flushes or discards needs both: flush(round, scale, n) and discard(round, n)");
 
  public:
-  /// Whether arrive_and_wait() may be called, which ignores the verdict; and whether admit() may, which gives it.
+  /// Whether arrive_and_wait() may be called, which ignores the verdict.
   static constexpr bool verdicts_may_be_ignored = !AdmittingPolicy<Policy> || !RoundSink<Host>;
+  /// Whether admit() may be called, which gives it.
   static constexpr bool verdicts_can_be_obeyed = !may_accumulate<Policy> || RoundSink<Host>;
 
-  using controller_type = controller<Policy, pass, Watcher>;
-  using time_point = typename Clock::time_point;
+  using controller_type = controller<Policy, pass, Watcher>;  ///< what inspect() shows
+  using time_point = typename Clock::time_point;              ///< of limits and deadlines
 
   /// A gate, where options come from outside and may be wrong. It stays where it is, hence the pointer.
   /// Errors  invalid_option, with what problem(options, policy) says
@@ -113,13 +114,13 @@ class gate {
   [[nodiscard]] result<grant> arrive_and_wait_until(const push_event& push,
                                                     const std::chrono::time_point<Clock, Duration>& limit) {
     return arrive(push, limit_at(limit));
-  }
+  }  ///< the same, with `busy` at that time if it has not been released by then
   template <class Rep, class Period>
     requires verdicts_may_be_ignored
   [[nodiscard]] result<grant> arrive_and_wait_for(const push_event& push,
                                                   const std::chrono::duration<Rep, Period>& limit) {
     return arrive(push, limit_after(limit));
-  }
+  }  ///< the same, with a time that counts from the call
   /// The same in two calls, for policies that accumulate, weigh or drop: what is to be done with the gradient; and once
   /// that is done, outside of any lock, the wait. Every answer is to be committed once, also after shutdown().
   [[nodiscard]] admitted admit(push_event push)
@@ -131,25 +132,25 @@ class gate {
   }
   [[nodiscard]] result<grant> commit_and_wait(const token& work, outcome how = outcome::done) {
     return enter_and_wait(work.worker, {}, [&](double now) { return commit_now(work, how, now); });
-  }
+  }  ///< follows admit(); `how` it went with the gradient
 
   /// Waits for a grant, or fetches it: after a wait that timed out, or after join() or commit().
   [[nodiscard]] result<grant> wait(worker_id who) { return enter_and_wait(who, {}, nothing); }
   template <class Duration>
   [[nodiscard]] result<grant> wait_until(worker_id who, const std::chrono::time_point<Clock, Duration>& limit) {
     return enter_and_wait(who, limit_at(limit), nothing);
-  }
+  }  ///< the same, with `busy` at that time
   template <class Rep, class Period>
   [[nodiscard]] result<grant> wait_for(worker_id who, const std::chrono::duration<Rep, Period>& limit) {
     return enter_and_wait(who, limit_after(limit), nothing);
-  }
+  }  ///< the same, with a time that counts from the call
   /// Without waiting: wait() fetches the grant. commit() is `ok` after shutdown() too, join() is `departed_worker`.
   errc join(worker_id who) {
     return call([&](double now) { return join_now(who, now); });
   }
   errc commit(const token& work, outcome how = outcome::done) {
     return call([&](double now) { return commit_now(work, how, now); });
-  }
+  }  ///< as commit_and_wait()
 
   // --- Workers that are coroutines
 
@@ -160,7 +161,8 @@ class gate {
     requires verdicts_may_be_ignored
   {
     return {*this, push};
-  }
+  }  ///< as arrive_and_wait()
+  /// As commit_and_wait().
   arrival async_commit(const token& work, outcome how = outcome::done) { return {*this, work, how}; }
 
   // --- Everybody
@@ -169,8 +171,8 @@ class gate {
   /// it waits, it is told. A gradient that it has admitted is still to be committed, `failed` if it is lost: until then
   /// its next life is not let in.
   errc leave(worker_id who) { return depart(who, cause::leave); }
-  errc die(worker_id who) { return depart(who, cause::death); }
-  errc finish(worker_id who) { return depart(who, cause::done); }
+  errc die(worker_id who) { return depart(who, cause::death); }    ///< because it has died
+  errc finish(worker_id who) { return depart(who, cause::done); }  ///< because it has no more to do
 
   /// The end: everybody departs as done; whoever waits, now or later, is told `departed_worker`, and nobody enters.
   /// Gradients that are admitted are still to be committed, and are flushed then as the policy says.
@@ -188,10 +190,10 @@ class gate {
 
   errc switch_to(Policy policy, pending_gradients waiting) {
     return call([&](double now) { return sync_.switch_to(std::move(policy), now, waiting, effects{*this}); });
-  }
+  }  ///< as controller::switch_to(); whoever it releases is woken
   errc set_quorum(std::uint32_t quorum) {
     return call([&](double now) { return sync_.set_quorum(quorum, now, effects{*this}); });
-  }
+  }  ///< as controller::set_quorum()
   /// Does what is due. Needed only where no thread waits.
   void poll() {
     static_cast<void>(call([](double) { return errc::ok; }));
@@ -212,7 +214,7 @@ class gate {
     else
       return std::forward<F>(f)(std::as_const(sync_));
   }
-  [[nodiscard]] Host& host() noexcept { return host_; }
+  [[nodiscard]] Host& host() noexcept { return host_; }  ///< not under the mutex: it must guard itself
   /// The gate's time, as its observer sees it.
   [[nodiscard]] double now() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
@@ -414,13 +416,15 @@ class gate {
 template <SyncPolicy Policy, class Host, Observer Watcher, class Clock>
 class gate<Policy, Host, Watcher, Clock>::arrival {
  public:
-  arrival(gate& at, worker_id who) : at_{at}, who_{who}, what_{kind::join} {}
+  arrival(gate& at, worker_id who) : at_{at}, who_{who}, what_{kind::join} {}  ///< of async_join()
+  /// Of async_arrive().
   arrival(gate& at, const push_event& push) : at_{at}, who_{push.worker}, what_{kind::push}, push_{push} {}
   arrival(gate& at, const token& work, outcome how)
-      : at_{at}, who_{work.worker}, what_{kind::commit}, work_{work}, how_{how} {}
+      : at_{at}, who_{work.worker}, what_{kind::commit}, work_{work}, how_{how} {}  ///< of async_commit()
 
-  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  [[nodiscard]] bool await_ready() const noexcept { return false; }  ///< only a call can tell
 
+  /// Makes the call. True: the coroutine has to wait, or takes its turn after those that are ready.
   bool await_suspend(std::coroutine_handle<> coroutine) {
     static_assert(requires(Host& host) { host.resume(coroutine); },
                   "co_await needs a host with resume(std::coroutine_handle<>), which runs a coroutine that may go on");
@@ -446,6 +450,7 @@ class gate<Policy, Host, Watcher, Clock>::arrival {
     return true;
   }
 
+  /// The grant of the next step, or why there is none: see gate.
   [[nodiscard]] result<grant> await_resume() {
     const std::lock_guard lock{at_.mutex_};
     if (code_ != errc::ok) return at_.told(code_);

@@ -57,7 +57,7 @@ class groups {
   struct pass {};  // ticket of the controllers: those who wait, wait here
 
  public:
-  using member = controller<Policy, pass, Watcher>;
+  using member = controller<Policy, pass, Watcher>;  ///< one group
 
   /// What is wrong with these options and policies, as a sentence; empty if nothing is.
   [[nodiscard]] static std::string problem(const controller_options& o, std::span<const Policy> policies) {
@@ -86,9 +86,10 @@ class groups {
     for (Policy& policy : policies) groups_.emplace_back(o, std::move(policy), watcher);
   }
 
-  [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(groups_.size()); }
+  [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(groups_.size()); }  ///< groups
+  /// A group, to read from. Precondition: group < size().
   [[nodiscard]] const member& operator[](std::uint32_t group) const noexcept { return groups_[group]; }
-  [[nodiscard]] Watcher& watcher(std::uint32_t group) noexcept { return groups_[group].watcher(); }
+  [[nodiscard]] Watcher& watcher(std::uint32_t group) noexcept { return groups_[group].watcher(); }  ///< of a group
   /// What happened to pulls, and as `liveness` how often a worker was freed because groups waited for each other. The
   /// rest is in the counters of the groups.
   [[nodiscard]] const counters& counts() const noexcept { return counters_; }
@@ -169,6 +170,7 @@ class groups {
     return earliest;
   }
 
+  /// Does what is due by now, in every group.
   template <class Host>
   void poll(double now, Host&& host) {
     for (std::uint32_t g = 0; g < size(); ++g) groups_[g].poll(now, sink_of(g, host));

@@ -19,17 +19,18 @@ namespace rubato::inline RUBATO_ABI {
 template <Observer... Watchers>
 class observers {
  public:
-  explicit(sizeof...(Watchers) == 1) observers(Watchers... all) : all_{std::move(all)...} {}
+  explicit(sizeof...(Watchers) == 1) observers(Watchers... all) : all_{std::move(all)...} {}  ///< told in this order
 
   void operator()(const record& r) noexcept {
     std::apply([&](Watchers&... each) { (each(r), ...); }, all_);
-  }
+  }  ///< tells each of them
 
-  /// By type, if there is one of it, or by place.
+  /// One of them, by its type. Precondition: there is one of that type.
   template <class Watcher>
   [[nodiscard]] Watcher& get() noexcept {
     return std::get<Watcher>(all_);
   }
+  /// One of them, by its place, from 0.
   template <std::size_t place>
   [[nodiscard]] auto& get() noexcept {
     return std::get<place>(all_);

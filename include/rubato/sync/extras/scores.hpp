@@ -18,9 +18,10 @@ namespace rubato::inline RUBATO_ABI {
 /// How many gradients of a worker had which staleness: bucket 0 counts staleness 0, bucket b from 2^(b-1) to 2^b - 1,
 /// the last one everything above.
 struct staleness_histogram {
-  static constexpr std::size_t buckets = 16;
-  std::array<std::uint32_t, buckets> counts{};
+  static constexpr std::size_t buckets = 16;    ///< the last one begins at 2^14
+  std::array<std::uint32_t, buckets> counts{};  ///< gradients, by bucket
 
+  /// The bucket that counts this staleness.
   [[nodiscard]] static constexpr std::size_t bucket_of(std::uint64_t staleness) noexcept {
     return (std::min)(static_cast<std::size_t>(std::bit_width(staleness)), buckets - 1);
   }
@@ -34,17 +35,19 @@ struct staleness_histogram {
 struct gradient_fates {
   static constexpr reason first = reason::stale;    ///< the reasons for which a gradient is lost go from here ...
   static constexpr reason last = reason::switched;  ///< ... to here
+  /// How many these are.
   static constexpr std::size_t reasons = static_cast<std::size_t>(last) - static_cast<std::size_t>(first) + 1;
 
-  std::uint64_t pushed = 0;
-  std::uint64_t contributed = 0;  ///< in an update of the parameters, or in a round that is still open
-  std::uint32_t in_flight = 0;    ///< admitted, not committed
-  std::array<std::uint32_t, reasons> lost_for{};
+  std::uint64_t pushed = 0;                       ///< arrived; repeated ones count once
+  std::uint64_t contributed = 0;                  ///< in an update of the parameters, or in a round that is still open
+  std::uint32_t in_flight = 0;                    ///< admitted, not committed
+  std::array<std::uint32_t, reasons> lost_for{};  ///< by reason, from `first` on; see lost()
 
-  /// 0 for reasons that lose no gradient.
+  /// For this reason; 0 for reasons that lose no gradient.
   [[nodiscard]] constexpr std::uint32_t lost(reason why) const noexcept {
     return why >= first && why <= last ? lost_for[static_cast<std::size_t>(why) - static_cast<std::size_t>(first)] : 0;
   }
+  /// For whatever reason.
   [[nodiscard]] constexpr std::uint64_t lost() const noexcept {
     std::uint64_t all = 0;
     for (const std::uint32_t n : lost_for) all += n;
@@ -54,21 +57,21 @@ struct gradient_fates {
 
 /// One worker, as scores sees it. Times are in the host's unit; a score is 0 before the worker's first step is over.
 struct worker_score {
-  float relative = 0.0F;     ///< best recent step time of all workers / its own; 1: it is the best
-  float individual = 0.0F;   ///< its own best recent step time / its recent one; 1: it is as quick as it ever was
-  float step_time = 0.0F;    ///< recent: smoothed by 0.2 per step
-  double lateness = 0.0;     ///< time that it is overdue in the step that it is in
-  double waiting = 0.0;      ///< time that it has been waiting for its release; 0 if it does not wait
-  double waited = 0.0;       ///< in all, from join or commit to the start of the next step, the current wait included
-  gradient_fates gradients{};
-  staleness_histogram staleness{};
+  float relative = 0.0F;            ///< best recent step time of all workers / its own; 1: it is the best
+  float individual = 0.0F;          ///< its own best recent step time / its recent one; 1: as quick as it ever was
+  float step_time = 0.0F;           ///< recent: smoothed by 0.2 per step
+  double lateness = 0.0;            ///< time that it is overdue in the step that it is in
+  double waiting = 0.0;             ///< time that it has been waiting for its release; 0 if it does not wait
+  double waited = 0.0;              ///< in all, from join or commit to the next step's start, with the current wait
+  gradient_fates gradients{};       ///< what became of them
+  staleness_histogram staleness{};  ///< of all its gradients, the dropped ones too
 };
 
 /// A worker that is in a step for much longer than expected.
 struct late_worker {
-  std::uint32_t worker = no_worker;
-  double running = 0.0;  ///< time that it has been in this step
-  double times = 0.0;    ///< the same, in step times that were expected of it
+  std::uint32_t worker = no_worker;  ///< its index
+  double running = 0.0;              ///< time that it has been in this step
+  double times = 0.0;                ///< the same, in step times that were expected of it
 };
 
 /// Observer that answers: who is slow, who is missing, what became of my gradients?
@@ -90,8 +93,9 @@ struct late_worker {
 ///         ScoresAndGroupsAfterConstruction
 class scores {
  public:
-  explicit scores(std::uint32_t capacity) : rows_(capacity), late_(capacity) {}
+  explicit scores(std::uint32_t capacity) : rows_(capacity), late_(capacity) {}  ///< that of the controller
 
+  /// Called by the controller.
   void operator()(const record& r) noexcept {
     if (r.what == record::kind::discard) return r.because == reason::switched ? take_back(r.round) : void();
     if (r.what == record::kind::change_policy) return keep_open_round();
@@ -107,6 +111,7 @@ class scores {
     }
   }
 
+  /// Worker indices are below it.
   [[nodiscard]] std::uint32_t capacity() const noexcept { return static_cast<std::uint32_t>(rows_.size()); }
 
   /// Everything about one worker.
@@ -123,9 +128,11 @@ class scores {
             .staleness = w.staleness};
   }
 
+  /// Best recent step time of all workers / its own, at most 1; 0 before its first step is over.
   [[nodiscard]] float relative(std::uint32_t worker) const noexcept {
     return rows_[worker].recent > 0.0F ? (std::min)(extremes().best / rows_[worker].recent, 1.0F) : 0.0F;
   }
+  /// Its own best recent step time / its recent one; 0 before its first step is over.
   [[nodiscard]] float individual(std::uint32_t worker) const noexcept {
     return rows_[worker].recent > 0.0F ? rows_[worker].best / rows_[worker].recent : 0.0F;
   }

@@ -19,11 +19,12 @@ namespace rubato::inline RUBATO_ABI {
 
 /// Who counts as a straggler.
 struct straggler_options {
+  /// Which throughput of a window is slow, compared with those of all workers.
   enum kind : std::uint8_t {
     robust,    ///< below the mean less one standard deviation, and far below the median
     published  ///< below the mean less one standard deviation
   };
-  kind test = robust;
+  kind test = robust;         ///< which of the two
   double window = 5.0;        ///< in the host's unit of time; a window is at least so long ...
   std::uint32_t steps = 10;   ///< ... and has at least so many steps of each worker, on average
   std::uint32_t windows = 3;  ///< consecutive ones in which it is that slow
@@ -48,7 +49,7 @@ struct straggler_options {
 
 /// A worker that is slow, and how slow. Times are in the host's unit.
 struct straggler {
-  worker_id who{};
+  worker_id who{};       ///< this life of it
   double step_time = 0;  ///< mean of its latest window with a step of it
   double median = 0;     ///< step time of the median worker in the latest window
 };
@@ -89,8 +90,9 @@ class straggler_detector {
   explicit straggler_detector(std::uint32_t capacity, straggler_options options = {})
       : options_{options}, rows_(capacity), sorted_(capacity) {
     RUBATO_ASSERT(problem(options).empty(), "straggler options out of range: problem() says which");
-  }
+  }  ///< capacity: that of the controller
 
+  /// Called by the controller.
   void operator()(const record& r) noexcept {
     const std::uint32_t w = r.worker.index;
     switch (r.what) {
@@ -129,10 +131,12 @@ class straggler_detector {
     rows_[worker] = {};
   }
 
+  /// Worker indices are below it.
   [[nodiscard]] std::uint32_t capacity() const noexcept { return static_cast<std::uint32_t>(rows_.size()); }
   [[nodiscard]] std::uint32_t members() const noexcept { return members_; }   ///< workers that are there
   [[nodiscard]] std::uint64_t windows() const noexcept { return windows_; }   ///< that are over
   [[nodiscard]] std::uint32_t count() const noexcept { return stragglers_; }  ///< of stragglers
+  /// Whether it was found slow, and has not recovered.
   [[nodiscard]] bool straggles(std::uint32_t worker) const noexcept { return rows_[worker].straggles; }
   /// Mean of its latest window with a step of it; 0 before.
   [[nodiscard]] double step_time(std::uint32_t worker) const noexcept {

@@ -28,6 +28,7 @@ struct switch_pause {
 ///         ChangesWithoutAReleaseBetweenAreOne
 class switch_pauses {
  public:
+  /// Called by the controller.
   void operator()(const record& r) noexcept {
     if (r.what == record::kind::commit && !open_) under_way_.last_push = r.now, pushed_ = true;
     if (r.what == record::kind::change_policy && !open_) {
@@ -42,9 +43,9 @@ class switch_pauses {
     if (count_++ == 0 || latest_.length() > longest_.length()) longest_ = latest_;
   }
 
-  [[nodiscard]] std::uint64_t count() const noexcept { return count_; }          ///< pauses that are over
-  [[nodiscard]] const switch_pause& latest() const noexcept { return latest_; }  ///< zeros while there is none
-  [[nodiscard]] const switch_pause& longest() const noexcept { return longest_; }
+  [[nodiscard]] std::uint64_t count() const noexcept { return count_; }            ///< pauses that are over
+  [[nodiscard]] const switch_pause& latest() const noexcept { return latest_; }    ///< zeros while there is none
+  [[nodiscard]] const switch_pause& longest() const noexcept { return longest_; }  ///< by length(); likewise
 
  private:
   switch_pause under_way_{};

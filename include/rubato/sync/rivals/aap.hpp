@@ -40,9 +40,9 @@ namespace rubato::inline RUBATO_ABI {
 ///          tests/properties/identities_test.cpp: AapIsAspSspOrBspAtItsEnds
 /// Source   Fan et al., "Adaptive Asynchronous Parallelization of Graph Algorithms", SIGMOD 2018
 struct aap {
-  std::uint64_t floor = 1;
-  double fraction = 0.0;
-  clock_type staleness = unbounded;
+  std::uint64_t floor = 1;           ///< updates of others to wait for, at least; `unbounded`: all
+  double fraction = 0.0;             ///< of the usual step time, for which more of them are waited for
+  clock_type staleness = unbounded;  ///< steps
 
   /// What a worker waits for.
   struct stretch {
@@ -134,20 +134,23 @@ struct aap {
 
   static constexpr std::string_view kind = "aap";
 
-  // State. Whoever waits is in one of ahead, by_deadline (and by_updates) and due.
+ private:
   struct wish {
     std::uint64_t updates = 0;  // go on when there are so many
     double deadline = 0.0;      // or when it is that late
     clock_type clock = 0;
     std::uint64_t farewell = 0;  // how often all had gone when it began to wait
   };
-  detail::dynarray<wish> wishes{};
-  detail::worker_heap ahead{};        // those beyond the bound, by clock
-  detail::worker_heap by_updates{};   // those who wait for updates or a deadline
-  detail::worker_heap by_deadline{};  // the same
-  detail::worker_heap due{};          // those who may go on
-  detail::worker_heap named{};        // those whom the rule has let go, until they start
-  std::uint64_t farewells = 0;
+
+ public:
+  // State. Whoever waits is in one of ahead, by_deadline (and by_updates) and due.
+  detail::dynarray<wish> wishes{};    ///< state, as all below: what each worker waits for
+  detail::worker_heap ahead{};        ///< those beyond the bound, by clock
+  detail::worker_heap by_updates{};   ///< those who wait for updates or a deadline
+  detail::worker_heap by_deadline{};  ///< the same
+  detail::worker_heap due{};          ///< those who may go on
+  detail::worker_heap named{};        ///< those whom the rule has let go, until they start
+  std::uint64_t farewells = 0;        ///< how often all within the bound were let go
 
  private:
   static constexpr auto by_index = [](std::uint32_t a, std::uint32_t b) noexcept { return a < b; };

@@ -35,12 +35,13 @@ namespace rubato::inline RUBATO_ABI {
 ///          tests/properties/identities_test.cpp: AdaSyncOfASteadyLossIsItsRule
 /// Source   Dutta et al., "Slow and Stale Gradients Can Win the Race", IEEE JSAIT 2021 (arXiv 2003.10579)
 struct ada_sync {
+  /// Which rule has its k set.
   enum class rule : std::uint8_t { k_sync, k_async, k_batch_sync, k_batch_async };
-  rule by = rule::k_async;
-  std::uint32_t initial = 1;
-  double interval = 60.0;
-  double newest = 0.1;
-  bool monotone = true;
+  rule by = rule::k_async;    ///< the rule
+  std::uint32_t initial = 1;  ///< k_0, 1 to the number of workers
+  double interval = 60.0;     ///< between changes of k at least, in the host's unit of time; 0: at every round
+  double newest = 0.1;        ///< how far each loss moves the average, in (0, 1]
+  bool monotone = true;       ///< k never falls
 
   /// The k for a loss that has become `fallen` = F_0 / F times smaller, with so many workers.
   [[nodiscard]] static std::uint32_t k_for(rule of, std::uint32_t initial, double fallen,
@@ -105,11 +106,10 @@ struct ada_sync {
 
   static constexpr std::string_view kind = "adasync";
 
-  // State.
-  detail::running_loss loss{};
-  double first = 0.0;       // F_0; 0 while unknown
-  double next = 0.0;        // when k may change again
-  std::uint32_t grown = 0;  // k; 0 while it is the initial one
+  detail::running_loss loss{};  ///< state, as all below: F
+  double first = 0.0;           ///< F_0; 0 while unknown
+  double next = 0.0;            ///< when k may change again
+  std::uint32_t grown = 0;      ///< k; 0 while it is the initial one
 
  private:
   void adapt(const cluster_view& view) noexcept {

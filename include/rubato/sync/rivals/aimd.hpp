@@ -33,8 +33,8 @@ namespace rubato::inline RUBATO_ABI {
 ///          Networks", Computer Networks and ISDN Systems 17, 1989; the signal, time against the shortest, is that of
 ///          Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13, 1995
 struct aimd {
-  float tolerance = 0.2F;
-  float decrease = 0.5F;
+  float tolerance = 0.2F;  ///< mean lengthening of steps from which on the level falls, above 0
+  float decrease = 0.5F;   ///< factor on the level then, between 0 and 1
 
   [[nodiscard]] decision release(const cluster_view& view, const event& what) noexcept {
     if (what.why == cause::push && what.why_dropped != reason::cancelled && what.worker < each_.size())
@@ -45,6 +45,7 @@ struct aimd {
   }
   void shape(const cluster_view&, std::uint32_t worker, grant&) noexcept { each_[worker].window = window_; }
 
+  /// The level: how many workers are to run.
   [[nodiscard]] std::uint32_t parallelism() const noexcept { return (std::max)(level_, 1U); }
 
   void resize(std::uint32_t capacity) { each_ = detail::dynarray<worker_note>(capacity); }
@@ -66,8 +67,7 @@ struct aimd {
 
   static constexpr std::string_view kind = "aimd";
 
-  // What follows is state, not options. An aggregate has no private members.
-
+ private:
   struct worker_note {
     float shortest = 0.0F;     // of its step times; 0: unknown
     std::uint32_t window = 0;  // in which its step began
@@ -90,11 +90,13 @@ struct aimd {
     longer_ = 0.0F;
   }
 
-  detail::dynarray<worker_note> each_{};
-  std::uint32_t level_ = 1;
-  std::uint32_t window_ = 1;
-  std::uint32_t samples_ = 0;
-  float longer_ = 0.0F;
+ public:
+  // What follows is state, not options. An aggregate has no private data.
+  detail::dynarray<worker_note> each_{};  ///< by worker: its shortest step, and the window in which its step began
+  std::uint32_t level_ = 1;               ///< as parallelism(); 0 counts as 1
+  std::uint32_t window_ = 1;              ///< number of the present one
+  std::uint32_t samples_ = 0;             ///< steps measured in it
+  float longer_ = 0.0F;                   ///< sum of their lengthenings, as shares of the shortest step
 };
 
 }  // namespace rubato::inline RUBATO_ABI

@@ -23,7 +23,7 @@ namespace rubato::inline RUBATO_ABI {
 ///          DegradedWhenOnlyBackupsAreLeft
 /// Source   Chen et al., "Revisiting Distributed Synchronous SGD", arXiv 1604.00981, 2016 (Sync-Opt)
 struct backup_workers {
-  std::uint32_t backups = 0;
+  std::uint32_t backups = 0;  ///< b: workers that may be late
 
   [[nodiscard]] admission admit(const cluster_view& view, const event& what) const noexcept {
     return detail::admit_fresh(view, what, needed(view));

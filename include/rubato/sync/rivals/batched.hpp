@@ -16,8 +16,9 @@ namespace rubato::inline RUBATO_ABI {
 /// Tests   tests/sync/rivals/batched_test.cpp: GrantsTheBatch, LeavesTheRestAlone, RefusesBadOptions
 template <TreatablePolicy Policy>
 struct batched : Policy {
-  std::uint32_t samples = 1;
+  std::uint32_t samples = 1;  ///< of every step, at least 1
 
+  /// This policy, with steps of so many samples.
   batched(Policy policy, std::uint32_t samples_of_a_step) : Policy(std::move(policy)), samples{samples_of_a_step} {}
 
   void shape(const cluster_view& view, std::uint32_t worker, grant& terms) noexcept {

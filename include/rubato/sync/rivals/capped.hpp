@@ -23,9 +23,9 @@ namespace rubato::inline RUBATO_ABI {
 /// Source   the cap on concurrency of federated learning: Nguyen et al., "Federated Learning with Buffered Asynchronous
 ///          Aggregation", AISTATS 2022
 struct capped {
-  std::uint32_t running = 1;
-  release_order order = release_order::fifo;
-  std::uint32_t workers = 0;  ///< of which this is the rule, 0 while that is unknown: not an option
+  std::uint32_t running = 1;                  ///< the most that run at a time; at least 1
+  release_order order = release_order::fifo;  ///< who goes next
+  std::uint32_t workers = 0;                  ///< of which this is the rule, 0 while that is unknown: not an option
 
   [[nodiscard]] decision release(const cluster_view& view, const event&) const noexcept {
     return view.busy() < running ? decision::up_to(running - view.busy(), order) : decision::hold();

@@ -16,9 +16,10 @@ namespace rubato::inline RUBATO_ABI {
 /// within [least, most], and by the guard within guard_options::max_lr_scale.
 struct concurrency_scale {
   float reference = 1.0F;  ///< M at which the host's learning rate is right
-  float least = 0.0F;
-  float most = 1.0F;
+  float least = 0.0F;      ///< of the scale
+  float most = 1.0F;       ///< of the scale
 
+  /// The scale while so many workers compute; 0 counts as 1.
   [[nodiscard]] constexpr float operator()(std::uint32_t workers) const noexcept {
     return std::clamp(reference / static_cast<float>(workers == 0 ? 1 : workers), least, most);
   }
@@ -47,8 +48,9 @@ struct concurrency_scale {
 /// Source  after Zhang et al., "Staleness-aware Async-SGD for Distributed Deep Learning", IJCAI 2016, §2.4
 template <TreatablePolicy Policy>
 struct concurrency_scaled : Policy {
-  concurrency_scale scale{};
+  concurrency_scale scale{};  ///< the law, and its options
 
+  /// This policy, under this law.
   concurrency_scaled(Policy policy, concurrency_scale by = {})  // NOLINT(*-explicit-*)
       : Policy(std::move(policy)), scale{by} {}
 

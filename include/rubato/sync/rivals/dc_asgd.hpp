@@ -14,14 +14,16 @@
 
 namespace rubato::inline RUBATO_ABI {
 
+/// How gradients are compensated.
 struct dc_asgd_options {
   float lambda = 0.04F;    ///< strength of the compensation
   bool adaptive = false;   ///< lambda / sqrt(mean square of the gradients), for each parameter
   float decay = 0.95F;     ///< adaptive: of the mean square, in [0, 1)
   float epsilon = 1e-7F;   ///< adaptive: added to the mean square, above 0
 
-  /// DC-ASGD-c and DC-ASGD-a with the constants of the paper's CIFAR-10 runs.
+  /// DC-ASGD-c, with the constant of the paper's CIFAR-10 runs.
   [[nodiscard]] static constexpr dc_asgd_options constant() noexcept { return {}; }
+  /// DC-ASGD-a, likewise.
   [[nodiscard]] static constexpr dc_asgd_options adapting() noexcept { return {.lambda = 2.0F, .adaptive = true}; }
 };
 
@@ -85,7 +87,8 @@ class dc_asgd {
   /// The worker has gone; its next life starts without a copy.
   void forget(std::uint32_t worker) noexcept { known_[worker] = 0; }
 
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }  ///< parameters
+  /// Worker indices are below it.
   [[nodiscard]] std::uint32_t capacity() const noexcept { return static_cast<std::uint32_t>(known_.size()); }
 
  private:

@@ -34,16 +34,16 @@ namespace rubato::inline RUBATO_ABI {
 ///          tests/properties/identities_test.cpp: DsspOfEqualBoundsIsSsp
 /// Source   Zhao et al., "Dynamic Stale Synchronous Parallel Distributed Training for Deep Learning", ICDCS 2019
 struct dssp {
-  clock_type lower = 3;
-  clock_type upper = 15;
-  double smoothing = 1.0;
+  clock_type lower = 3;    ///< lead over the slowest, in steps, within which everybody may start
+  clock_type upper = 15;   ///< the same, for the fastest; at least `lower`
+  double smoothing = 1.0;  ///< how far a new interval moves the predicted one, in (0, 1]
 
   static constexpr clock_type widest = 65'535;  ///< of upper - lower, as the cost is proportional to it
 
   /// Pushes at a steady interval.
   struct rhythm {
-    double last = 0.0;
-    double interval = 0.0;
+    double last = 0.0;      ///< when the latest was committed, in the host's unit of time
+    double interval = 0.0;  ///< between two of them, likewise
   };
 
   /// How many further steps of `fast`, at most `most`, put one of its pushes nearest to a push of `slow`: the r for
@@ -121,13 +121,15 @@ struct dssp {
 
   static constexpr std::string_view kind = "dssp";
 
-  // State.
+ private:
   struct history {
     rhythm pushes{};
     clock_type extra = 0;   // steps granted and not yet used
     std::uint8_t seen = 0;  // pushes, up to the two that make an interval
   };
-  detail::dynarray<history> known{};
+
+ public:
+  detail::dynarray<history> known{};  ///< state: the pushes of each worker, and the steps granted to it
 };
 
 }  // namespace rubato::inline RUBATO_ABI

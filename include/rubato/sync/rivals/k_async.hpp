@@ -25,7 +25,7 @@ namespace rubato::inline RUBATO_ABI {
 /// Source   Dutta et al., "Slow and Stale Gradients Can Win the Race: Error-Runtime Trade-offs in Distributed SGD",
 ///          AISTATS 2018
 struct k_async {
-  std::uint32_t k = 1;
+  std::uint32_t k = 1;  ///< workers that make an update
 
   [[nodiscard]] constexpr admission admit(const cluster_view&, const event&) const noexcept {
     return admission::accumulate();

@@ -18,7 +18,7 @@ namespace rubato::inline RUBATO_ABI {
 /// Source   Dutta et al., "Slow and Stale Gradients Can Win the Race: Error-Runtime Trade-offs in Distributed SGD",
 ///          AISTATS 2018
 struct k_batch_async {
-  std::uint32_t k = 1;
+  std::uint32_t k = 1;  ///< gradients that make an update
 
   [[nodiscard]] admission admit(const cluster_view& view, const event&) const noexcept {
     return view.round_admissions() + 1 >= k ? admission::accumulate_and_flush() : admission::accumulate();

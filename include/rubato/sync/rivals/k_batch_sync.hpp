@@ -23,7 +23,7 @@ namespace rubato::inline RUBATO_ABI {
 /// Source   Dutta et al., "Slow and Stale Gradients Can Win the Race: Error-Runtime Trade-offs in Distributed SGD",
 ///          AISTATS 2018
 struct k_batch_sync {
-  std::uint32_t k = 1;
+  std::uint32_t k = 1;  ///< gradients that make an update
 
   [[nodiscard]] admission admit(const cluster_view& view, const event& what) const noexcept {
     return detail::admit_fresh(view, what, k);

@@ -28,7 +28,7 @@ namespace rubato::inline RUBATO_ABI {
 ///          AISTATS 2018; Begunov and Tyurin, "Do We Need Asynchronous SGD? On the Near-Optimality of Synchronous
 ///          Methods", arXiv 2602.03802, 2026 (m-synchronous)
 struct k_sync {
-  std::uint32_t k = 1;
+  std::uint32_t k = 1;  ///< workers that make an update
 
   [[nodiscard]] admission admit(const cluster_view& view, const event& what) const noexcept {
     return detail::admit_fresh(view, what, needed(view));

@@ -16,12 +16,13 @@ namespace rubato::inline RUBATO_ABI {
 /// The learning-rate factor for the running loss, as a share of what it was in the beginning: `slope` times that share,
 /// from `least` to `most`.
 struct loss_decay {
-  float slope = 5.0F;
-  float least = 0.35F;
-  float most = 1.0F;
+  float slope = 5.0F;        ///< above 0; the factor is `most` while the share is at least most / slope
+  float least = 0.35F;       ///< of the factor, above 0
+  float most = 1.0F;         ///< of the factor
   float newest = 0.1F;       ///< how far each loss moves the running one, in (0, 1]
   std::uint32_t first = 10;  ///< losses after which the running one is that of the beginning
 
+  /// The factor, for a running loss that is this share of that of the beginning.
   [[nodiscard]] float operator()(double share) const noexcept {
     return std::clamp(slope * static_cast<float>(share), least, most);
   }
@@ -47,8 +48,9 @@ struct loss_decay {
 ///         OneWhereTheFirstLossesAreNotAbove0, AUsedOneStartsAfresh, SavesTheAverage, RefusesBadOptions
 template <TreatablePolicy Policy>
 struct loss_decayed : Policy {
-  loss_decay decay{};
+  loss_decay decay{};  ///< the law, and its options
 
+  /// This policy, under this law.
   loss_decayed(Policy policy, loss_decay by = {}) : Policy(std::move(policy)), decay{by} {}  // NOLINT(*-explicit-*)
 
   void observe(const feedback& f) noexcept {

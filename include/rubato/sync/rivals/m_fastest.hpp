@@ -28,8 +28,8 @@ namespace rubato::inline RUBATO_ABI {
 /// Source   Maranjyan, Tyurin and Richtárik, "Ringmaster ASGD: The First Asynchronous SGD with Optimal Time
 ///          Complexity", ICML 2025, algorithm 3 (Naive Optimal ASGD)
 struct m_fastest {
-  std::uint32_t m = 1;
-  std::uint32_t probe = 0;
+  std::uint32_t m = 1;                   ///< workers that run
+  std::uint32_t probe = 0;               ///< pushes between two trials of whoever waits; 0: no trials
   std::uint32_t pushes_since_probe = 0;  ///< state, not an option
 
   [[nodiscard]] decision release(const cluster_view& view, const event& what) noexcept {

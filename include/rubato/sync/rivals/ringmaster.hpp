@@ -23,8 +23,8 @@ namespace rubato::inline RUBATO_ABI {
 /// Source   Maranjyan, Tyurin and Richtárik, "Ringmaster ASGD: The First Asynchronous SGD with Optimal Time
 ///          Complexity", ICML 2025, algorithms 4 (without stops) and 5 (with)
 struct ringmaster {
-  std::uint64_t delay = 20;
-  bool stops = false;
+  std::uint64_t delay = 20;  ///< staleness, in updates, from which on a gradient is not used; at least 1
+  bool stops = false;        ///< cancel what has become too old, instead of dropping it when it arrives
 
   [[nodiscard]] admission admit(const cluster_view&, const event& what) const noexcept {
     return what.staleness >= delay ? admission::drop(reason::stale) : admission::apply();
@@ -47,7 +47,7 @@ struct ringmaster {
   }
 
   static constexpr std::string_view kind = "ringmaster";
-  static constexpr bool accumulates = false;
+  static constexpr bool accumulates = false;  ///< for may_accumulate: it only drops
 };
 
 }  // namespace rubato::inline RUBATO_ABI

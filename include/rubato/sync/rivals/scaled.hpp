@@ -20,6 +20,7 @@ namespace rubato::inline RUBATO_ABI {
 ///          "Federated Learning with Buffered Asynchronous Aggregation" (FedBuff), AISTATS 2022, use; constant: ConSGD
 ///          of Jiang et al., where 1 / workers is the natural choice
 struct staleness_weight {
+  /// The weight, as a function of tau.
   enum class law : std::uint8_t {
     inverse_plus_one,  ///< 1 / (tau + 1)
     inverse,           ///< 1 / tau, and 1 for 0
@@ -27,18 +28,22 @@ struct staleness_weight {
     hinge,             ///< 1 up to b, then 1 / (a (tau - b) + 1)
     constant           ///< a
   };
-  law by = law::inverse_plus_one;
-  float a = 0.0F;
-  std::uint64_t b = 0;
+  law by = law::inverse_plus_one;  ///< which one
+  float a = 0.0F;                  ///< its number, of the last three laws; above 0
+  std::uint64_t b = 0;             ///< of hinge: updates up to which it is 1
 
-  [[nodiscard]] static constexpr staleness_weight inverse_plus_one() noexcept { return {}; }
+  [[nodiscard]] static constexpr staleness_weight inverse_plus_one() noexcept { return {}; }  ///< the law of that name
+  /// The law of that name.
   [[nodiscard]] static constexpr staleness_weight inverse() noexcept { return {.by = law::inverse}; }
+  /// The law of that name, with its exponent.
   [[nodiscard]] static constexpr staleness_weight polynomial(float a) noexcept { return {law::polynomial, a}; }
   [[nodiscard]] static constexpr staleness_weight hinge(float a, std::uint64_t b) noexcept {
     return {law::hinge, a, b};
-  }
+  }  ///< the law of that name
+  /// This weight, whatever the staleness.
   [[nodiscard]] static constexpr staleness_weight constant(float weight) noexcept { return {law::constant, weight}; }
 
+  /// The weight of a gradient of this staleness, in updates.
   [[nodiscard]] float operator()(std::uint64_t staleness) const noexcept {
     const auto tau = static_cast<float>(staleness);
     switch (by) {
@@ -81,11 +86,13 @@ struct staleness_weight {
 /// Source  see staleness_weight
 template <TreatablePolicy Policy>
 struct scaled : Policy {
-  static constexpr bool accumulates = may_accumulate<Policy>;
-  staleness_weight weight{};
+  static constexpr bool accumulates = may_accumulate<Policy>;  ///< for may_accumulate: weighing does not change it
+  staleness_weight weight{};                                   ///< the law, and its options
 
+  /// This policy, under this law.
   scaled(Policy policy, staleness_weight by = {}) : Policy(std::move(policy)), weight{by} {}  // NOLINT(*-explicit-*)
 
+  /// See AdmittingPolicy.
   [[nodiscard]] admission admit([[maybe_unused]] const cluster_view& view, const event& what) noexcept {
     admission verdict_on = admission::apply();
     if constexpr (AdmittingPolicy<Policy>) verdict_on = Policy::admit(view, what);

@@ -32,7 +32,7 @@ namespace rubato::inline RUBATO_ABI {
 ///          tests/properties/identities_test.cpp: ZiplineOfOneStepIsBsp
 /// Source   Zhao et al., "Elastic Bulk Synchronous Parallel Model for Distributed Deep Learning", ICDM 2019
 struct zipline {
-  std::uint32_t lookahead = 15;
+  std::uint32_t lookahead = 15;  ///< the most steps of a worker from barrier to barrier
 
   static constexpr std::uint32_t furthest = 65'535;  ///< as the cost of a barrier is proportional to it
 
@@ -112,10 +112,9 @@ struct zipline {
 
   static constexpr std::string_view kind = "zipline";
 
-  // State.
-  detail::dynarray<std::uint32_t> left{};  // steps until the barrier, with the running one; 0: none
+  detail::dynarray<std::uint32_t> left{};  ///< state: steps until the barrier, with the running one; 0: none
 
-  // Scratch of plan().
+ private:
   struct arrival {
     double time = 0.0;  // from the barrier on
     double one = 0.0;   // of one step
@@ -125,7 +124,9 @@ struct zipline {
   static constexpr auto later = [](const arrival& a, const arrival& b) noexcept {
     return a.time != b.time ? a.time > b.time : a.worker > b.worker;
   };
-  detail::dynarray<arrival> arrivals{};
+
+ public:
+  detail::dynarray<arrival> arrivals{};  ///< scratch of plan()
 };
 
 }  // namespace rubato::inline RUBATO_ABI

@@ -33,17 +33,17 @@ struct gradient_note {
 
 /// The gradients that wait for the flush of the open round, at most one of each worker.
 struct waiting_gradients {
-  gradient_note of[max_workers];
+  gradient_note of[max_workers];  ///< by worker; what counts is said by order::who
 };
 
 /// What carries out an order that is no flush needs no such list.
 struct nobody_waits {
-  gradient_note of[1];
+  gradient_note of[1];  ///< nothing: never read
 };
 
 /// One deed, with all that a kernel needs for it. Trivially copyable, an argument of kernels.
 struct order {
-  deed what = deed::copy;
+  deed what = deed::copy;         ///< which of the fields below count
   bool adds_up = false;           ///< flush, discard: the accumulator is not empty
   std::uint32_t worker = 0;       ///< apply, add
   std::uint32_t slot = 0;         ///< apply, add
@@ -60,15 +60,16 @@ struct order {
 
 /// A shard's memory. Everything has `size` numbers, a multiple of 4, and begins at a multiple of 16 bytes.
 struct shard_view {
-  std::size_t size = 0;
-  float* values = nullptr;
+  std::size_t size = 0;              ///< numbers, those that fill up the last quad among them
+  float* values = nullptr;           ///< the parameters
   float* first = nullptr;            ///< momentum, adam
   float* second = nullptr;           ///< adam
   float* sum = nullptr;              ///< the accumulator: zeros, unless an order has added to it
   const float* gradients = nullptr;  ///< of worker w in slot s: gradients + (w * slots_of_worker + s) * stride
   float* copies = nullptr;           ///< of worker w: copies + w * stride
-  std::size_t stride = 0;
+  std::size_t stride = 0;            ///< from a gradient or copy to the next; numbers
 
+  /// This shard's part of a worker's gradient; slot is 0 or 1.
   [[nodiscard]] RUBATO_DETAIL_SHARED const float* gradient(std::uint32_t worker, std::uint64_t slot) const noexcept {
     return gradients + (worker * std::size_t{slots_of_worker} + slot) * stride;
   }
@@ -169,15 +170,16 @@ struct log_entry {
   std::uint32_t worker = no_worker;  ///< apply, add
   std::uint32_t step = 0;            ///< apply, add: the worker's own number of it; flush: gradients
   float factor = 0;                  ///< apply, add: weight; flush: scale
-  deed what = deed::copy;
+  deed what = deed::copy;            ///< apply, add, flush or discard
 };
 static_assert(sizeof(log_entry) == 32);
 
 /// The latest `capacity` entries: number n lies at (n - 1) % capacity.
 struct log_view {
-  log_entry* entries = nullptr;
-  std::size_t capacity = 0;  ///< 0: no log is kept
+  log_entry* entries = nullptr;  ///< not owned, zeros at first
+  std::size_t capacity = 0;      ///< 0: no log is kept
 
+  /// In its place, over the entry `capacity` before it. Precondition: capacity > 0, entry.number > 0.
   RUBATO_DETAIL_SHARED void write(const log_entry& entry) const noexcept {
     entries[(entry.number - 1) % capacity] = entry;
   }

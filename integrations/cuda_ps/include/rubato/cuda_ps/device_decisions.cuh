@@ -14,10 +14,10 @@ namespace rubato::inline RUBATO_ABI::cuda_ps {
 template <std::uint32_t Capacity, class Shape = cuda::q_shape>
 struct device_decisions {
   static_assert(Capacity < max_workers, "device_decisions: at most 63 workers, the last bit is that of snapshots");
-  cuda::controller_state<Capacity, Shape> controller{};
-  cuda::decision_record<Capacity> record{};  ///< the latest
-  round_book book{};
-  std::uint64_t version_read[Capacity] = {};
+  cuda::controller_state<Capacity, Shape> controller{};  ///< its policy, guard and workers are set before the start
+  cuda::decision_record<Capacity> record{};              ///< the latest
+  round_book book{};                                     ///< makes orders of the latest decision
+  std::uint64_t version_read[Capacity] = {};             ///< updates in the parameters that each worker was given last
 };
 static_assert(std::is_trivially_copyable_v<device_decisions<8>> && alignof(device_decisions<8>) == 8);
 

@@ -18,21 +18,25 @@ template <class Handle, auto Free>
 class owner {
  public:
   owner() = default;
+  /// Takes over what it is given; Handle{} is nothing.
   explicit owner(Handle held) noexcept : held_{held} {}
+  /// Leaves the other one with nothing.
   owner(owner&& other) noexcept : held_{std::exchange(other.held_, Handle{})} {}
+  /// The other one gets, and frees, what this one had.
   owner& operator=(owner&& other) noexcept { return std::swap(held_, other.held_), *this; }
   ~owner() {
     if (held_ != Handle{}) static_cast<void>(Free(held_));
   }
-  [[nodiscard]] Handle get() const noexcept { return held_; }
+  [[nodiscard]] Handle get() const noexcept { return held_; }  ///< still owned; Handle{}: nothing
 
  private:
   Handle held_{};
 };
 
-using stream = owner<cudaStream_t, cudaStreamDestroy>;
-using event = owner<cudaEvent_t, cudaEventDestroy>;
+using stream = owner<cudaStream_t, cudaStreamDestroy>;  ///< see make_stream()
+using event = owner<cudaEvent_t, cudaEventDestroy>;     ///< see make_event()
 
+/// One of the present device that does not wait for the default stream.
 /// Errors  what the runtime answers
 [[nodiscard]] inline result<stream> make_stream() {
   cudaStream_t made = nullptr;
@@ -41,6 +45,7 @@ using event = owner<cudaEvent_t, cudaEventDestroy>;
   return stream{made};
 }
 /// One that orders streams and takes no times.
+/// Errors  what the runtime answers
 [[nodiscard]] inline result<event> make_event() {
   cudaEvent_t made = nullptr;
   if (error e = cuda::check(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "an event"); e.code != errc::ok)
@@ -62,6 +67,8 @@ class device_array {
 
  public:
   device_array() = default;
+  /// May wait for the device, as cudaMalloc does.
+  /// Errors  what the runtime answers
   [[nodiscard]] static result<device_array> make(std::size_t size) {
     void* made = nullptr;
     const std::size_t bytes = (size == 0 ? 1 : size) * sizeof(T);
@@ -72,8 +79,8 @@ class device_array {
     if (error e = cuda::check(cudaStreamSynchronize(nullptr), "memory of the device"); e.code != errc::ok) return e;
     return result<device_array>{std::move(all)};
   }
-  [[nodiscard]] T* data() const noexcept { return static_cast<T*>(memory_.get()); }
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] T* data() const noexcept { return static_cast<T*>(memory_.get()); }  ///< an address of the device
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }                  ///< objects
 
  private:
   device_array(void* made, std::size_t size) noexcept : memory_{made}, size_{size} {}
@@ -88,6 +95,8 @@ class mapped_array {
 
  public:
   mapped_array() = default;
+  /// Pinned memory, for all devices of the process. May wait for the device.
+  /// Errors  what the runtime answers
   [[nodiscard]] static result<mapped_array> make(std::size_t size) {
     void* made = nullptr;
     void* seen = nullptr;
@@ -102,9 +111,9 @@ class mapped_array {
     all.seen_ = static_cast<T*>(seen);
     return result<mapped_array>{std::move(all)};
   }
-  [[nodiscard]] T* host() const noexcept { return static_cast<T*>(memory_.get()); }
-  [[nodiscard]] T* device() const noexcept { return seen_; }
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] T* host() const noexcept { return static_cast<T*>(memory_.get()); }  ///< where the host sees them
+  [[nodiscard]] T* device() const noexcept { return seen_; }                         ///< where the device does
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }                  ///< objects
 
  private:
   mapped_array(void* made, std::size_t size) noexcept : memory_{made}, size_{size} {}
@@ -123,6 +132,7 @@ template <class T>
   place = std::move(*made);
   return false;
 }
+/// The same of a call that makes nothing.
 [[nodiscard]] inline bool failed(error&& answer, error& wrong) {
   if (answer.code == errc::ok) return false;
   return wrong = std::move(answer), true;

@@ -28,6 +28,7 @@
 
 namespace rubato::inline RUBATO_ABI::cuda_ps {
 
+/// What a device_server is to be like; problem() says what is wrong with it.
 struct device_server_options {
   std::uint32_t workers = 0;                  ///< 1 to Capacity; all of them are members from the start
   std::uint32_t nominal_samples = 16;         ///< of every step: a grant has no batch here
@@ -37,6 +38,7 @@ struct device_server_options {
   guard_options guard{};                      ///< of the controller
 };
 
+/// What is wrong with the options of a server for `capacity` workers at most, as a sentence; empty if nothing is.
 template <class Shape>
 [[nodiscard]] std::string problem(const device_server_options& o, std::size_t parameters,
                                   const cuda::device_policy<Shape>& policy, const rule_options& rule,
@@ -89,8 +91,8 @@ template <class Shape>
 template <std::uint32_t Capacity = 32, class Shape = cuda::q_shape>
 class device_server {
  public:
-  using state = device_decisions<Capacity, Shape>;
-  using policy_type = cuda::device_policy<Shape>;
+  using state = device_decisions<Capacity, Shape>;  ///< what inspect() shows
+  using policy_type = cuda::device_policy<Shape>;   ///< the rules that it knows
   class session;
 
   /// On the present device. Errors: invalid_option, with what problem() says; io, what the runtime answers.
@@ -117,6 +119,8 @@ class device_server {
     if (started_.exchange(true)) return {errc::repeated, "start() was called before"};
     return ask({.what = cuda::request::kind::start});
   }
+  /// The calling thread becomes this worker, before start() or after; nothing waits. The server's device becomes its
+  /// present one. Errors: unknown_worker; repeated, since a worker comes once; io, what the runtime answers.
   [[nodiscard]] result<std::unique_ptr<session>> join(std::uint32_t worker) {
     if (worker >= options_.workers) return unknown(worker);
     if (error wrong = cuda::check(cudaSetDevice(device_), "the device of a worker"); wrong.code != errc::ok)
@@ -128,6 +132,7 @@ class device_server {
   /// Nobody waits for this worker any more, for whoever supervises them. What its stream has still to do is done, but
   /// its gradients are refused, and its session is told `departed_worker`. Errors: unknown_worker; busy before start().
   [[nodiscard]] error die(std::uint32_t worker) { return depart(worker, cause::death); }
+  /// As die(), for one that goes by its own wish.
   [[nodiscard]] error leave(std::uint32_t worker) { return depart(worker, cause::leave); }
   /// Another rule, now. Errors: invalid_option: of the policy.
   [[nodiscard]] error change(const policy_type& policy, pending_gradients waiting) {
@@ -371,8 +376,9 @@ class device_server<Capacity, Shape>::session {
   }
   /// The worker has no more to do once its stream is through: nobody waits for it from then on.
   [[nodiscard]] error finish() { return depart(cause::done); }
-  /// Steps that are over, and the loss of the latest.
+  /// Steps that are over.
   [[nodiscard]] std::uint32_t pushed() const noexcept { return static_cast<std::uint32_t>(word() >> 32); }
+  /// The loss of the latest of them; 0 before the first.
   [[nodiscard]] float loss() const noexcept { return std::bit_cast<float>(static_cast<std::uint32_t>(word())); }
 
  private:

@@ -68,6 +68,7 @@ class device_shards {
     for (const part& each : parts_) static_cast<void>(cudaStreamSynchronize(each.own.get()));
   }
 
+  /// Gives the order to the shards' streams. Errors: what the launches answer; some shards may have it then.
   [[nodiscard]] error carry_out(const order& o, const waiting_gradients& waiting) {
     const on_device here{device_};  // by whichever thread has pushed
     error wrong;
@@ -120,16 +121,20 @@ class device_shards {
     return entries;
   }
 
-  [[nodiscard]] const shard_layout& layout() const noexcept { return layout_; }
+  [[nodiscard]] const shard_layout& layout() const noexcept { return layout_; }  ///< size and shards
+  /// Where a worker writes its gradient; slot is 0 or 1. Memory of the device, as are copies and views.
   [[nodiscard]] float* gradient(std::uint32_t worker, std::uint32_t slot) const noexcept {
     return gradients_.data() + (worker * std::size_t{slots_of_worker} + slot) * layout_.padded();
   }
+  /// The parameters as they were when this worker was released last; zeros before that.
   [[nodiscard]] const float* copy(std::uint32_t worker) const noexcept {
     return copies_.data() + worker * layout_.padded();
   }
+  /// Shard s, valid as long as this.
   [[nodiscard]] shard_view view(std::uint32_t s) const noexcept { return view(layout_.begin(s), layout_.size_of(s)); }
   /// All shards as one.
   [[nodiscard]] shard_view whole() const noexcept { return view(0, layout_.padded()); }
+  /// Where the log lies, for kernels that write it.
   [[nodiscard]] log_view log_memory() const noexcept { return {log_.data(), log_.size()}; }
 
  private:

@@ -20,6 +20,7 @@ namespace rubato::inline RUBATO_ABI::cuda_ps {
 /// Tests   tests/integrations/cuda_ps/device/device_shards_test.cu: AnyThreadMayCarryOutAnOrder
 class on_device {
  public:
+  /// Until it is destroyed; nothing is done where this is the present device already.
   explicit on_device(int device) noexcept {
     if (cudaGetDevice(&before_) != cudaSuccess || before_ == device || cudaSetDevice(device) != cudaSuccess)
       before_ = none;

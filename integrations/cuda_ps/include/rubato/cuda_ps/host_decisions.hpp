@@ -20,6 +20,7 @@
 
 namespace rubato::inline RUBATO_ABI::cuda_ps {
 
+/// What a server is to be like; problem() says what is wrong with it.
 struct server_options {
   controller_options sync{};           ///< capacity (1 to max_workers), quorum, guard
   std::uint32_t shards = 1;            ///< of the parameters, with a stream each; at least 1
@@ -51,7 +52,7 @@ concept Plane = requires(P& plane, const order& what, const waiting_gradients& w
 
 /// The terms of a worker's next step.
 struct next_step_terms {
-  grant terms{};
+  grant terms{};                   ///< as the controller grants them: batch, factor of the learning rate
   std::uint64_t version_read = 0;  ///< updates in the parameters that it has got, exactly
   std::uint32_t slot = 0;          ///< where its gradient is to go
 };
@@ -77,8 +78,8 @@ class host_decisions {
   struct pass {};  // ticket: who waits is found by its index
 
  public:
-  using controller_type = controller<Policy, pass, Watcher>;
-  using clock = std::chrono::steady_clock;
+  using controller_type = controller<Policy, pass, Watcher>;  ///< what inspect() shows
+  using clock = std::chrono::steady_clock;                    ///< of all deadlines, and of `spin`
 
   /// Precondition: problem(options, parameters, policy, rule) is empty. The plane outlives it.
   host_decisions(const server_options& o, Policy policy, const rule_options& rule, Where& plane, Watcher watcher = {},
@@ -114,21 +115,29 @@ class host_decisions {
     return wait(push.worker, lock);
   }
 
+  /// This worker has no more to do: nobody waits for it any more. Errors: those of controller::depart, which count and
+  /// change nothing; departed_worker after shutdown().
   errc finish(worker_id who) { return depart(who, cause::done); }
+  /// It goes by its own wish, and may come back. Errors as of finish().
   errc leave(worker_id who) { return depart(who, cause::leave); }
+  /// It is dead, says whoever supervises the workers; if it is not, and pushes, it is told. Errors as of finish().
   errc die(worker_id who) { return depart(who, cause::death); }
+  /// Another rule, now: the open round is flushed or discarded, nobody's step is interrupted. Errors: invalid_option.
   errc switch_to(Policy policy, pending_gradients waiting) {
     const std::lock_guard lock{mutex_};
     return decide([&](double now) { return sync_.switch_to(std::move(policy), now, waiting, effects{*this}); });
   }
+  /// How many must have joined before anybody runs; later without effect. Errors: invalid_option: 0, or above capacity.
   errc set_quorum(std::uint32_t quorum) {
     const std::lock_guard lock{mutex_};
     return decide([&](double now) { return sync_.set_quorum(quorum, now, effects{*this}); });
   }
+  /// Does what a policy wants done by now. Needed only while nobody waits.
   void poll() {
     const std::lock_guard lock{mutex_};
     static_cast<void>(decide([](double) { return errc::ok; }));
   }
+  /// When the policy wants a poll(), in seconds as now(); infinity: never.
   [[nodiscard]] double next_deadline() {
     const std::lock_guard lock{mutex_};
     return sync_.next_deadline();
@@ -160,6 +169,7 @@ class host_decisions {
     const std::lock_guard lock{mutex_};
     return std::forward<F>(f)(std::as_const(book_));
   }
+  /// Seconds since construction, as controller and observer see them.
   [[nodiscard]] double now() const { return std::chrono::duration<double>(clock::now() - start_).count(); }
 
  private:

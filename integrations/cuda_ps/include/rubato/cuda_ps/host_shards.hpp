@@ -18,8 +18,11 @@ struct shard_layout {
   std::size_t size = 0;      ///< parameters
   std::uint32_t shards = 1;  ///< at least 1
 
+  /// Numbers of all shards, those that fill up the last quad among them.
   [[nodiscard]] constexpr std::size_t padded() const noexcept { return (size + 3) / 4 * 4; }
+  /// Where shard s begins; of s == shards where the last one ends.
   [[nodiscard]] constexpr std::size_t begin(std::uint32_t s) const noexcept { return padded() / 4 * s / shards * 4; }
+  /// Numbers of shard s, a multiple of 4.
   [[nodiscard]] constexpr std::size_t size_of(std::uint32_t s) const noexcept { return begin(s + 1) - begin(s); }
 };
 
@@ -32,6 +35,7 @@ struct shard_layout {
 ///         tests/integrations/cuda_ps/host_decisions_test.cpp
 class host_shards {
  public:
+  /// Copies `initial`; all else begins with zeros. `log_capacity`: entries of the log that are kept. Allocates.
   host_shards(std::span<const float> initial, std::uint32_t workers, std::uint32_t shards = 1,
               std::size_t log_capacity = 0)
       : layout_{initial.size(), shards},
@@ -51,6 +55,7 @@ class host_shards {
     write_log(o, waiting, {log_.data(), log_.size()});
     return {};
   }
+  /// Shard s, valid as long as this.
   [[nodiscard]] shard_view view(std::uint32_t s) noexcept {
     const std::size_t at = layout_.begin(s);
     return {.size = layout_.size_of(s),
@@ -63,14 +68,18 @@ class host_shards {
             .stride = layout_.padded()};
   }
 
-  [[nodiscard]] const shard_layout& layout() const noexcept { return layout_; }
+  [[nodiscard]] const shard_layout& layout() const noexcept { return layout_; }  ///< size and shards
+  /// The parameters, as they are after the orders so far.
   [[nodiscard]] std::span<const float> values() noexcept { return {numbers(values_), layout_.size}; }
+  /// Where a worker writes its gradient; slot is 0 or 1.
   [[nodiscard]] std::span<float> gradient(std::uint32_t worker, std::uint32_t slot) noexcept {
     return {numbers(gradients_) + (worker * std::size_t{slots_of_worker} + slot) * layout_.padded(), layout_.size};
   }
+  /// The parameters as they were when this worker was released last; zeros before that.
   [[nodiscard]] std::span<const float> copy(std::uint32_t worker) noexcept {
     return {numbers(copies_) + worker * layout_.padded(), layout_.size};
   }
+  /// The log so far, as a ring (in_order()).
   [[nodiscard]] std::span<const log_entry> log() const noexcept { return log_; }
 
  private:

@@ -21,6 +21,7 @@ struct turn_words {
   std::uint32_t next = 0;  ///< the number of the launch that comes next
   std::uint32_t now = 0;   ///< whose turn it is
   double wake_in = 0;      ///< as push_words::wake_in, where nobody has asked for a poll 0
+  /// What the blocks of a launch tell each other.
   struct launch {
     std::uint32_t arrived = 0;   ///< blocks of it that have begun
     std::uint32_t decided = 0;   ///< its number in the stream, once its orders are staged
@@ -43,7 +44,7 @@ inline constexpr std::uint32_t steps_of_the_departed = 1U << 30;
 
 /// What the launch of one stream is to do.
 struct push_request {
-  cuda::request what{};
+  cuda::request what{};         ///< with the time and, of a push, the loss left out: the kernel fills them in
   std::uint32_t stream = 0;     ///< of turn_words and progress; workers have their own index
   std::uint32_t number = 0;     ///< of the launch in its stream, from 1
   std::uint32_t slot = 0;       ///< of the gradient

@@ -29,11 +29,13 @@ namespace rubato::inline RUBATO_ABI::cuda_ps {
 ///         ADiscardForgetsTheRound
 class round_book {
  public:
-  static constexpr unsigned most_orders = 6;
+  static constexpr unsigned most_orders = 6;  ///< of one decision
 
   round_book() = default;
+  /// Before the first update, of this rule. Precondition: problem(rule) is empty.
   explicit round_book(const rule_options& rule) noexcept : rule_{rule} {}
 
+  /// A decision begins: the orders of the one before are gone.
   RUBATO_DETAIL_SHARED void begin() noexcept { count_ = 0; }
 
   /// A gradient has come, in this slot of this worker, and has got this verdict.
@@ -83,11 +85,14 @@ class round_book {
     if (count_ > 0) orders_[count_ - 1].released = released;
   }
 
-  [[nodiscard]] RUBATO_DETAIL_SHARED unsigned count() const noexcept { return count_; }
+  [[nodiscard]] RUBATO_DETAIL_SHARED unsigned count() const noexcept { return count_; }  ///< orders
+  /// The i-th order of the decision, to be carried out in turn.
   [[nodiscard]] RUBATO_DETAIL_SHARED const order& operator[](unsigned i) const noexcept { return orders_[i]; }
+  /// What a flush among them reads.
   [[nodiscard]] RUBATO_DETAIL_SHARED const waiting_gradients& waiting() const noexcept { return waiting_; }
-  [[nodiscard]] RUBATO_DETAIL_SHARED std::uint64_t version() const noexcept { return version_; }
+  [[nodiscard]] RUBATO_DETAIL_SHARED std::uint64_t version() const noexcept { return version_; }         ///< updates
   [[nodiscard]] RUBATO_DETAIL_SHARED std::uint64_t entries() const noexcept { return next_entry_ - 1; }  ///< of the log
+  /// Bit w: a gradient of worker w waits in its slot for the flush.
   [[nodiscard]] RUBATO_DETAIL_SHARED std::uint64_t who_waits() const noexcept { return who_; }
   /// Where the next gradient of a worker may go that has just come.
   [[nodiscard]] RUBATO_DETAIL_SHARED std::uint32_t free_slot(std::uint32_t worker) const noexcept {

@@ -7,7 +7,12 @@
 
 namespace rubato::inline RUBATO_ABI::cuda_ps {
 
-enum class rule_kind : std::uint8_t { sgd, momentum, adam };
+/// The rules that there are, see rule_options.
+enum class rule_kind : std::uint8_t {
+  sgd,       ///< remembers nothing
+  momentum,  ///< one number a parameter
+  adam       ///< two numbers a parameter
+};
 
 /// How an update moves the parameters.
 ///
@@ -18,12 +23,12 @@ enum class rule_kind : std::uint8_t { sgd, momentum, adam };
 /// A round counts as the mean of its gradients: Adam, which takes the size of a gradient out again, has the mean as its
 /// gradient and the weight as a factor on its rate.
 struct rule_options {
-  rule_kind kind = rule_kind::sgd;
-  double learning_rate = 0.01;  ///< in [0, 1e6)
-  double momentum = 0.9;        ///< of momentum, in [0, 1)
-  double beta1 = 0.9;           ///< of adam: of the mean of gradients, in [0, 1)
-  double beta2 = 0.999;         ///< of adam: of the mean of their squares, in [0, 1)
-  double epsilon = 1e-8;        ///< of adam, in (0, 1]
+  rule_kind kind = rule_kind::sgd;  ///< says which of the others count
+  double learning_rate = 0.01;      ///< in [0, 1e6)
+  double momentum = 0.9;            ///< of momentum, in [0, 1)
+  double beta1 = 0.9;               ///< of adam: of the mean of gradients, in [0, 1)
+  double beta2 = 0.999;             ///< of adam: of the mean of their squares, in [0, 1)
+  double epsilon = 1e-8;            ///< of adam, in (0, 1]
 };
 
 /// What is wrong with these options, as a sentence; empty if nothing is.
@@ -40,24 +45,27 @@ struct rule_options {
 
 // Operations that each round once, and that neither compiler fuses with another: what they give has the same bits on
 // host and device.
-using exact = cuda::exact_arithmetic;
-using exact_double = cuda::detail::exact_double;
-using rounded_once = cuda::detail::rounded_once;
+using exact = cuda::exact_arithmetic;             ///< multiply-adds of floats, rounded twice
+using exact_double = cuda::detail::exact_double;  ///< the same, and products, of doubles
+using rounded_once = cuda::detail::rounded_once;  ///< products, quotients and roots
 
 /// The numbers of one update: what is the same for all parameters. Trivially copyable, an argument of kernels.
 struct rule_step {
-  rule_kind kind = rule_kind::sgd;
-  float gradient = 1;  ///< factor on the direction
-  float rate = 0;
-  float first_decay = 0, first_gain = 0;    ///< of the velocity, or of the mean of gradients
-  float second_decay = 0, second_gain = 0;  ///< of adam
-  float root_scale = 0, epsilon = 1;        ///< of adam
+  rule_kind kind = rule_kind::sgd;  ///< says which of the others count
+  float gradient = 1;               ///< factor on the direction
+  float rate = 0;                   ///< of this update, with all that it is corrected by
+  float first_decay = 0,            ///< of the velocity, or of the mean of gradients
+      first_gain = 0;               ///< adam: of the gradient in that mean
+  float second_decay = 0,           ///< adam: of the mean of squares
+      second_gain = 0;              ///< adam: of the square in that mean
+  float root_scale = 0,             ///< adam: 1 / sqrt(1 - beta2^t), a factor on the root
+      epsilon = 1;                  ///< adam: what is added to it
 };
 
 /// What a rule remembers besides its two numbers a parameter. The default is that of before the first update.
 struct rule_state {
-  double beta1_power = 1;
-  double beta2_power = 1;
+  double beta1_power = 1;  ///< beta1^t after t updates by adam
+  double beta2_power = 1;  ///< beta2^t, likewise
 };
 
 /// The numbers of the next update, by scale * direction, where the direction is a sum of gradients whose weights are

@@ -83,8 +83,8 @@ class server {
   server(const server&) = delete;
   server& operator=(const server&) = delete;
 
-  [[nodiscard]] std::size_t size() const noexcept { return shards_->layout().size; }  ///< parameters
-  [[nodiscard]] std::uint32_t shards() const noexcept { return shards_->layout().shards; }
+  [[nodiscard]] std::size_t size() const noexcept { return shards_->layout().size; }        ///< parameters
+  [[nodiscard]] std::uint32_t shards() const noexcept { return shards_->layout().shards; }  ///< of the parameters
 
   /// The calling thread becomes this worker, and waits for its first step. Its present device becomes the worker's.
   [[nodiscard]] result<std::unique_ptr<session>> join(worker_id who) {
@@ -98,12 +98,18 @@ class server {
     if (failed(made->begin(*terms), wrong)) return wrong;
     return result<std::unique_ptr<session>>{std::move(made)};
   }
+  /// This one has left, says whoever supervises the workers. If it has not, and pushes, it is told.
   errc leave(worker_id who) { return decisions_.leave(who); }
-  errc die(worker_id who) { return decisions_.die(who); }  ///< for whoever supervises the workers
+  errc die(worker_id who) { return decisions_.die(who); }  ///< the same of one that is dead
+  /// Another rule, now: the open round is flushed or discarded, nobody's step is interrupted. Errors: invalid_option.
   errc switch_to(Policy policy, pending_gradients waiting) { return decisions_.switch_to(std::move(policy), waiting); }
+  /// How many must have joined before anybody runs; later without effect. Errors: invalid_option: 0, or above capacity.
   errc set_quorum(std::uint32_t quorum) { return decisions_.set_quorum(quorum); }
+  /// Does what a policy wants done at a certain time, next_deadline(). Needed only while nobody waits.
   void poll() { decisions_.poll(); }
+  /// When the policy wants a poll(), in seconds as now(); infinity: never.
   [[nodiscard]] double next_deadline() { return decisions_.next_deadline(); }
+  /// Everybody departs: whoever waits or pushes is told `departed_worker`.
   void shutdown() { decisions_.shutdown(); }
 
   /// Copies the parameters, as they are after the updates so far, to memory of the server's device; what comes later in
@@ -120,12 +126,14 @@ class server {
     if (!ring) return ring.error();
     return in_order(*ring);
   }
+  /// Of all gradients that were applied or joined a round: updates since the parameters were copied.
   [[nodiscard]] staleness_histogram staleness() { return decisions_.staleness(); }
+  /// Calls f(controller, observer) while no decision is made.
   template <class F>
   decltype(auto) inspect(F&& f) {
     return decisions_.inspect(std::forward<F>(f));
   }
-  [[nodiscard]] double now() const { return decisions_.now(); }
+  [[nodiscard]] double now() const { return decisions_.now(); }  ///< seconds since construction
 
  private:
   const std::uint32_t nominal_samples_;
@@ -145,10 +153,12 @@ class server<Policy, Watcher>::session {
     static_cast<void>(cudaStreamSynchronize(lane_.own()));  // a later life has the same memory
   }
 
-  [[nodiscard]] worker_id id() const noexcept { return who_; }
+  [[nodiscard]] worker_id id() const noexcept { return who_; }  ///< of this life
+  /// False once it has finished or left, or a push was told an error: nothing more will come of it.
   [[nodiscard]] bool here() const noexcept { return here_; }
   /// Of the present step: where its parameters are, and where gradient and loss are to go.
   [[nodiscard]] const lane_step& step() const noexcept { return step_; }
+  /// Of the present step: batch, factor of the learning rate.
   [[nodiscard]] const grant& terms() const noexcept { return terms_.terms; }
   /// Updates in the parameters of the present step.
   [[nodiscard]] std::uint64_t version_read() const noexcept { return terms_.version_read; }
@@ -169,7 +179,9 @@ class server<Policy, Watcher>::session {
     if (error wrong = begin(*next); wrong.code != errc::ok) return wrong;
     return *loss;
   }
+  /// It has no more to do: holds nobody back from now on.
   errc finish() { return here_ = false, ps_.decisions_.finish(who_); }
+  /// It goes by its own wish, and may come back with a higher incarnation.
   errc leave() { return here_ = false, ps_.decisions_.leave(who_); }
 
  private:

@@ -23,7 +23,7 @@ struct lane_step {
   const float* parameters = nullptr;  ///< as they are when kernels of the stream run
   float* gradient = nullptr;          ///< as many numbers
   float* loss = nullptr;              ///< one number
-  cudaStream_t stream = nullptr;
+  cudaStream_t stream = nullptr;      ///< what the kernels of the step are given to
 };
 
 namespace detail {
@@ -69,7 +69,7 @@ class worker_lane {
     return result<worker_lane>{std::move(lane)};
   }
 
-  [[nodiscard]] cudaStream_t own() const noexcept { return stream_.get(); }
+  [[nodiscard]] cudaStream_t own() const noexcept { return stream_.get(); }  ///< of this worker, on its device
 
   /// Fills in the pointers. The stream is already behind the copy of the parameters.
   [[nodiscard]] error begin_step(lane_step& step) const {

@@ -26,8 +26,8 @@ inline error check(CUresult status, const char* what) {
 }
 
 /// Whether the launch before it was accepted; what fails later shows at the next synchronisation of its stream. An
-/// error that the caller's own calls left behind in this thread is taken for the launch's: see cudaGetLastError. Tests
-/// tests/cuda/device/error_test.cu: IsToldOnce
+/// error that the caller's own calls left behind in this thread is taken for the launch's: see cudaGetLastError.
+/// Tests   tests/cuda/device/error_test.cu: IsToldOnce
 inline error check_launch(const char* what) { return check(cudaGetLastError(), what); }
 
 }  // namespace rubato::inline RUBATO_ABI::cuda

@@ -75,8 +75,9 @@ __global__ void __launch_bounds__(Threads)
 ///     const cuda::search_size size{.candidates = population, .clusters = 256, .first_seed = 256 * es.generation()};
 ///     for (std::size_t c = 0; c < population; ++c) es.ask(c, of_candidate(host, c));
 ///     cudaMemcpyAsync(parameters, host.data(), host.size() * sizeof(float), cudaMemcpyHostToDevice, stream);
-///     error e = cuda::simulate_episodes(machines, run, goal, cuda::q_candidates<shape>{parameters}, size, out,
-///     stream); if (e.code == errc::ok) e = cuda::mean_costs(out, size, cuda::episode_cost::time, means, stream);
+///     const cuda::q_candidates<shape> candidates{parameters};
+///     error e = cuda::simulate_episodes(machines, run, goal, candidates, size, out, stream);
+///     if (e.code == errc::ok) e = cuda::mean_costs(out, size, cuda::episode_cost::time, means, stream);
 ///     cudaMemcpyAsync(costs.data(), means, costs.size() * sizeof(double), cudaMemcpyDeviceToHost, stream);
 ///     cudaStreamSynchronize(stream);
 ///     es.tell(costs);

@@ -216,6 +216,8 @@ TEST(CudaPsHostDecisions, ShutdownFreesEverybody) {
     EXPECT_EQ(end.error().message, "the server is shut down");
   }
   EXPECT_FALSE(at.decisions.join_and_wait({2}));
+  EXPECT_EQ(at.decisions.switch_to(bsp{}, pending_gradients::flush), errc::departed_worker);
+  EXPECT_EQ(at.decisions.set_quorum(1), errc::departed_worker);
 }
 
 struct failing_plane {

@@ -207,8 +207,9 @@ class host_decisions {
 
   template <class Call>
   errc decide(Call&& call) {
+    if (shut_) return errc::departed_worker;
     const errc code = after(std::forward<Call>(call));
-    while (sync_.next_deadline() <= now()) {
+    while (!shut_ && sync_.next_deadline() <= now()) {
       const double due = sync_.next_deadline();
       static_cast<void>(after([&](double now) { return sync_.poll(now, effects{*this}), errc::ok; }));
       if (due != -std::numeric_limits<double>::infinity()) break;

@@ -20,8 +20,9 @@
 namespace rubato::inline RUBATO_ABI::nn::detail {
 
 /// std::from_chars, where the standard library has it; else by a stream, whatever the locale, and then a text that
-/// begins as a number and goes on otherwise is refused as a whole. Tests   tests/nn/activation_test.cpp: AsText;
-/// tests/io/json_reader_test.cpp: Numbers
+/// begins as a number and goes on otherwise is refused as a whole.
+///
+/// Tests   tests/nn/activation_test.cpp: AsText; tests/io/json_reader_test.cpp: Numbers
 template <std::floating_point T>
 [[nodiscard]] std::from_chars_result number_from_text(const char* first, const char* last, T& number) {
 #if RUBATO_DETAIL_READS_BY_STREAM

@@ -142,7 +142,7 @@ struct weighing {
   }
   [[nodiscard]] double max_legal_wait(std::uint32_t) const noexcept { return 1; }
   [[nodiscard]] description describe() const { return {"weighing", "{}"}; }
-  static constexpr std::string_view kind = "weighing";
+  [[maybe_unused]] static constexpr std::string_view kind = "weighing";
 };
 
 TEST(CudaPsHostDecisions, WeightsAreThoseOfSemantics3) {
@@ -246,7 +246,7 @@ struct late {
   }
   [[nodiscard]] double max_legal_wait(std::uint32_t) const noexcept { return 1; }
   [[nodiscard]] description describe() const { return {"late", "{}"}; }
-  static constexpr std::string_view kind = "late";
+  [[maybe_unused]] static constexpr std::string_view kind = "late";
 };
 
 TEST(CudaPsHostDecisions, DeadlinesAreServedByWhoSleeps) {

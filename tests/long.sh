@@ -4,7 +4,8 @@
 # CartPole, ten seeds. Results to standard output.
 # Workers of gloo_ps are killed at 200 instants; its server has up to 1,000 of them, controllers up to 100,000;
 # simulated ratios of policies are compared with real ones on threads.
-# The hosts of integrations/ that are processes are checked under the sanitizers.
+# The hosts of integrations/ that are processes are checked under the sanitizers. Other compilers, standard libraries and
+# processors, where they are installed: portability.sh.
 # usage: long.sh [SCALE [PART]...]
 #   SCALE: how many times the usual number of schedules (20, which is over a million events for each policy); a fortieth
 #   of that under the sanitizers. PART: schedules, hosts, kills, scale, real; without one, all of them.
@@ -13,7 +14,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scale=${1:-20}
 parts=("${@:2}")
-all_parts=(schedules hosts kills scale real)
+all_parts=(schedules hosts kills scale real portability)
 for part in "${parts[@]}"; do
   if [[ " ${all_parts[*]} " != *" $part "* ]]; then
     printf 'usage: tests/long.sh [SCALE [PART]...]   parts: %s\n' "${all_parts[*]}" >&2
@@ -96,6 +97,7 @@ part_real() {
   rm -rf build/logs/sim_to_real
   python3 bench/experiments/sim_to_real.py build/release/bin/rubato-lab --out build/logs/sim_to_real
 }
+part_portability() { bash tests/portability.sh; }
 
 status=0
 for part in "${parts[@]:-${all_parts[@]}}"; do

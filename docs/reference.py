@@ -5,7 +5,8 @@ it says if it says anything: a public symbol without a docstring, a reference th
 usage: reference.py [OUT]      OUT: a folder; build/site/reference if it is left out
 
 Changed in the copies, line by line: what Doxygen cannot read, which are `namespace a::inline b` and raw strings. And what
-a member means that a concept asks for is said once, at the concept: each such member without a docstring of its own gets a pointer to it.
+a member means that a concept asks for is said once, at the concept: each such member without a docstring of its own gets
+a pointer to it.
 """
 import pathlib
 import re
@@ -15,6 +16,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+
 # Members by the start of their declaration -> what is said of them.
 CONCEPT_OF = {
     r"admission admit\(const cluster_view&": "AdmittingPolicy",

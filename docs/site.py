@@ -12,16 +12,14 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "docs"))
+from check import pages as pages_of
+
 PAGES = ROOT / "build" / "site_pages"
 SITE = ROOT / "build" / "site"
 TOOLS = ROOT / "build" / "site_tools"
 LINK = re.compile(r"(\[[^\]]*\])\(([^)#\s]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
-
-
-def tree_pages():
-    return [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
-        [*(ROOT / "docs").glob("*.md"), *(ROOT / "integrations").glob("*/README.md")])
 
 
 def with_links(page, pages):
@@ -57,7 +55,7 @@ def main():
         run(sys.executable, "-m", "venv", TOOLS)
         run(TOOLS / "bin" / "pip", "install", "-q", "mkdocs-material>=9.5,<10")
     shutil.rmtree(PAGES, ignore_errors=True)
-    pages = tree_pages()
+    pages = pages_of(ROOT)
     for page in pages:
         copy = PAGES / page.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)

@@ -1,18 +1,14 @@
 """What the packaging checks share."""
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "packaging"))
+from single_header import version as header_version  # noqa: F401, for those who import this
+
 CONSUMER = ROOT / "tests" / "consumer"
-
-
-def header_version():
-    header = (ROOT / "include" / "rubato" / "version.hpp").read_text(encoding="utf-8")
-    return ".".join(re.search(rf"^#define RUBATO_VERSION_{part} (\d+)$", header, re.MULTILINE)[1]
-                    for part in ("MAJOR", "MINOR", "PATCH"))
 
 
 def library_headers():

@@ -40,26 +40,24 @@ template <std::size_t N>
 using pack = typename pack_of<N>::type;
 
 typedef double wide __attribute__((vector_size(32)));
+template <std::size_t N>
+RUBATO_DETAIL_HELPER inline pack<N> multiply_add(const pack<N>& a, const pack<N>& b, const pack<N>& c) noexcept {
 #if RUBATO_DETAIL_ELEMENTWISE_FMA
-template <std::size_t N>
-RUBATO_DETAIL_HELPER inline pack<N> multiply_add(const pack<N>& a, const pack<N>& b, const pack<N>& c) noexcept {
   return __builtin_elementwise_fma(a, b, c);
-}
-RUBATO_DETAIL_HELPER inline wide multiply_add(const wide& a, const wide& b, const wide& c) noexcept {
-  return __builtin_elementwise_fma(a, b, c);
-}
 #else
-template <std::size_t N>
-RUBATO_DETAIL_HELPER inline pack<N> multiply_add(const pack<N>& a, const pack<N>& b, const pack<N>& c) noexcept {
   if constexpr (N == 4)
     return __builtin_ia32_vfmaddps(a, b, c);
   else
     return __builtin_ia32_vfmaddps256(a, b, c);
+#endif
 }
 RUBATO_DETAIL_HELPER inline wide multiply_add(const wide& a, const wide& b, const wide& c) noexcept {
+#if RUBATO_DETAIL_ELEMENTWISE_FMA
+  return __builtin_elementwise_fma(a, b, c);
+#else
   return __builtin_ia32_vfmaddpd256(a, b, c);
-}
 #endif
+}
 // clang has no such builtin and needs none; GCC makes a chain of the conversion.
 RUBATO_DETAIL_HELPER inline wide widened(const pack<4>& x) noexcept {
 #if defined(__clang__)

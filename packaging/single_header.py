@@ -2,7 +2,7 @@
 """Writes the library as one header, by following the includes of its umbrellas.
 
 usage: single_header.py OUT [UMBRELLA...]     OUT: the file to write, say rubato_single.hpp
-                                              UMBRELLA: below include/rubato; without one rubato.hpp and rivals.hpp
+                                              UMBRELLA: below include/rubato; without one UMBRELLAS
 """
 import pathlib
 import re
@@ -10,6 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 HEADERS = ROOT / "include" / "rubato"
+UMBRELLAS = ["rubato.hpp", "rivals.hpp"]
 OURS = re.compile(r'^#include "([^"]+)"$')
 STANDARD = re.compile(r"^#include <[^>]+>$")
 GUARD = re.compile(r"^#ifndef RUBATO_\w+_HPP$", re.MULTILINE)
@@ -40,8 +41,8 @@ def inlined(path, seen, always):
             yield line
 
 
-def version():
-    text = (HEADERS / "version.hpp").read_text(encoding="utf-8")
+def version(root=ROOT):
+    text = (root / "include/rubato/version.hpp").read_text(encoding="utf-8")
     return ".".join(re.search(rf"^#define RUBATO_VERSION_{part} (\d+)$", text, re.MULTILINE)[1]
                     for part in ("MAJOR", "MINOR", "PATCH"))
 
@@ -65,7 +66,7 @@ def main(arguments):
     if missing:
         print(f"single_header.py: there is no {', '.join(missing)} in {HEADERS}", file=sys.stderr)
         return 2
-    pathlib.Path(out).write_text(single_header(umbrellas or ["rubato.hpp", "rivals.hpp"]), encoding="utf-8")
+    pathlib.Path(out).write_text(single_header(umbrellas or UMBRELLAS), encoding="utf-8")
     return 0
 
 

@@ -16,6 +16,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "packaging"))
+from single_header import version
 
 # Members by the start of their declaration -> what is said of them.
 CONCEPT_OF = {
@@ -78,7 +80,7 @@ def main(arguments):
         copy_headers(pathlib.Path(folder))
         options = (ROOT / "docs" / "Doxyfile").read_text(encoding="utf-8")
         shutil.copy(ROOT / "docs" / "namespaces.dox", folder)
-        made = subprocess.run(["doxygen", "-"], cwd=folder, input=f"{options}\nHTML_OUTPUT = html\n", text=True,
+        made = subprocess.run(["doxygen", "-"], cwd=folder, input=f"{options}\nPROJECT_NUMBER = {version()}\nHTML_OUTPUT = html\n", text=True,
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
         if made.returncode != 0 or made.stderr:
             print(made.stderr.replace(f"{folder}/", ""), file=sys.stderr)

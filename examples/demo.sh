@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the lab and compares the classical policies, knee and learned ones on real images; tables to the terminal, files
-# to out/demo/. Takes about two minutes on two cores. As root on Debian it installs the packages that are missing, else
+# to out/demo/. Takes about three minutes on two cores. As root on Debian it installs the packages that are missing, else
 # it names them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -8,7 +8,7 @@
 # processors, where they are installed: portability.sh.
 # usage: long.sh [SCALE [PART]...]
 #   SCALE: how many times the usual number of schedules (20, which is over a million events for each policy); a fortieth
-#   of that under the sanitizers. PART: schedules, hosts, kills, scale, real; without one, all of them.
+#   of that under the sanitizers. PART: schedules, hosts, kills, scale, real, portability; without one, all.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,18 +1,26 @@
 #!/usr/bin/env bash
 # Tries other compilers, standard libraries and processors: compiles the umbrellas with all warnings, builds the tests of
 # modules together with GoogleTest's sources, and runs them; those for aarch64 under qemu.
-# usage: portability.sh [ROW]...     ROW: a name below; without one, all whose compilers are installed
+# usage: portability.sh [ROW]...     ROW: a name below; without one, all whose compilers are installed. g++-NN that are
+#                                    installed are rows, too. Modules of a row: RUBATO_MODULES instead, if it is set.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # name | compiler and options | what runs the programs | modules
 rows=(
-  "gcc-c++23|g++ -std=c++23||core sync encode nn"
+  "g++|g++ -std=c++23||core sync encode nn"
   "clang-19|clang++-19 -std=c++20||core sync encode nn"
   "clang-19-libc++|clang++-19 -std=c++23 -stdlib=libc++||core sync encode nn io"
   "clang-22|clang++-22 -std=c++23||core sync encode nn"
   "aarch64|aarch64-linux-gnu-g++ -std=c++20|qemu-aarch64 -L /usr/aarch64-linux-gnu|core sync encode nn"
 )
+for newer in $(compgen -c g++- | grep -xE 'g\+\+-[0-9]+' | sort -uV); do rows+=("$newer|$newer -std=c++23||core sync encode nn"); done
+for wanted in "$@"; do
+  if ! printf '%s\n' "${rows[@]}" | grep -qF -- "$wanted|"; then
+    printf 'portability.sh: no row %s; there are %s\n' "$wanted" "$(printf '%s\n' "${rows[@]%%|*}" | paste -sd ' ')" >&2
+    exit 2
+  fi
+done
 umbrellas=(rubato rivals io rl sim)
 # The last: GCC 12's library calls what it has deprecated, which newer versions of clang see.
 warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -Wno-deprecated-declarations)
@@ -20,13 +28,14 @@ googletest=/usr/src/googletest/googletest
 [[ -d $googletest ]] || { echo "portability.sh: no sources of GoogleTest in $googletest (Debian: libgtest-dev)" >&2; exit 1; }
 work=build/portability
 
-# A list of commands, two at a time; each prints nothing if it goes well.
+# A list of commands, as many at a time as there are processors; each prints nothing if it goes well.
 at_once() { xargs -d '\n' -P "$(nproc)" -n 1 bash -c; }
 
 try() {
   local name=$1 runner=$3 folder=$work/$1 compiler modules module umbrella source
   read -ra compiler <<<"$2"
-  read -ra modules <<<"$4"
+  read -ra modules <<<"${RUBATO_MODULES:-$4}"
+  rm -rf "$folder"
   mkdir -p "$folder"
   for umbrella in "${umbrellas[@]}"; do
     printf '#include <rubato/%s.hpp>\n' "$umbrella" >"$folder/$umbrella.cpp"
@@ -36,9 +45,9 @@ try() {
     "${compiler[*]}" "$googletest" "$googletest" "$googletest" "$folder" "${compiler[*]}" "$googletest" "$googletest" "$folder" | at_once
   for module in "${modules[@]}"; do
     mkdir -p "$folder/$module"
-    for source in tests/"$module"/*_test.cpp; do
-      printf '%s -O0 -Iinclude -Itests -isystem %s/include -DRUBATO_SOURCE_DIR=\\"%s\\" -c %s -o %s/%s/%s.o\n' "${compiler[*]}" \
-        "$googletest" "$PWD" "$source" "$folder" "$module" "$(basename "$source" .cpp)"
+    find tests/"$module" -name '*_test.cpp' | while read -r source; do
+      printf '%s -O1 -Iinclude -Itests -isystem %s/include -DRUBATO_SOURCE_DIR=\\"%s\\" -c %s -o %s/%s/%s.o\n' "${compiler[*]}" \
+        "$googletest" "$PWD" "$source" "$folder" "$module" "$(tr / . <<<"$source")"
     done | at_once
     "${compiler[@]}" "$folder/$module"/*.o "$folder/gtest.o" "$folder/main.o" -pthread -o "$folder/test_$module"
     printf '%s %s: ' "$name" "$module"

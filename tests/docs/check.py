@@ -4,11 +4,14 @@
 - Links of README, CONTRIBUTING, CHANGELOG, docs/ and the READMEs of integrations lead to files, and to headings in them.
 - The first C++ block of the README is examples/00_straggler.cpp, and it compiles with each policy that the paragraph
   after it names in its place.
-- C++ blocks that begin with an #include compile; those with a main() also run, and end with 0.
+- C++ blocks compile; those with a main() also run, and end with 0. One that does not begin with an #include is a part
+  of something: the comment before it, `<!-- in FILE -->`, names a file in whose line `// BLOCK` it stands.
+- Lines of prose are not too long.
 - Every test that a docstring names ("Tests   path: Name, Name") exists in the file that it names, and that entry
   begins a line.
 
-usage: check.py [ROOT]      exit status 1 and one line per finding if something is wrong. CXX: the compiler.
+usage: check.py [ROOT]      exit status 1 and one line per finding if something is wrong; 77 if nothing is, but blocks
+                            need what is not installed. CXX: the compiler.
 """
 import os
 import pathlib
@@ -18,20 +21,19 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "docs"))
+from pages import pages
+
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
-BLOCK = re.compile(r"^```cpp\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^(?:<!-- in (\S+) -->\n)?```cpp\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 POLICY_LINE = re.compile(r"^(\s*auto policy = ).*;$", re.MULTILINE)
 TESTS = re.compile(r"^\s*/// Tests  +(.*(?:\n\s*///         +.*)*)", re.MULTILINE)
 FOLDED = re.compile(r"^\s*///(?! Tests  ).*\bTests  +tests/.*$", re.MULTILINE)
 TEST_FILE = re.compile(r"(tests/[\w./]+)(?::\s*([^;/]*))?")
 TEST_NAME = re.compile(r"\bTEST(?:_F|_P)?\(\s*(\w+)\s*,\s*(\w+)\s*\)|\bTYPED_TEST\(\s*(\w+)\s*,\s*(\w+)\s*\)")
+WIDTH = 140  # of lines, tables and code apart
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++") or "clang++"
-
-
-def pages(root):
-    return [root / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
-        [*(root / "docs").glob("*.md"), *(root / "integrations").glob("*/README.md")])
 
 
 def include_folders(root):
@@ -62,11 +64,21 @@ def check_links(root):
                 yield f"{page.relative_to(root)}: {target or 'the page'} has no heading #{anchor}"
 
 
+def check_widths(root):
+    for page in pages(root):
+        for line in prose(page).splitlines():
+            if len(line) > WIDTH and not line.startswith(("|", "![", "    ")) and " " in line.strip():
+                yield f"{page.relative_to(root)}: {len(line)} columns, expected {WIDTH} at most: {line[:60]} ..."
+
+
 def engine_options(source):
-    """What a block needs that includes torch or MPI, where Debian's packages are installed; None where they are not."""
+    """What a block needs that includes torch, Gloo or MPI, where Debian's packages are installed; None where they are not."""
+    if re.search(r"#include <rubato/(gloo_ps/(gloo_link|rendezvous|stores)|libtorch/averaging_group)\.hpp>", source) and \
+            not pathlib.Path("/usr/include/gloo").is_dir():
+        return None
     if "#include <torch/" in source:
         headers = pathlib.Path("/usr/include/torch/csrc/api/include")
-        return ["-isystem", headers, "-ltorch", "-ltorch_cpu", "-lc10"] if headers.is_dir() else None
+        return ["-isystem", headers, "-DUSE_C10D_GLOO", "-ltorch", "-ltorch_cpu", "-lc10"] if headers.is_dir() else None
     if "#include <rubato/mpi_ps/" in source:
         if not shutil.which("mpicxx"):
             return None
@@ -77,9 +89,7 @@ def engine_options(source):
 
 def first_error(root, source, run):
     """Compiles, and runs if asked to; what went wrong first, or nothing."""
-    engine = engine_options(source)
-    if engine is None:
-        return None
+    engine = engine_options(source) or []
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "program"
         how = ["-o", program, "-pthread"] if run else ["-fsyntax-only"]
@@ -88,7 +98,10 @@ def first_error(root, source, run):
         if made.returncode != 0:
             return next((line for line in made.stderr.splitlines() if "error:" in line), "it does not compile")
         if run:
-            ended = subprocess.run([program], cwd=folder, text=True, capture_output=True, timeout=60, check=False)
+            try:
+                ended = subprocess.run([program], cwd=folder, text=True, capture_output=True, timeout=60, check=False)
+            except subprocess.TimeoutExpired:
+                return "it has not ended after 60 s"
             if ended.returncode != 0:
                 return f"it ends with {ended.returncode}: {(ended.stderr + ended.stdout).strip()}"
     return None
@@ -98,7 +111,7 @@ def check_first_example(root):
     readme = (root / "README.md").read_text(encoding="utf-8")
     example = (root / "examples/00_straggler.cpp").read_text(encoding="utf-8")
     block = BLOCK.search(readme)
-    if not block or block[1] != example:
+    if not block or block[2] != example:
         yield "README.md: its first C++ block is not examples/00_straggler.cpp"
         return
     if not POLICY_LINE.search(example):
@@ -114,15 +127,24 @@ def check_first_example(root):
             yield f"README.md: its first example with {policy}: {wrong}"
 
 
-def check_blocks(root):
+def check_blocks(root, left_out):
     for page in pages(root):
         text = page.read_text(encoding="utf-8")
         for block in BLOCK.finditer(text):
-            if not re.match(r"(//.*\n)*#include", block[1]):
+            where = f"{page.relative_to(root)}:{text.count(chr(10), 0, block.start()) + 1}"
+            around, source = block[1], block[2]
+            if around:
+                if not (root / around).is_file():
+                    yield f"{where}: {around} does not exist"
+                    continue
+                source = (root / around).read_text(encoding="utf-8").replace("  // BLOCK\n", source)
+            elif not re.match(r"(//.*\n)*#include", source):
+                yield f"{where}: begins without an #include, and the line before it does not say in which file it stands"
                 continue
-            wrong = first_error(root, block[1], run="int main(" in block[1])
-            if wrong:
-                yield f"{page.relative_to(root)}:{text.count(chr(10), 0, block.start()) + 1}: {wrong}"
+            if engine_options(source) is None:
+                left_out.append(where)
+            elif wrong := first_error(root, source, run="int main(" in source):
+                yield f"{where}: {wrong}"
 
 
 def check_named_tests(root):
@@ -150,10 +172,13 @@ def check_named_tests(root):
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2]).resolve()
-    findings = [*check_links(root), *check_named_tests(root), *check_first_example(root), *check_blocks(root)]
+    left_out = []
+    findings = [*check_links(root), *check_widths(root), *check_named_tests(root), *check_first_example(root), *check_blocks(root, left_out)]
     for line in findings:
         print(f"error: {line}")
-    return 1 if findings else 0
+    if left_out:
+        print(f"left out, since what they include is not installed: {', '.join(left_out)}")
+    return 1 if findings else 77 if left_out else 0
 
 
 if __name__ == "__main__":

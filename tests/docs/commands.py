@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from check import COMPILER
+from check import COMPILER, pages
 from install import repository_of
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -213,15 +213,15 @@ MAKE_LOG = """rubato-lab compare --scenario shared4 --set stragglers.count=3 --p
 
 def main(arguments):
     root, build = pathlib.Path(arguments[0]).resolve(), pathlib.Path(arguments[1]).resolve()
-    pages = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))]
-    pages = [page for page in pages if page.name != "install.md" and (len(arguments) < 3 or page.name in arguments[2:])]
+    chosen = [page for page in pages(root) if "integrations" not in page.parts and page.name != "install.md" and
+              (len(arguments) < 3 or page.name in arguments[2:])]
     listed = subprocess.run(["cmake", "--build", build, "--target", "help"], text=True, capture_output=True, check=True)
     targets = set(re.findall(r"^([\w-]+): phony$", listed.stdout, re.MULTILINE))
     status, used, left_out, ran = 0, set(), {}, 0
     with tempfile.TemporaryDirectory() as folder:
         repository = pathlib.Path(folder, "rubato")
         repository_of(root, repository)
-        for page in pages:
+        for page in chosen:
             begin = time.monotonic()
             try:
                 steps, programs = script_of(root, page, targets, used, left_out)

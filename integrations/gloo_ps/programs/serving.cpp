@@ -41,7 +41,8 @@ std::string no_room_for(const char* option, const std::string& path) {
 void serving_options::add_to(CLI::App& app) {
   ps::job_options& job = server.job;
   app.add_option("--quorum", job.quorum, "nobody runs before so many have joined; 0: all")->capture_default_str();
-  app.add_option("--policy", policy, policy_names)->capture_default_str();
+  app.add_option("--policy", policy, std::string{policy_names} + "; a checkpoint's own, where there is one")
+      ->capture_default_str();
   app.add_option("--optimizer", rule.name, "of the updates; which there are, the task says")->capture_default_str();
   app.add_option("--learning-rate", rule.sgd.learning_rate)->capture_default_str();
   app.add_option("--momentum", rule.sgd.momentum)->capture_default_str();
@@ -135,7 +136,8 @@ std::optional<error> served_job::open(std::uint32_t life) {
   if (saved_) {
     const auto version = server().restore(std::move(*saved_));
     if (!version) return error{errc::io, o_.server.checkpoint + ": " + version.error().message};
-    std::printf("restored version %llu from %s\n", wide(*version), o_.server.checkpoint.c_str());
+    std::printf("restored version %llu from %s, under its policy %s\n", wide(*version), o_.server.checkpoint.c_str(),
+                o_.policy.c_str());
   }
   std::printf("life %u of job %llu: %s\n", life, wide(o_.server.job.job), rule_.describe().line.c_str());
   std::signal(SIGTERM, [](int number) { stop_signal = number; });

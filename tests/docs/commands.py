@@ -28,17 +28,18 @@ PROGRAM = re.compile(r"^ {4}(?:\$ )?(?:g\+\+|clang\+\+|nvcc|rubato-lab|python3?|
 SECONDS = 900
 
 STANDS_FOR = {
-    "FILE": "examples/lab/policies/rlp-paper.safetensors", "LOG": "run.jsonl", "NAME": "ideal", "SCENARIO": "ideal",
+    "FILE": "examples/lab/policies/learned.safetensors", "LOG": "run.jsonl", "NAME": "ideal", "SCENARIO": "ideal",
     "AGENT": "dqn-paper-scaled", "SEED": "1", "H": "1", "N": "2", "A": "0.1", "MNIST_DIR": "examples/data",
 }
 LEAST = {
     "compare": {"--seeds": "1"},
-    "room": {"--seeds": "1", "--tuning-seeds": "1"},
-    "train": {"--episodes": "1", "--expert-runs": "1", "--test-seeds": "2", "--evaluation-episodes": "1"},
-    "search": {"--generations": "1", "--population": "4", "--clusters": "1", "--selection-clusters": "2",
-               "--select-every": "1"},
+    "room": {"--seeds": "1", "--tuning-seeds": "1", "--policies": "asp,ssp"},
+    "train": {"--episodes": "1", "--expert-runs": "1", "--test-seeds": "1"},
+    "train by dqn": {"--episodes": "1", "--expert-runs": "1", "--test-seeds": "1", "--evaluation-episodes": "1"},
+    "train by search": {"--generations": "1", "--population": "4", "--clusters": "2", "--selection-clusters": "2",
+                        "--select-every": "1"},
     "explain": {"--seeds": "1"},
-    "advise": {"--members": "4"},
+    "advise": {"--members": "4", "--policies": "asp,knee"},
 }
 NOT_RUN = {
     r"\./examples/demo\.sh|\./tests/(run|long)\.sh|\./bench/run\.sh": "takes from minutes to a day, and is a check itself",
@@ -93,7 +94,9 @@ def shortened(command):
     lab = re.match(r"(\S*rubato-lab) (\w+)", command)
     if not lab or "--help" in command:
         return command
-    kind = "search" if re.search(r"--agent (es|cma-es)", command) else lab[2]
+    kind = lab[2]
+    if agent := re.search(r"--agent (es|cma-es|dqn|ppo)(?= |$)", command):
+        kind += " by search" if agent[1] in ("es", "cma-es") else " by dqn"
     command = re.sub(r"\\\n", " ", command)
     for option, least in LEAST.get(kind, {}).items():
         command, times = re.subn(rf"{option} \S+", f"{option} {least}", command)
@@ -187,7 +190,9 @@ def run_page(repository, build, page, steps, programs):
         environment = {**os.environ, "RUBATO": str(repository), "PATH": f"{logs}:{build / 'bin'}:{os.environ['PATH']}"}
         script = ["set -euo pipefail", MAKE_LOG]
         for line, (*first, last), _ in steps:
-            needed = [f"cp {logs}/{name} ." for name in programs if any(name in each for each in (*first, last))]
+            every = "\n".join((*first, last))
+            needed = [f"cp {logs}/{name} ." for name in programs if name in every]
+            needed += [f"rm -f {file}" for file in re.findall(r"--out (\S+)", every)]  # of an earlier block
             script += [f"echo {line} >{logs}/at", "{", ":", *needed, *first, f"}} >{logs}/log 2>&1", "{", last,
                        f"}} >{logs}/{line}.out 2>>{logs}/log"]
         try:

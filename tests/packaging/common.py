@@ -6,6 +6,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "packaging"))
+from release import components
 from single_header import version as header_version  # noqa: F401, for those who import this
 
 CONSUMER = ROOT / "tests" / "consumer"
@@ -19,6 +20,13 @@ def library_headers():
 def host_headers():
     """Paths of the headers of integrations/ below include/."""
     return set().union(*(files_below(include) for include in (ROOT / "integrations").glob("*/include")))
+
+
+def package_files():
+    """Names of the files of the CMake package."""
+    parts = [*components(ROOT), "gloo_ps_seam"]
+    return {"rubatoConfig.cmake", "rubatoConfigVersion.cmake", "rubatoComponents.cmake", "rubatoTargets.cmake",
+            *(f"rubato-{part}.cmake" for part in parts)}
 
 
 def files_below(folder):

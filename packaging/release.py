@@ -23,6 +23,7 @@ WRITTEN = [
     ("cmake/install.cmake", r"EXPORT rubato_\$\{part\} NAMESPACE (\S+)", "rubato::"),
     ("cmake/rubato.pc.in", r"^Name: (.*)$", "rubato"),
     ("cmake/rubato.pc.in", r"^License: (.*)$", "Apache-2.0"),
+    ("packaging/single_header.py", r"// SPDX-License-Identifier: ([\w.-]+)", "Apache-2.0"),
     ("packaging/conan/conanfile.py", r'^    name = "(.*)"$', "rubato"),
     ("packaging/conan/conanfile.py", r'^    license = "(.*)"$', "Apache-2.0"),
     ("packaging/conan/conanfile.py", r'"cmake_target_name", "(.*)"', "rubato::rubato"),

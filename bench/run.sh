@@ -42,7 +42,7 @@ out=$(realpath "$out")
 # RelWithDebInfo is -O2 -g -DNDEBUG.
 {
   cmake -S . -B build/bench -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DRUBATO_BUILD_BENCHMARKS=ON \
-    -DRUBATO_BUILD_TESTING=OFF -DRUBATO_BUILD_EXAMPLES=OFF -DRUBATO_BENCH_PEERS="$peers"
+    -DRUBATO_BENCH_PEERS="$peers"
   cmake --build build/bench -j "$(nproc)" --target benchmarks
 } >build/logs/bench.log 2>&1 || { tail -n 40 build/logs/bench.log; exit 1; }
 

@@ -1,6 +1,6 @@
 # rubato::cuda, also as component `cuda` of the installed package: the headers under include/rubato/cuda. Their bodies
 # are for every compiler; what starts kernels is for nvcc.
-option(RUBATO_CUDA "Build the tests, hosts and benchmarks that need nvcc, where it is installed" ${PROJECT_IS_TOP_LEVEL})
+option(RUBATO_CUDA "Build the tests, hosts and benchmarks that need nvcc, where it is installed" ${RUBATO_DEVELOPER_MODE})
 
 file(GLOB RUBATO_CUDA_HEADERS CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/rubato/cuda/*.cuh")
 add_library(rubato_cuda INTERFACE)

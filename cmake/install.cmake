@@ -6,51 +6,40 @@ set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # nothing that is installed has to be
 
 set(RUBATO_CMAKE_DIR "${CMAKE_INSTALL_DATADIR}/cmake/rubato" CACHE STRING "Where the CMake package is installed")
 
-install(TARGETS rubato EXPORT rubatoTargets FILE_SET HEADERS)
-install(EXPORT rubatoTargets NAMESPACE rubato:: DESTINATION "${RUBATO_CMAKE_DIR}")
+# A file set cannot be exported that is installed to an absolute path (CMake 3.25).
+set(include_dir "${CMAKE_INSTALL_INCLUDEDIR}")
+if(IS_ABSOLUTE "${include_dir}")
+  file(RELATIVE_PATH include_dir "${CMAKE_INSTALL_PREFIX}" "${include_dir}")
+endif()
+install(TARGETS rubato EXPORT rubatoTargets
+        FILE_SET HEADERS DESTINATION "${include_dir}" COMPONENT rubato_Development)
+install(EXPORT rubatoTargets NAMESPACE rubato:: DESTINATION "${RUBATO_CMAKE_DIR}" COMPONENT rubato_Development)
 
-# rubato_install_part(NAME TARGET): the target's headers, and its targets file.
-function(rubato_install_part part target)
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${part})
-  install(TARGETS ${target} EXPORT rubato_${part} FILE_SET HEADERS)
-  install(EXPORT rubato_${part} NAMESPACE rubato:: DESTINATION "${RUBATO_CMAKE_DIR}/components" FILE ${part}.cmake)
-endfunction()
+# Each part has a targets file of its own, beside the config: vcpkg rewrites the way from a targets file to the prefix, and
+# takes all of them to lie in one folder.
+foreach(part IN LISTS _rubato_components ITEMS gloo_ps_seam)
+  if(NOT TARGET rubato_${part})
+    rubato_part(${part})
+    set_target_properties(rubato_${part} PROPERTIES VERIFY_INTERFACE_HEADER_SETS OFF)
+  endif()
+  set_target_properties(rubato_${part} PROPERTIES EXPORT_NAME ${part})
+  install(TARGETS rubato_${part} EXPORT rubato_${part}
+          FILE_SET HEADERS DESTINATION "${include_dir}" COMPONENT rubato_Development)
+  install(EXPORT rubato_${part} NAMESPACE rubato:: DESTINATION "${RUBATO_CMAKE_DIR}" FILE rubato-${part}.cmake
+          COMPONENT rubato_Development)
+endforeach()
 
-# rubato_install_host(NAME FOLDER LINK...): the headers of a host in integrations/, whether its engine is here or not: who
-# uses the component has it. So these targets are not those of the source tree, but are called like them.
-function(rubato_install_host part folder)
-  set(include "${PROJECT_SOURCE_DIR}/integrations/${folder}/include")
-  file(GLOB headers CONFIGURE_DEPENDS "${include}/rubato/${folder}/*.hpp" "${include}/rubato/${folder}/*.cuh")
-  set(target rubato_installed_${part})
-  add_library(${target} INTERFACE)
-  target_sources(${target} INTERFACE FILE_SET HEADERS BASE_DIRS "${include}" FILES ${headers})
-  target_link_libraries(${target} INTERFACE ${ARGN})
-  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS OFF)
-  rubato_install_part(${part} ${target})
-endfunction()
-
-rubato_install_part(cuda rubato_cuda)
-rubato_install_host(threads_ps threads_ps rubato Threads::Threads)
-rubato_install_host(gloo_ps_seam gloo_ps rubato_installed_threads_ps)
-add_library(rubato_installed_gloo INTERFACE)  # its headers are those of the seam
-target_link_libraries(rubato_installed_gloo INTERFACE rubato_installed_gloo_ps_seam gloo)
-rubato_install_part(gloo rubato_installed_gloo)
-rubato_install_host(mpi mpi_ps rubato_installed_gloo_ps_seam MPI::MPI_CXX)
-rubato_install_host(torch libtorch rubato_installed_threads_ps torch)
-target_compile_options(rubato_installed_torch INTERFACE
-                       "$<$<CXX_COMPILER_ID:Clang>:SHELL:-include ATen/core/ivalue.h>")  # why: integrations/libtorch
-rubato_install_host(cuda_ps cuda_ps rubato_cuda Threads::Threads)
-rubato_install_host(ps_lite ps_lite rubato)
-
-configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/rubatoConfig.cmake.in" "${PROJECT_BINARY_DIR}/rubatoConfig.cmake"
-                              INSTALL_DESTINATION "${RUBATO_CMAKE_DIR}"
-                              NO_SET_AND_CHECK_MACRO)
 # 0.x may break with every minor version; from 1.0 on: SameMajorVersion.
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/rubatoConfigVersion.cmake"
                                  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
-install(FILES "${PROJECT_BINARY_DIR}/rubatoConfig.cmake" "${PROJECT_BINARY_DIR}/rubatoConfigVersion.cmake"
-        DESTINATION "${RUBATO_CMAKE_DIR}")
+install(FILES "${CMAKE_CURRENT_LIST_DIR}/rubatoConfig.cmake" "${PROJECT_BINARY_DIR}/rubatoConfigVersion.cmake"
+        DESTINATION "${RUBATO_CMAKE_DIR}" COMPONENT rubato_Development)
+install(FILES "${CMAKE_CURRENT_LIST_DIR}/components.cmake" DESTINATION "${RUBATO_CMAKE_DIR}"
+        RENAME rubatoComponents.cmake COMPONENT rubato_Development)
 
+file(RELATIVE_PATH pc_to_prefix "${CMAKE_INSTALL_FULL_DATADIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
 configure_file("${CMAKE_CURRENT_LIST_DIR}/rubato.pc.in" "${PROJECT_BINARY_DIR}/rubato.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/rubato.pc" DESTINATION "${CMAKE_INSTALL_DATADIR}/pkgconfig")
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(FILES "${PROJECT_BINARY_DIR}/rubato.pc" DESTINATION "${CMAKE_INSTALL_DATADIR}/pkgconfig" COMPONENT rubato_Development)
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/doc/rubato"
+        COMPONENT rubato_Development)

@@ -1,7 +1,13 @@
 #!/usr/bin/env bash
 # Sees to it that the named Debian packages are there: installs the missing ones as root with apt, else names them.
-# usage: need.sh PACKAGE...
+# usage: need.sh [--ask] PACKAGE...     --ask: installs nothing
 set -euo pipefail
+
+ask=0
+if [[ ${1-} == --ask ]]; then
+  ask=1
+  shift
+fi
 
 # Headers are asked of the compiler: it knows where they may lie, also on a system that is not Debian.
 has_header() { printf '#include <%s>\n' "$1" | g++ -E -x c++ - >/dev/null 2>&1; }
@@ -35,7 +41,7 @@ list_missing() {
 }
 
 list_missing "$@"
-if ((${#missing[@]} > 0)) && ((EUID == 0)) && command -v apt-get >/dev/null; then
+if ((${#missing[@]} > 0)) && ((!ask)) && ((EUID == 0)) && command -v apt-get >/dev/null; then
   printf 'installing %s\n' "${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
   install=(apt-get install -qq -y --no-install-recommends "${missing[@]}")

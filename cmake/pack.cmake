@@ -1,11 +1,20 @@
-# cpack -G DEB: a Debian package of what is installed.
-set(CPACK_GENERATOR DEB)
+# cpack: a Debian package of what is installed, unless -DCPACK_GENERATOR names another kind.
+if(NOT CPACK_GENERATOR)
+  set(CPACK_GENERATOR DEB)
+endif()
+set(CPACK_PACKAGE_CONTACT "the authors of rubato" CACHE STRING "Maintainer of the package: a name and <address>")
 set(CPACK_PACKAGE_NAME librubato-dev)
 set(CPACK_PACKAGE_VENDOR rubato)
-set(CPACK_PACKAGE_CONTACT "the authors of rubato")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libgloo-dev, libtorch-dev, libopenmpi-dev")
+# Where Debian wants the licence; no other way of installing puts it there.
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/doc/${CPACK_PACKAGE_NAME}"
+        RENAME copyright COMPONENT rubato_Debian EXCLUDE_FROM_ALL)
+set(CPACK_INSTALL_CMAKE_PROJECTS "${PROJECT_BINARY_DIR};rubato;rubato_Development;/")
+if(CPACK_GENERATOR STREQUAL "DEB")
+  list(APPEND CPACK_INSTALL_CMAKE_PROJECTS "${PROJECT_BINARY_DIR};rubato;rubato_Debian;/")
+endif()
 include(CPack)

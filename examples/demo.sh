@@ -10,7 +10,7 @@ bash cmake/need.sh cmake ninja-build g++ libcli11-dev nlohmann-json3-dev zlib1g-
 printf 'building rubato-lab (log: build/logs/demo.log)\n'
 mkdir -p build/logs out/demo
 build() {
-  cmake -S . -B build/demo -G Ninja -DCMAKE_BUILD_TYPE=Release -DRUBATO_BUILD_TESTING=OFF &&
+  cmake -S . -B build/demo -G Ninja -DCMAKE_BUILD_TYPE=Release -DRUBATO_BUILD_EXAMPLES=ON &&
     cmake --build build/demo --target rubato-lab
 }
 # Everything to the log, one short line for each file to the terminal.

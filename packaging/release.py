@@ -22,27 +22,34 @@ WRITTEN = [
     ("cmake/install.cmake", r"EXPORT rubatoTargets NAMESPACE (\S+)", "rubato::"),
     ("cmake/install.cmake", r"EXPORT rubato_\$\{part\} NAMESPACE (\S+)", "rubato::"),
     ("cmake/rubato.pc.in", r"^Name: (.*)$", "rubato"),
+    ("cmake/rubato.pc.in", r"^License: (.*)$", "Apache-2.0"),
+    ("packaging/single_header.py", r"// SPDX-License-Identifier: ([\w.-]+)", "Apache-2.0"),
     ("packaging/conan/conanfile.py", r'^    name = "(.*)"$', "rubato"),
     ("packaging/conan/conanfile.py", r'^    license = "(.*)"$', "Apache-2.0"),
-    ("packaging/conan/conanfile.py", r'"cmake_target_name", "(.*)"', "rubato::rubato"),
-    ("packaging/conan/conanfile.py", r'"cmake_file_name", "(.*)"', "rubato"),
-    ("packaging/conan/conanfile.py", r'"pkg_config_name", "(.*)"', "rubato"),
     ("packaging/vcpkg/rubato/usage", r"PRIVATE (rubato::rubato)\)", "rubato::rubato"),
     ("packaging/vcpkg/rubato/usage", r"find_package\((\w+) CONFIG REQUIRED\)", "rubato"),
     ("packaging/vcpkg/rubato/vcpkg.json", r'^  "name": "(.*)"', "rubato"),
     ("packaging/vcpkg/rubato/vcpkg.json", r'^  "version": "(.*)"', "{version}"),
     ("packaging/vcpkg/rubato/vcpkg.json", r'^  "license": "(.*)"', "Apache-2.0"),
     ("packaging/vcpkg/rubato/vcpkg.json", r'^  "supports": "(.*)"', "linux"),
-    ("examples/project/CMakeLists.txt", r"GIT_TAG (\S+)", "v{version}"),
-    ("examples/project/CMakeLists.txt", r"FIND_PACKAGE_ARGS (\S+)", "{series}"),
-    ("examples/project/conanfile.txt", r"^rubato/(\S+)$", "{version}"),
+    ("examples/project/CMakeLists.txt", r"GIT_TAG ([^\s)]+)", "v{version}"),
+    ("examples/project/CMakeLists.txt", r"find_package\(rubato (\S+)", "{series}"),
+    ("examples/project/conanfile.py", r'"rubato/(\S+)"', "{version}"),
     ("README.md", r"find_package\(rubato ([\d.]+)", "{series}"),
     ("docs/install.md", r"find_package\(rubato ([\d.]+)", "{series}"),
+    ("docs/install.md", r"GIT_TAG v(\S+)\)", "{version}"),
+    ("docs/install.md", r"conan remove -c rubato/(\S+)`", "{version}"),
     ("docs/faq.md", r"\bVersion ([\d.]+\d)", "{series}"),
     ("CHANGELOG.md", r"^## (\S+)", "{version}"),  # the newest entry
 ]
 FIRST_ALONE = {"CHANGELOG.md"}
 FOUND_ELSEWHERE = ["packaging/conan/conanfile.py", "CMakeLists.txt"]  # these read the version
+
+
+def components(root):
+    """Of the installed CMake package."""
+    table = (root / "cmake/components.cmake").read_text(encoding="utf-8")
+    return re.search(r"^set\(_rubato_components (.*)\)$", table, re.MULTILINE)[1].split()
 
 
 def disagreements(root):
@@ -58,13 +65,14 @@ def disagreements(root):
             yield f"{path}: found {current}, expected it to be read from version.hpp"
 
     port = json.loads((root / "packaging/vcpkg/rubato/vcpkg.json").read_text(encoding="utf-8"))
-    components = set(re.findall(r"^rubato_install_(?:host|part)\((\w+) ",
-                                (root / "cmake/install.cmake").read_text(encoding="utf-8"), re.MULTILINE))
-    for feature in sorted(set(port["features"]) - components):
+    for feature in sorted(set(port["features"]) - set(components(root))):
         yield f"vcpkg.json: the feature {feature} is no component of the installed package"
     for dependency in port["dependencies"]:
         if not dependency.get("host"):
             yield f"vcpkg.json: {dependency['name']} would reach who uses the port"
+    told = re.findall(r"^\| `(\w+)` \|", (root / "docs/install.md").read_text(encoding="utf-8"), re.MULTILINE)
+    if set(told) != set(components(root)):
+        yield f"docs/install.md: it has the components {', '.join(sorted(told))}, expected {', '.join(components(root))}"
 
 
 def git(root, *words):

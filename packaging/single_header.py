@@ -11,8 +11,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 HEADERS = ROOT / "include" / "rubato"
 UMBRELLAS = ["rubato.hpp", "rivals.hpp"]
-OURS = re.compile(r'^#include "([^"]+)"$')
+OURS = re.compile(r'^#include "([^"]+)"\s*(?://.*)?$')
 STANDARD = re.compile(r"^#include <[^>]+>$")
+NOT_INLINED = re.compile(r'^\s*#\s*include\s*".*', re.MULTILINE)
 GUARD = re.compile(r"^#ifndef RUBATO_\w+_HPP$", re.MULTILINE)
 CONDITION = re.compile(r"^#\s*(if|ifdef|ifndef|endif)\b")
 
@@ -24,7 +25,9 @@ def inlined(path, seen, always):
     if GUARD.search(text):
         if path in seen:
             return
-        assert always, f"{path.relative_to(ROOT)} is first included under a condition, and missing for who includes it next"
+        if not always:
+            sys.exit(f"single_header.py: {path.relative_to(ROOT)} is first included under a condition, and missing for who "
+                     "includes it next")
         seen.add(path)
     depth = -1 if GUARD.search(text) else 0
     for line in text.splitlines():
@@ -50,11 +53,14 @@ def version(root=ROOT):
 def single_header(umbrellas):
     seen = set()
     lines = [f"// rubato {version()} as one header: {', '.join(umbrellas)}, and all that they include.",
-             "// Made by packaging/single_header.py. Licence: Apache-2.0.", "#ifndef RUBATO_SINGLE_HPP",
+             "// Made by packaging/single_header.py.", "// SPDX-License-Identifier: Apache-2.0", "#ifndef RUBATO_SINGLE_HPP",
              "#define RUBATO_SINGLE_HPP", ""]
     for umbrella in umbrellas:
         lines += inlined(HEADERS / umbrella, seen, True)
-    return "\n".join([*lines, "", "#endif", ""])
+    text = "\n".join([*lines, "", "#endif", ""])
+    if left := NOT_INLINED.search(text):
+        sys.exit(f"single_header.py: {left[0].strip()} is still there, expected #include \"FILE\" at the start of a line")
+    return text
 
 
 def main(arguments):

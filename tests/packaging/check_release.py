@@ -13,7 +13,7 @@ import release
 
 def copied(folder):
     """What release.py reads, in a folder of its own."""
-    for path in {path for path, _, _ in release.WRITTEN} | {"include/rubato/version.hpp"}:
+    for path in {path for path, _, _ in release.WRITTEN} | {"include/rubato/version.hpp", "cmake/components.cmake"}:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes((ROOT / path).read_bytes())
     return folder
@@ -39,6 +39,7 @@ def finds_each_change():
         assert any("version.hpp" in finding for finding in changed(path, r"\Z", f"# {header_version()}\n")), path
     port = "packaging/vcpkg/rubato/vcpkg.json"
     assert any("sparkle" in finding for finding in changed(port, r'"(gloo)": \{', "sparkle"))
+    assert any("the components" in finding for finding in changed("docs/install.md", r"^\| `(ps_lite)` \|", "sparkle"))
     assert any("vcpkg-cmake would" in finding for finding in changed(port, r'"host": (true)', "false"))
     everywhere = changed("include/rubato/version.hpp", r"VERSION_PATCH (\d+)", "5")
     equal("files that still have the old version", {finding.split(":")[0] for finding in everywhere},

@@ -6,9 +6,11 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "packaging"))
+from release import components
 from single_header import version as header_version  # noqa: F401, for those who import this
 
 CONSUMER = ROOT / "tests" / "consumer"
+SKIPPED = 77  # the exit status of a test that lacks what it needs
 
 
 def library_headers():
@@ -19,6 +21,13 @@ def library_headers():
 def host_headers():
     """Paths of the headers of integrations/ below include/."""
     return set().union(*(files_below(include) for include in (ROOT / "integrations").glob("*/include")))
+
+
+def package_files():
+    """Names of the files of the CMake package."""
+    parts = [*components(ROOT), "gloo_ps_seam"]
+    return {"rubatoConfig.cmake", "rubatoConfigVersion.cmake", "rubatoComponents.cmake", "rubatoTargets.cmake",
+            *(f"rubato-{part}.cmake" for part in parts)}
 
 
 def files_below(folder):
@@ -38,15 +47,20 @@ def equal(what, found, expected):
 
 def conan_client():
     """The client of Conan 2: the one on PATH, else one from PyPI in a virtual environment below build/; None if it cannot
-    be had."""
-    if found := shutil.which("conan"):
+    be had, and then a line says why."""
+    found = shutil.which("conan")
+    if found and subprocess.run([found, "--version"], capture_output=True, text=True).stdout.startswith("Conan version 2."):
         return found
     client = ROOT / "build" / "conan" / "bin" / "conan"
     for command in ([sys.executable, "-m", "venv", client.parents[1]],
                     [client.parent / "pip", "install", "-q", "conan>=2,<3"]):
         if not client.exists():
             try:
-                subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-            except (OSError, subprocess.CalledProcessError):
+                done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            except OSError as error:
+                print(f"no client of Conan: {error}")
+                return None
+            if done.returncode:
+                print(f"no client of Conan: {(done.stdout.strip().splitlines() or [f'{command[0]} failed'])[-1]}")
                 return None
     return str(client)

@@ -2,18 +2,12 @@ set(VCPKG_BUILD_TYPE release) # header-only port
 
 # An overlay port: it installs the source tree it lies in.
 cmake_path(SET SOURCE_PATH NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../../..")
+if(NOT EXISTS "${SOURCE_PATH}/include/rubato/version.hpp")
+    message(FATAL_ERROR "This port installs the tree that it is part of, and there is none in ${SOURCE_PATH}: \
+name packaging/vcpkg of a clone of rubato in --overlay-ports, not a copy of it.")
+endif()
 
-vcpkg_cmake_configure(
-    SOURCE_PATH "${SOURCE_PATH}"
-    OPTIONS
-        -DRUBATO_INSTALL=ON
-        -DRUBATO_BUILD_TESTING=OFF
-        -DRUBATO_BUILD_EXAMPLES=OFF
-        -DRUBATO_BUILD_BENCHMARKS=OFF
-        -DRUBATO_BUILD_INTEGRATIONS=OFF
-        -DRUBATO_CUDA=OFF
-        -DRUBATO_CMAKE_DIR=share/rubato
-)
+vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}" OPTIONS -DRUBATO_CMAKE_DIR=share/rubato)
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup()
 vcpkg_fixup_pkgconfig()

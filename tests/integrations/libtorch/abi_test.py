@@ -18,8 +18,8 @@ def configured_with(flags):
             encoding="utf-8",
         )
         done = subprocess.run(
-            ["cmake", "-S", ROOT, "-B", f"{folder}/build", f"-DTorch_DIR={folder}", "-DRUBATO_BUILD_TESTING=OFF",
-             "-DRUBATO_BUILD_EXAMPLES=OFF"],
+            ["cmake", "-S", ROOT, "-B", f"{folder}/build", f"-DTorch_DIR={folder}", "-DRUBATO_BUILD_INTEGRATIONS=ON",
+             "-DCMAKE_DISABLE_FIND_PACKAGE_Gloo=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON"],
             capture_output=True, text=True, check=False,
         )
         said = " ".join((done.stdout + done.stderr).split())

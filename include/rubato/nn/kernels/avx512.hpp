@@ -54,7 +54,7 @@ RUBATO_DETAIL_HELPER inline wide widened(const pack<8>& x) noexcept {
 #if defined(__clang__)
   return __builtin_convertvector(x, wide);
 #else
-  return __builtin_ia32_cvtps2pd512_mask(x, wide{}, static_cast<std::uint8_t>(-1), 4);
+  return __builtin_ia32_cvtps2pd512_mask(x, wide{}, static_cast<char>(-1), 4);
 #endif
 }
 template <std::size_t N>

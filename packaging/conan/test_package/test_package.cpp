@@ -1,18 +1,25 @@
-// A server in this process, whose only worker joins, pulls what it has, and leaves.
-#include <cstdio>
+// Two workers under BSP, the first of which pushes and waits; and a header of a component.
+#include <cstdint>
 #include <rubato/rubato.hpp>
-#include <rubato/threads_ps/server.hpp>
-#include <vector>
+#include <rubato/threads_ps/update_rule.hpp>
+
+static_assert(rubato::threads_ps::UpdateRule<rubato::threads_ps::sgd>);
+
+namespace {
+struct host {
+  int released = 0;
+  void release(int, rubato::worker_id, const rubato::grant&) { ++released; }
+  void flush(std::uint64_t, float, std::uint32_t) {}
+  void discard(std::uint64_t, std::uint32_t) {}
+  void abandon(int, rubato::worker_id, rubato::reason) {}
+};
+}  // namespace
 
 int main() {
-  using server = rubato::threads_ps::server<rubato::ssp>;
-  auto made = server::make({.sync = {.capacity = 1}, .shards = 1}, std::vector<float>{1.0F}, rubato::ssp{.staleness = 2},
-                           rubato::threads_ps::sgd{{.learning_rate = 0.05F}});
-  if (!made) return 1;
-  auto me = (*made)->join({0});
-  if (!me) return 1;
-  std::vector<float> parameters(1);
-  (*me)->pull(parameters);
-  std::printf("%.0f\n", static_cast<double>(parameters[0]));
-  return (*me)->finish() == rubato::errc::ok ? 0 : 1;
+  rubato::controller<rubato::ssp, int> sync{{.capacity = 2}, {.staleness = 0}};
+  host here;
+  for (std::uint32_t w = 0; w < 2; ++w)
+    if (sync.join({w}, 0.0, 0, here) != rubato::errc::ok) return 1;
+  if (sync.push({.worker = {0}, .now = 1.0}, 0, here) != rubato::errc::ok) return 1;
+  return here.released == 2 ? 0 : 1;  // the answers to both joins
 }

@@ -13,7 +13,7 @@ rows=(
   "clang-22|clang++-22 -std=c++23||core sync encode nn"
   "aarch64|aarch64-linux-gnu-g++ -std=c++20|qemu-aarch64 -L /usr/aarch64-linux-gnu|core sync encode nn"
 )
-umbrellas=(rubato rivals io rl sim)
+umbrellas=(rubato rivals io rl sim adapt)
 # The last: GCC 12's library calls what it has deprecated, which newer versions of clang see.
 warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -Wno-deprecated-declarations)
 googletest=/usr/src/googletest/googletest

@@ -21,7 +21,7 @@ for wanted in "$@"; do
     exit 2
   fi
 done
-umbrellas=(rubato rivals io rl sim)
+umbrellas=(rubato rivals io rl sim adapt)
 # The last: GCC 12's library calls what it has deprecated, which newer versions of clang see.
 warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -Wno-deprecated-declarations)
 googletest=/usr/src/googletest/googletest

@@ -75,9 +75,9 @@ stage_clang() {
 stage_asan() {
   fix_addresses
   configure asan
-  build asan "test_(core|sync|extras|io|nn|encode|learned|rl|cuda|cuda_ps|properties|threads_ps|ps_lite)|threads_ps_switching|$programs"
+  build asan "test_(core|sync|extras|io|nn|encode|learned|rl|adapt|cuda|cuda_ps|properties|threads_ps|ps_lite)|threads_ps_switching|$programs"
   GTEST_FILTER="$code_only:*FiniteDifferences*:*AllOrderedSwitches*" RUBATO_TEST_SCALE=0.1 \
-    run_tests asan -L '^(core|sync|extras|io|nn|encode|learned|rl|cuda|cuda_ps|properties|threads_ps|ps_lite|example)$' -E '^example\.03'
+    run_tests asan -L '^(core|sync|extras|io|nn|encode|learned|rl|adapt|cuda|cuda_ps|properties|threads_ps|ps_lite|example)$' -E '^example\.03'
 }
 
 only=()

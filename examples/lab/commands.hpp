@@ -100,6 +100,32 @@ struct advise_arguments {
   bool quiet = false;
 };
 
+/// Options of `rubato-lab search-switch` as they are given.
+struct search_switch_arguments {
+  std::string scenario;  ///< empty: logs
+  std::vector<std::string> settings;
+  std::string logs;  ///< empty: simulations
+  std::string workload;
+  std::optional<std::uint64_t> pushes;       ///< 2,000 unless given
+  std::optional<std::uint64_t> seed;         ///< 1 unless given
+  std::optional<std::uint32_t> target_runs;  ///< 5 unless given
+  std::optional<std::uint32_t> runs;         ///< likewise
+  std::optional<double> target_accuracy;     ///< stored target
+  std::optional<double> target_time;         ///< likewise
+  double beta = 0.01;
+  std::string acceptance = "mean";  ///< or welch
+  double level = 0.05;
+  std::uint32_t candidates = 8;
+  bool go_on = false;
+  bool charge_diverged = false;
+  std::string json;
+  std::string cache = "out/cache";
+  bool no_cache = false;
+  unsigned threads = 0;  ///< 0: as many as the machine has
+  std::string data;      ///< empty: the images in the source tree
+  bool quiet = false;
+};
+
 /// Each returns the exit status. Errors: user_error.
 [[nodiscard]] int run_compare(const compare_arguments&);
 [[nodiscard]] int run_train(const train_arguments&);
@@ -111,6 +137,7 @@ struct advise_arguments {
 [[nodiscard]] int run_export(const std::string& file);
 [[nodiscard]] int run_fit(const fit_arguments&);
 [[nodiscard]] int run_advise(const advise_arguments&);
+[[nodiscard]] int run_search_switch(const search_switch_arguments&);
 [[nodiscard]] int run_scenarios(const std::string& name, bool keys);
 
 }  // namespace rubato::lab

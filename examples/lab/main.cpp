@@ -187,6 +187,43 @@ void add_advise_options(CLI::App& command, advise_arguments& given) {
   command.add_flag("--quiet", given.quiet, "No progress");
 }
 
+void add_search_switch_options(CLI::App& command, search_switch_arguments& given) {
+  command.add_option("--scenario", given.scenario, "Search in simulations: shipped scenario, or a .json file");
+  add_set_option(command, given.settings);
+  command.add_option("--pushes", given.pushes, "Workload of a training; default: 2000")->check(whole(1, 1'000'000'000));
+  command.add_option("--logs", given.logs, "Search in logged trainings: folder with a summary.csv");
+  command.add_option("--workload", given.workload, "With --logs: first path element of the trainings to take");
+  command.add_option("--seed", given.seed, "Seed of the first training of each share; default: 1")
+      ->check(whole(0, first_tuning_seed));
+  command.add_option("--bsp-runs", given.target_runs, "Synchronous trainings that make the target; default: 5")
+      ->check(whole(1, 10'000));
+  command.add_option("--runs", given.runs, "Trainings of each candidate; default: 5")->check(whole(1, 10'000));
+  command.add_option("--target-accuracy", given.target_accuracy,
+                     "In place of --bsp-runs: what synchronous training comes to, of a job that recurs")
+      ->check(CLI::Range(0.0, 1.0));
+  command.add_option("--target-time", given.target_time, "With it: the time that such a training takes");
+  command.add_option("--beta", given.beta, "Accuracy that may be lost")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command
+      .add_option("--acceptance", given.acceptance,
+                  "When a candidate is good enough:\nmean: its mean is at most beta below the target's\nwelch: a "
+                  "one-sided test refutes that it is more than beta below")
+      ->check(CLI::IsMember({"mean", "welch"}))
+      ->capture_default_str();
+  command.add_option("--level", given.level, "Of the test")->check(CLI::Range(0.0001, 0.5))->capture_default_str();
+  command.add_option("--candidates", given.candidates, "Most candidates")->check(whole(1, 64))->capture_default_str();
+  command.add_flag("--go-on", given.go_on, "By bisection after a candidate that is not good enough, too");
+  command.add_flag("--charge-diverged", given.charge_diverged, "Trainings that diverge cost their time");
+  command.add_option("--json", given.json, "Write the result there (- for standard output instead of the table)");
+  command.add_option("--cache", given.cache, "Folder of results, from which an interrupted search resumes")
+      ->capture_default_str();
+  command.add_flag("--no-cache", given.no_cache, "Neither read nor write it");
+  command.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
+  command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");
+  command.add_flag("--quiet", given.quiet, "No progress");
+}
+
 int run(int argc, char** argv) {
   if (argc > 1 && std::string{argv[1]} == gloo_worker_word) return run_gloo_worker({argv + 2, argv + argc});
   CLI::App app{"Compares synchronisation policies on a simulated cluster that trains real models"};
@@ -221,6 +258,9 @@ int run(int argc, char** argv) {
   advise_arguments to_advise;
   auto* advised = app.add_subcommand("advise", "Say which policy to take, from the decision log of one run");
   add_advise_options(*advised, to_advise);
+  search_switch_arguments of_switch;
+  auto* searched = app.add_subcommand("search-switch", "Find how early a job can switch from BSP to ASP");
+  add_search_switch_options(*searched, of_switch);
   auto* scenarios = app.add_subcommand("scenarios", "List the scenarios that ship");
   std::string name;
   bool keys = false;
@@ -243,6 +283,7 @@ int run(int argc, char** argv) {
   if (exported->parsed()) return run_export(file);
   if (fitted->parsed()) return run_fit(to_fit);
   if (advised->parsed()) return run_advise(to_advise);
+  if (searched->parsed()) return run_search_switch(of_switch);
   if (scenarios->parsed()) return run_scenarios(name, keys);
   if (train->parsed()) return run_train(to_train);
   if (room->parsed()) return run_compare(of_room);

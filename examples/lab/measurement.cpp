@@ -9,6 +9,7 @@ void each_member(Measurement& m, Visit&& visit) {
   visit("time", m.time);
   visit("reached", m.reached);
   visit("end", m.end);
+  visit("ended", m.ended);
   visit("pushes", m.pushes);
   visit("updates", m.updates);
   visit("staleness_mean", m.staleness_mean);
@@ -29,6 +30,7 @@ measurement summary(const sim::run_result& run) {
   return {.time = run.time,
           .reached = run.reached,
           .end = std::string{name(run.end)},
+          .ended = run.ended,
           .pushes = run.pushes,
           .updates = run.updates,
           .staleness_mean = run.staleness_mean,

@@ -14,6 +14,7 @@ struct measurement {
   double time = 0;  ///< to the end that the scenario asks for; max_time if it was not reached
   bool reached = false;
   std::string end;  ///< why the run ended
+  double ended = 0;  ///< when it did, whatever the reason; 0 in real time
   std::uint64_t pushes = 0;
   std::uint64_t updates = 0;
   double staleness_mean = 0;

@@ -171,6 +171,18 @@ TEST(Cluster, DivergedRunsAreNeverFast) {
   EXPECT_EQ(result.time, 777);
 }
 
+TEST(Cluster, SaysWhenItWasOver) {
+  quadratic goal;
+  run_options run{.target_accuracy = 0.99, .max_time = 777};
+  run.learning_rate.base = 1e30;
+  const run_result diverged = simulate({}, run, asp{}, goal);
+  EXPECT_GT(diverged.ended, 0);
+  EXPECT_LT(diverged.ended, 777);
+  const run_result reached = simulate({}, {.stop = stop_rule::workload, .workload = 1'000}, asp{}, goal);
+  EXPECT_EQ(reached.ended, reached.time);
+  EXPECT_EQ(simulate({}, {.stop = stop_rule::workload, .workload = 1'000'000, .max_time = 5}, asp{}, goal).ended, 5);
+}
+
 TEST(Cluster, PolicySeesTheAverageOfTheWorkersLosses) {
   test_objective goal;
   goal.loss_of = [](std::uint32_t, std::uint64_t step) { return step == 1 ? 2.0F : 1.0F; };

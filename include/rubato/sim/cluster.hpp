@@ -408,7 +408,7 @@ class cluster {
   // ---- the end
 
   void finish(run_end end) {
-    result_.end = end;
+    result_.end = end, result_.ended = now_;
     result_.reached = end == run_end::reached;
     result_.time = result_.reached ? now_ : run_.max_time;
     if (evaluated_at_ != result_.pushes) static_cast<void>(evaluate());

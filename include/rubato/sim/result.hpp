@@ -59,6 +59,7 @@ struct run_result {
   bool reached = false;                ///< the stop rule was met: end is run_end::reached
   run_end end = run_end::unfinished;   ///< why the run is over
   double time = 0;                     ///< when the stop rule was met; max_time if it was not
+  double ended = 0;                    ///< when the run was over, whatever the reason
   std::uint64_t pushes = 0;            ///< gradients that the server has handled, dropped ones included
   std::uint64_t updates = 0;           ///< of the parameters
   std::uint64_t samples = 0;           ///< behind the gradients that were applied or accumulated

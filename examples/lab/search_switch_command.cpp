@@ -1,0 +1,123 @@
+// `search-switch`: reads what was asked for, searches in simulations or in logs, says what was found.
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "commands.hpp"
+#include "given.hpp"
+#include "interrupt.hpp"
+#include "output_file.hpp"
+#include "shipped.hpp"
+#include "support/scenario_files.hpp"
+#include "support/user_error.hpp"
+#include "switch_report.hpp"
+
+namespace rubato::lab {
+namespace {
+
+using support::user_error;
+
+[[nodiscard]] adapt::switch_search_options search_options_of(const search_switch_arguments& given) {
+  adapt::switch_search_options options{.beta = given.beta,
+                                       .target_runs = given.target_runs.value_or(5),
+                                       .runs = given.runs.value_or(5),
+                                       .most_candidates = given.candidates,
+                                       .stops_at_failure = !given.go_on,
+                                       .level = given.level,
+                                       .charges_diverged = given.charge_diverged};
+  if (given.acceptance == "welch") options.acceptance = adapt::switch_acceptance::welch;
+  if (given.target_accuracy.has_value() != given.target_time.has_value())
+    throw user_error{"--target-accuracy: expected it together with --target-time, found one of them"};
+  if (given.target_accuracy) {
+    if (given.target_runs) throw user_error{"--bsp-runs: found it beside --target-accuracy, expected one of them"};
+    options.stored = adapt::switch_target{{.size = 1, .mean = *given.target_accuracy}, *given.target_time};
+    options.target_runs = 0;
+  }
+  return options;
+}
+
+// Options of one way to search that are of no use in the other.
+void refuse_others(const std::string& way, const std::vector<std::pair<const char*, bool>>& options) {
+  for (const auto& [option, is_given] : options)
+    if (is_given) throw user_error{std::string{option} + ": found it with " + way + ", expected one of them"};
+}
+
+[[nodiscard]] int write_result(output_file& file, bool to_screen, const std::string& document,
+                               const std::string& text) {
+  file.write(document);  // before the text: whoever reads that may close the pipe
+  file.remove_partial();
+  std::cout << (to_screen ? document : text) << std::flush;
+  return 0;
+}
+
+[[nodiscard]] int search_in_logs(const search_switch_arguments& given) {
+  refuse_others("--logs", {{"--scenario", !given.scenario.empty()},
+                           {"--set", !given.settings.empty()},
+                           {"--pushes", given.pushes.has_value()},
+                           {"--seed", given.seed.has_value()},
+                           {"--bsp-runs", given.target_runs.has_value()},
+                           {"--runs", given.runs.has_value()},
+                           {"--target-accuracy", given.target_accuracy.has_value()},
+                           {"--target-time", given.target_time.has_value()},
+                           {"--charge-diverged", given.charge_diverged},
+                           {"--data", !given.data.empty()}});
+  if (given.workload.empty()) throw user_error{"--workload: found none beside --logs, expected the name of one"};
+  const bool to_screen = given.json == "-";
+  check_outputs({{"--logs", given.logs + "/summary.csv"}}, {{"--json", to_screen ? "" : given.json}});
+  output_file json{to_screen ? "" : given.json, "--json"};
+  const logged_search made = search_logs(read_switch_logs(given.logs, given.workload), search_options_of(given));
+  return write_result(json, to_screen, to_json(made).dump(2) + "\n", table(made));
+}
+
+[[nodiscard]] switch_request switch_request_of(const search_switch_arguments& given) {
+  if (given.scenario.empty()) throw user_error{"--scenario: found neither it nor --logs, expected one of them"};
+  if (!given.workload.empty()) throw user_error{"--workload: found it without --logs, expected --pushes"};
+  switch_request asked{.scenario = support::find_scenario(given.scenario, shipped("examples/lab/scenarios")),
+                       .pushes = given.pushes.value_or(switch_request{}.pushes),
+                       .seed = given.seed.value_or(1),
+                       .search = search_options_of(given)};
+  support::apply_settings(asked.scenario, given.settings);
+  const adapt::switch_search_options& search = asked.search;
+  const std::size_t models =
+      asked.scenario.objective == support::objective_kind::sgd ? asked.scenario.hidden_layers.size() : 1;
+  if (models > 1 && !search.stored && search.target_runs != search.runs)
+    throw user_error{"--bsp-runs: found " + std::to_string(search.target_runs) + " beside --runs " +
+                     std::to_string(search.runs) + " where seeds draw one of " + std::to_string(models) +
+                     " numbers of hidden layers, expected equal numbers of runs, or --set objective.hidden_layers=N"};
+  if (const std::string wrong = problem(search); !wrong.empty()) throw user_error{"search-switch: " + wrong};
+  return asked;
+}
+
+[[nodiscard]] int search_in_simulations(const search_switch_arguments& given) {
+  const switch_request asked = switch_request_of(given);
+  const training_data data = given_data(asked.scenario, given.data);
+  const bool to_screen = given.json == "-";
+  check_outputs({{"--scenario", support::scenario_file(given.scenario)}}, {{"--json", to_screen ? "" : given.json}});
+  output_file json{to_screen ? "" : given.json, "--json"};
+  const auto cache =
+      given.no_cache ? std::make_unique<result_cache>() : std::make_unique<result_cache>(given.cache, code_version());
+  const runner run{.data = data,
+                   .cache = *cache,
+                   .threads = given_threads(given.threads),
+                   .stop = catch_interrupt(),
+                   .progress = std::cerr,
+                   .display = {.quiet = given.quiet}};
+  const switch_trials made = search_switch(asked, run);
+  const std::string document = to_json(asked, made, data).dump(2) + "\n";
+  if (!made.interrupted) return write_result(json, to_screen, document, table(asked, made));
+  const std::string partial = json.write_partial(document);
+  if (!to_screen) std::cout << table(asked, made) << std::flush;
+  std::cerr << "rubato-lab: interrupted" << (partial.empty() ? "" : "; partial result in " + partial)
+            << (given.no_cache ? "; nothing else is kept" : "; the same command goes on") << '\n';
+  return interrupted_status();
+}
+
+}  // namespace
+
+int run_search_switch(const search_switch_arguments& given) {
+  return given.logs.empty() ? search_in_simulations(given) : search_in_logs(given);
+}
+
+}  // namespace rubato::lab

@@ -1,0 +1,128 @@
+// `rubato-lab search-switch` as a program.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lab_program.hpp"
+#include "summary_file.hpp"
+
+namespace {
+
+using nlohmann::json;
+using rubato::test::lab_program;
+using rubato::test::outcome;
+
+TEST(SearchSwitch, OnLogs) {
+  const lab_program lab;
+  lab.folder.write("summary.csv", rubato::test::summary_csv());
+  const outcome got = lab.run("search-switch --logs . --workload cifar100_res50 --json a.json 2>&1");
+  EXPECT_EQ(got.status, 0) << got.text;
+  EXPECT_NE(got.text.find("cifar100_res50: 8 workers, 16000 steps of BSP or 128000 of ASP; 30 trainings, 0 others"),
+            std::string::npos)
+      << got.text;
+  EXPECT_NE(got.text.find("switch after 12.5 % of the workload: accuracy 0.7460, with BSP throughout 0.7462, in 0.601 "
+                          "of its time\n"),
+            std::string::npos)
+      << got.text;
+  const json made = json::parse(lab.content("a.json"));
+  EXPECT_EQ(made["share"], 0.125);
+  EXPECT_EQ(made["settings"].size(), 30u);
+  EXPECT_EQ(made["settings"][29]["success"], 1.0);
+  EXPECT_EQ(made["logged"].size(), 30u);
+  const outcome screen = lab.run("search-switch --logs . --workload cifar100_res50 --json -");
+  EXPECT_EQ(json::parse(screen.text), made);
+  const json test =
+      json::parse(lab.run("search-switch --logs . --workload cifar100_res50 --acceptance welch --json -").text);
+  EXPECT_EQ(test["share"], 0.125);
+  EXPECT_EQ(test["options"]["level"], 0.05);
+}
+
+TEST(SearchSwitch, InSimulations) {
+  const lab_program lab;
+  const std::string search = "search-switch --scenario quick.json --pushes 200 --bsp-runs 2 --runs 2 --candidates 2 ";
+  const outcome got = lab.run(search + "--json a.json 2>&1");
+  EXPECT_EQ(got.status, 0) << got.text;
+  EXPECT_NE(got.text.find("quick: 10 workers; trainings of 200 pushes; seeds 1 to 2\n"), std::string::npos) << got.text;
+  EXPECT_NE(got.text.find("100 % BSP 2/2"), std::string::npos) << "progress: " << got.text;
+  const json made = json::parse(lab.content("a.json"));
+  EXPECT_EQ(made["pushes"], 200);
+  EXPECT_EQ(made["curve"][0]["runs"].size(), 2u);
+  EXPECT_EQ(made["interrupted"], false);
+  EXPECT_EQ(json::parse(lab.run(search + "--json - --no-cache --threads 3 --quiet").text), made);
+  const outcome known = lab.run(search + "2>&1");
+  EXPECT_NE(known.text.find("2 of 2 results come from the cache\n"), std::string::npos) << known.text;
+}
+
+TEST(SearchSwitch, AStoredTargetTakesNoRuns) {
+  const lab_program lab;
+  const outcome got = lab.run(
+      "search-switch --scenario quick.json --pushes 200 --runs 1 --candidates 1 --target-accuracy 0.5 --target-time "
+      "100 "
+      "--json - --quiet");
+  const json made = json::parse(got.text);
+  EXPECT_EQ(made["curve"].size(), 1u);
+  EXPECT_EQ(made["curve"][0]["share"], 0.5);
+  EXPECT_EQ(made["target"]["time"], 100.0);
+}
+
+// It gets a signal as soon as a first run is in the cache, and is then made again, to its end and anew.
+TEST(SearchSwitch, InterruptedSearchGoesOn) {
+  const lab_program lab;
+  const std::string search =
+      "search-switch --scenario quick.json --pushes 20000 --set objective.max_time=100000 --bsp-runs 20 --runs 20 "
+      "--candidates 1 --quiet ";
+  const outcome got = rubato::test::shell(
+      "cd '" + lab.folder.path().string() + "' || exit; '" RUBATO_LAB_BINARY "' " + search +
+      "--json a.json --threads 1 2>&1 & for i in $(seq 600); do cat out/cache/* 2>/dev/null | grep -q . && break; "
+      "sleep 0.05; done; kill -INT $!; wait $!");
+  EXPECT_EQ(got.status, 130) << got.text;
+  EXPECT_NE(got.text.find("INTERRUPTED"), std::string::npos) << got.text;
+  EXPECT_NE(got.text.find("rubato-lab: interrupted; partial result in a.json.partial; the same command goes on\n"),
+            std::string::npos)
+      << got.text;
+  EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "a.json"));
+  EXPECT_EQ(json::parse(lab.content("a.json.partial"))["interrupted"], true);
+  EXPECT_EQ(lab.run(search + "--json a.json").status, 0);
+  EXPECT_EQ(lab.run(search + "--json b.json --no-cache").status, 0);
+  EXPECT_EQ(lab.content("a.json"), lab.content("b.json"));
+  EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "a.json.partial"));
+}
+
+TEST(SearchSwitch, BadInputIsOneLineAndStatus2) {
+  const lab_program lab;
+  lab.folder.write("summary.csv", rubato::test::summary_csv());
+  const std::string summary = lab.content("summary.csv");
+  for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
+           {"", "--scenario: found neither it nor --logs, expected one of them"},
+           {"--logs .", "--workload: found none beside --logs, expected the name of one"},
+           {"--logs . --workload w", "--workload: found \"w\", expected one of those in ./summary.csv: cifar100_res50"},
+           {"--logs . --workload cluster_16 --scenario quick.json", "--scenario: found it with --logs"},
+           {"--logs . --workload cluster_16 --pushes 5", "--pushes: found it with --logs"},
+           {"--logs . --workload cluster_16 --json ./summary.csv",
+            "--json: found \"./summary.csv\", which --logs needs"},
+           {"--logs nowhere --workload w", "nowhere/summary.csv: cannot be opened"},
+           {"--scenario quick.json --workload w", "--workload: found it without --logs, expected --pushes"},
+           {"--scenario quick.json --json quick.json", "--json: found \"quick.json\", which --scenario needs"},
+           {"--scenario quick.json --pushes 0", "--pushes: found \"0\", expected a whole number from 1"},
+           {"--scenario quick.json --target-accuracy 0.9",
+            "--target-accuracy: expected it together with --target-time"},
+           {"--scenario quick.json --target-accuracy 0.9 --target-time -1",
+            "search-switch: stored.time is -1, expected a finite number above 0"},
+           {"--scenario quick.json --acceptance welch --runs 1", "search-switch: runs is 1, expected at least 2"},
+           {"--scenario shared4 --runs 3", "--bsp-runs: found 5 beside --runs 3 where seeds draw one of 4 numbers"},
+           {"--scenario quick.json --set objective.max_time=3",
+            "--scenario: found a run with 100 % of BSP that has"}}) {
+    const outcome got = lab.run("search-switch --quiet " + arguments + " 2>&1 >/dev/null");
+    EXPECT_EQ(got.status, 2) << arguments;
+    EXPECT_NE(got.text.find(message), std::string::npos) << arguments << '\n' << got.text;
+    EXPECT_EQ(std::count(got.text.begin(), got.text.end(), '\n'), 1) << got.text;
+  }
+  EXPECT_EQ(lab.content("summary.csv"), summary);
+}
+
+}  // namespace

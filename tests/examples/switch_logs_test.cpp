@@ -1,0 +1,154 @@
+#include "../../examples/lab/switch_logs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <rubato/core/number_text.hpp>
+#include <string>
+#include <vector>
+
+#include "../../examples/lab/switch_report.hpp"
+#include "../../examples/support/user_error.hpp"
+#include "../adapt/logged_runs.hpp"
+#include "summary_file.hpp"
+#include "temporary_directory.hpp"
+
+namespace {
+
+using namespace rubato::lab;
+using rubato::support::user_error;
+using rubato::test::csv_of;
+using rubato::test::logged_row;
+using rubato::test::message_of;
+using rubato::test::summary_csv;
+using rubato::test::temporary_directory;
+
+switch_logs read_logs(const std::string& csv, const std::string& workload = "w") {
+  const temporary_directory folder;
+  folder.write("summary.csv", csv);
+  return read_switch_logs(folder.path().string(), workload);
+}
+
+TEST(SwitchLogs, SearchesTheLogsOfThePaper) {
+  const temporary_directory folder;
+  folder.write("summary.csv", summary_csv());
+  for (const rubato::test::logged_workload& workload : rubato::test::logged_workloads()) {
+    const switch_logs logs = read_switch_logs(folder.path().string(), std::string{workload.name});
+    EXPECT_EQ(logs.workers, workload.workers);
+    EXPECT_EQ(logs.steps(), workload.steps);
+    const auto shares = shares_of(logs);
+    ASSERT_EQ(shares.size(), workload.shares.size());
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      EXPECT_EQ(shares[i].share, workload.shares[i].share);
+      EXPECT_EQ(shares[i].runs.size(), workload.shares[i].runs.size());
+    }
+    const auto reference = rubato::adapt::replay({}, workload.shares);
+    const logged_search made = search_logs(logs, {});
+    EXPECT_EQ(made.search.share(), reference->share());
+    ASSERT_EQ(made.settings.size(), 30u);
+    for (const switch_setting& each : made.settings)
+      EXPECT_DOUBLE_EQ(each.costs.cost, rubato::adapt::expected_cost(*reference, each.target_runs, each.runs).cost);
+    const bool has_five = workload.workers == 8;
+    EXPECT_EQ(made.settings.back().success, has_five ? std::optional{1.0} : std::nullopt);
+  }
+}
+
+// Of 8 workers and 8,000 rounds, or 64,000 steps; asynchronous workers overshoot the end.
+const std::vector<logged_row> good_rows{{"w/bsp_1", 8'000, 0.92, 10'000},
+                                        {"w/bsp_2", 8'000, 0.92, 10'100},
+                                        {"w/asp_1", 64'013, 0.89, 1'600},
+                                        {"w/x/b50-a50", 36'014, 0.92, 6'000},
+                                        {"w/b5-a95-run1", 61'210, 0.92, 2'000}};
+
+TEST(SwitchLogs, LastStepsTellTheShare) {
+  std::vector<logged_row> rows = good_rows;
+  rows.push_back({"w/12_88_1", 57'011, 0.92, 2'600});
+  rows.push_back({"w/b6-a94-run3", 60'512, 0.92, 2'100});
+  rows.push_back({"w/5050_run1", 36'010, 0.92, 6'000});
+  rows.push_back({"w/b50_a50_run5", 36'013, 0.92, 6'000});
+  rows.push_back({"w/b2-a98", 62'894, 0.92, 1'700});
+  const switch_logs logs = read_logs(csv_of(rows));
+  EXPECT_EQ(logs.workers, 8u);
+  EXPECT_EQ(logs.rounds, 8'000u);
+  std::vector<double> shares;
+  for (const logged_training& each : logs.used) shares.push_back(each.share);
+  EXPECT_EQ(shares, (std::vector<double>{1, 1, 0, 0.5, 0.05, 0.125, 0.0625, 0.5, 0.5, 0.02}));
+  EXPECT_TRUE(logs.unused.empty());
+}
+
+TEST(SwitchLogs, SaysWhatIsNotUsedAndWhy) {
+  std::vector<logged_row> rows = good_rows;
+  rows.push_back({"w/bsp_3", 8'000, 0.92, 18'207});
+  rows.push_back({"w/b15-a85-run4", 50'014, 0.92, 3'500});
+  rows.push_back({"w/bsp", 5'000, 0.86, 1'248});
+  rows.push_back({"w/a25-b75-run1", 22'000, 0.90, 8'100});
+  rows.push_back({"w/dynamic_1", 53'535, 0.90, 3'140});
+  rows.push_back({"w/b60-a30", 36'000, 0.90, 3'140});
+  std::string csv = csv_of(rows);
+  csv += "w/b10-a90-run1,,,,,,,2500\n";
+  csv += "elsewhere/b50-a50,,36000,0.9,,,,2500\n";
+  const switch_logs logs = read_logs(csv);
+  EXPECT_EQ(logs.used.size(), good_rows.size());
+  std::vector<std::string> said;
+  for (const unused_training& each : logs.unused)
+    said.push_back((each.named ? "" : "? ") + each.name + ": " + each.why);
+  EXPECT_EQ(said, (std::vector<std::string>{
+                      "w/b15-a85-run4: its last step is 50014, by its name it would be about 55600",
+                      "w/bsp: its last step is 5000, by its name it would be about 8000",
+                      "w/a25-b75-run1: it begins asynchronously", "? w/dynamic_1: its name says no share",
+                      "? w/b60-a30: its name says no share", "w/b10-a90-run1: it has no accuracy, last step or time",
+                      "w/bsp_3: it took 18207 s, more than 1.5 times the median of its share, 10100 s"}));
+}
+
+TEST(SwitchLogs, AnAccuracyThatIsNoNumberHasDiverged) {
+  std::vector<logged_row> rows = good_rows;
+  rows.push_back({"w/b50-a50-run2", 36'010, std::nan(""), 5'000});
+  const switch_logs logs = read_logs(csv_of(rows));
+  EXPECT_TRUE(logs.used.back().outcome.diverged);
+  const logged_search made = search_logs(logs, {});
+  EXPECT_EQ(made.search.share(), 1) << "a candidate that diverges has failed";
+}
+
+TEST(SwitchLogs, RefusesBadFiles) {
+  const auto refusal = [](const std::string& csv, const std::string& workload = "w") {
+    std::string message = message_of<user_error>([&] { return read_logs(csv, workload); });
+    if (const std::size_t at = message.find("/tmp/"); at != std::string::npos)  // a folder of its own
+      message.erase(at, message.find("summary.csv") - at);
+    return message;
+  };
+  const std::string good = csv_of(good_rows), header = good.substr(0, good.find('\n') + 1);
+  EXPECT_EQ(refusal(good), "");
+  EXPECT_EQ(refusal("dir\r\n" + good).find("summary.csv:1: found no column \"acc_laststep\""), 0u);
+  EXPECT_EQ(refusal(""), "summary.csv: found an empty file, expected a line of column names");
+  EXPECT_EQ(refusal(good + "w/b1-a99,1\n"), "summary.csv:7: found 2 cells, expected 8 as in the first line");
+  EXPECT_EQ(refusal(good + "w/b1-a99,,many,0.9,,,,10\n"),
+            "summary.csv:7: acc_laststep: found \"many\", expected a number or nothing");
+  EXPECT_EQ(refusal(good + "w/b1-a99,,-5,0.9,,,,10\n"),
+            "summary.csv:7: acc_laststep: found \"-5\", expected a finite number of 0 or more, or nothing");
+  EXPECT_EQ(refusal(good + "w/b1-a99,,5,0.9,,,,inf\n"),
+            "summary.csv:7: loss_T: found \"inf\", expected a finite number of 0 or more, or nothing");
+  EXPECT_EQ(refusal(good + "w/b1-a99,,5,0.9x,,,,1\n"),
+            "summary.csv:7: acc_final: found \"0.9x\", expected a number or nothing");
+  EXPECT_EQ(refusal(good + "v/bsp,,5,0.9,,,,1\n", "u"),
+            "--workload: found \"u\", expected one of those in summary.csv: v, w");
+  EXPECT_EQ(refusal(header + "w/asp_1,,64000,0.9,,,,1\n"),
+            "summary.csv: found no synchronous training of w, expected one named such as bsp_1");
+  EXPECT_EQ(refusal(header + "w/bsp_1,,8000,0.9,,,,1\n"),
+            "summary.csv: found no training of w that switches, expected one named such as b50-a50-run1");
+  EXPECT_EQ(refusal(header + "w/bsp_1,,8000,0.9,,,,1\nw/asp_1,,8000,0.9,,,,1\n"),
+            "summary.csv: found last steps of w that fit 1 workers, expected at least 2");
+  const temporary_directory nothing;
+  EXPECT_NE(message_of<user_error>([&] {
+              return read_switch_logs(nothing.path().string(), "w");
+            }).find("summary.csv: cannot be opened: No such file"),
+            std::string::npos);
+}
+
+TEST(SwitchLogs, WindowsLineEndsAreRead) {
+  std::string csv = csv_of(good_rows);
+  for (std::size_t at = 0; (at = csv.find('\n', at)) != std::string::npos; at += 2) csv.insert(at, "\r");
+  EXPECT_EQ(read_logs(csv).used.size(), good_rows.size());
+}
+
+}  // namespace

@@ -1,0 +1,156 @@
+#include "../../examples/lab/switch_trials.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "../../examples/lab/switching_policy.hpp"
+#include "../../examples/support/user_error.hpp"
+#include "temporary_directory.hpp"
+
+namespace {
+
+using namespace rubato::lab;
+using rubato::support::user_error;
+using rubato::test::message_of;
+using rubato::test::temporary_directory;
+
+// A noisy quadratic on four shared cores, 400 pushes a training.
+switch_request quick_job(std::vector<std::string> settings = {}) {
+  switch_request asked{.pushes = 400, .search = {.target_runs = 2, .runs = 2, .most_candidates = 3}};
+  asked.scenario.name = "quick";
+  settings.insert(settings.begin(), {"objective.kind=quadratic", "cluster.cores=4", "stragglers.kind=static"});
+  rubato::support::apply_settings(asked.scenario, settings);
+  return asked;
+}
+
+struct switch_bench {
+  training_data data;
+  std::atomic<bool> stop = false;
+  std::ostringstream shown;
+
+  switch_trials search(const switch_request& asked, result_cache& cache, unsigned threads = 1) {
+    const runner run{.data = data,
+                     .cache = cache,
+                     .threads = threads,
+                     .stop = stop,
+                     .progress = shown,
+                     .display = {.terminal = false, .now = [] { return 0.0; }}};
+    return search_switch(asked, run);
+  }
+  switch_trials search(const switch_request& asked, unsigned threads = 1) {
+    result_cache nothing;
+    return search(asked, nothing, threads);
+  }
+};
+
+// What the server has handled at each staleness above 0, in the order of pushes.
+std::vector<std::uint64_t> stalenesses(double share, std::uint64_t pushes) {
+  switch_request asked = quick_job();
+  asked.pushes = pushes;
+  std::vector<std::uint64_t> seen;
+  any_observer watcher{[&](const rubato::record& r) {
+    if (r.what == rubato::record::kind::admit) seen.push_back(r.staleness);
+  }};
+  const training_data nothing;
+  static_cast<void>(workbench{nothing}.watch(setting_of(asked, 1), switching_policy(share, pushes), 1, watcher));
+  return seen;
+}
+
+// With ten workers, bsp:sum has a staleness of 0 to 9 in each round, since each gradient is an update; after the switch
+// nobody waits, and rounds dissolve.
+TEST(SwitchTrials, SwitchesAfterItsShare) {
+  const auto seen = stalenesses(0.25, 400), synchronous = stalenesses(1, 400), asynchronous = stalenesses(0, 400);
+  ASSERT_EQ(seen.size(), 400u);
+  for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(seen[i], i % 10) << i;
+  EXPECT_TRUE(std::equal(seen.begin(), seen.begin() + 100, synchronous.begin()));
+  EXPECT_FALSE(std::equal(seen.begin() + 100, seen.end(), synchronous.begin() + 100));
+  EXPECT_FALSE(std::equal(seen.begin(), seen.end(), asynchronous.begin()));
+}
+
+TEST(SwitchTrials, WholeSharesAreTheRules) {
+  EXPECT_EQ(switching_policy(1, 100).describe().json, R"({"kind":"bsp","aggregate":"sum"})");
+  EXPECT_EQ(switching_policy(0, 100).kind(), "asp");
+  EXPECT_NE(switching_policy(0.5, 100).describe().json, switching_policy(0.25, 100).describe().json);
+}
+
+TEST(SwitchTrials, FindsTheShareThatIsNeeded) {
+  switch_bench quiet;
+  switch_request asked = quick_job();
+  asked.search.beta = 1;  // everything is good enough
+  const switch_trials all = quiet.search(asked);
+  EXPECT_EQ(all.search.share(), 0.125);
+  ASSERT_EQ(all.search.curve().size(), 4u);
+  EXPECT_GT(all.search.curve()[0].time, all.search.curve()[3].time) << "asynchronous training is quicker";
+  for (const auto& point : all.search.curve()) EXPECT_EQ(point.runs.size(), 2u);
+  EXPECT_NE(quiet.shown.str().find("12.5 % BSP"), std::string::npos) << quiet.shown.str();
+}
+
+TEST(SwitchTrials, SameForAnyThreads) {
+  switch_bench quiet;
+  const switch_trials one = quiet.search(quick_job(), 1), three = quiet.search(quick_job(), 3);
+  ASSERT_EQ(one.search.curve().size(), three.search.curve().size());
+  for (std::size_t i = 0; i < one.search.curve().size(); ++i)
+    for (std::size_t r = 0; r < one.search.curve()[i].runs.size(); ++r) {
+      EXPECT_EQ(one.search.curve()[i].runs[r].accuracy, three.search.curve()[i].runs[r].accuracy);
+      EXPECT_EQ(one.search.curve()[i].runs[r].time, three.search.curve()[i].runs[r].time);
+    }
+}
+
+TEST(SwitchTrials, GoesOnFromTheCache) {
+  const temporary_directory folder;
+  switch_bench quiet;
+  const switch_trials whole = quiet.search(quick_job());
+  {
+    result_cache cache{folder.path(), "v"};
+    switch_request first = quick_job();
+    first.search.most_candidates = 1;
+    static_cast<void>(quiet.search(first, cache));
+  }
+  result_cache cache{folder.path(), "v"};
+  quiet.stop = true;  // nothing new can be run
+  const switch_trials part = quiet.search(quick_job(), cache);
+  EXPECT_TRUE(part.interrupted);
+  ASSERT_GE(part.search.curve().size(), 2u);
+  EXPECT_EQ(part.search.curve()[1].runs.size(), 2u);
+  quiet.stop = false;
+  const switch_trials again = quiet.search(quick_job(), cache);
+  EXPECT_FALSE(again.interrupted);
+  EXPECT_EQ(again.search.share(), whole.search.share());
+  EXPECT_EQ(again.search.cost(), whole.search.cost());
+}
+
+TEST(SwitchTrials, DivergedTrainingsTakeUntilNoticed) {
+  switch_bench quiet;
+  switch_request asked = quick_job();
+  asked.scenario.run.learning_rate.base = 1e30;
+  asked.search.stored = rubato::adapt::switch_target{{1, 0.9, 0}, 100};
+  asked.search.target_runs = 0;
+  asked.search.charges_diverged = true;
+  const switch_trials made = quiet.search(asked);
+  ASSERT_EQ(made.search.curve().size(), 1u);
+  const auto& point = made.search.curve().front();
+  ASSERT_EQ(point.runs.size(), 1u) << "the other one was not asked for";
+  EXPECT_TRUE(point.runs[0].diverged);
+  EXPECT_GT(point.runs[0].time, 0);
+  EXPECT_LT(point.runs[0].time, asked.scenario.run.max_time / 2);
+  EXPECT_EQ(made.search.share(), 1);
+}
+
+TEST(SwitchTrials, RefusesARunThatIsNotOver) {
+  switch_bench quiet;
+  EXPECT_EQ(message_of<user_error>([&] {
+              return quiet.search(quick_job({"objective.max_time=5"}));
+            }).find("--scenario: found a run with 100 % of BSP that has made "),
+            0u);
+  switch_request bad = quick_job();
+  bad.search.runs = 0;
+  EXPECT_EQ(message_of<user_error>([&] { return quiet.search(bad); }), "switch_search: runs is 0, expected at least 1");
+}
+
+}  // namespace

@@ -38,6 +38,7 @@ LEAST = {
     "train by dqn": {"--episodes": "1", "--expert-runs": "1", "--test-seeds": "1", "--evaluation-episodes": "1"},
     "train by search": {"--generations": "1", "--population": "4", "--clusters": "2", "--selection-clusters": "2",
                         "--select-every": "1"},
+    "search-switch": {"--bsp-runs": "1", "--runs": "1", "--pushes": "200", "--candidates": "2"},
     "explain": {"--seeds": "1"},
     "advise": {"--members": "4", "--policies": "asp,knee"},
 }
@@ -51,6 +52,7 @@ NOT_RUN = {
     r"build/release/bin/classic_control|python bench/peers/|python3 bench/experiments/learning_curves\.py": "takes hours",
     r"python3 bench/experiments/digits_as_idx\.py|python3 -m venv|\S+/pip install|\S+/python tests/": "needs PyPI",
     r"for i in .*bench/bin/scale|bench/experiments/scale_best|build/bench/bin/(scale|gloo_scale) ": "takes minutes, is timed",
+    r"(for workload in .* )?rubato-lab search-switch --logs DIR": "needs logs; tests/examples/search_switch_test.cpp has some",
     r"cmp ": "compares the results of a training that is cut short here",
 }
 
@@ -91,7 +93,7 @@ def shortened(command):
     """As it is run: what words stand for, and least work."""
     command = re.sub(r"\[(--set [^\]]*|NAME)\]", r"\1", command)
     command = re.sub(r"(?<![\w-])([A-Z]+(?:_[A-Z]+)?)(?![\w*-])", lambda word: STANDS_FOR.get(word[1], word[1]), command)
-    lab = re.match(r"(\S*rubato-lab) (\w+)", command)
+    lab = re.match(r"(\S*rubato-lab) ([\w-]+)", command)
     if not lab or "--help" in command:
         return command
     kind = lab[2]

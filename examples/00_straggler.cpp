@@ -15,7 +15,7 @@ struct host {  // does what the controller decides; a ticket, here an int, is yo
   }
   void flush(std::uint64_t, float, std::uint32_t) {}       // apply the gradients that were collected (bsp)
   void discard(std::uint64_t, std::uint32_t) {}            // throw them away
-  void abandon(int, rubato::worker_id, rubato::reason) {}  // tell the waiting worker that no answer will come
+  void abandon(int, rubato::worker_id, rubato::reason) {}  // this ticket will never be answered
 };
 
 int main() {

@@ -32,7 +32,6 @@ WRITTEN = [
     ("packaging/vcpkg/rubato/vcpkg.json", r'^  "version": "(.*)"', "{version}"),
     ("packaging/vcpkg/rubato/vcpkg.json", r'^  "license": "(.*)"', "Apache-2.0"),
     ("packaging/vcpkg/rubato/vcpkg.json", r'^  "supports": "(.*)"', "linux"),
-    ("examples/project/CMakeLists.txt", r"GIT_TAG ([^\s)]+)", "v{version}"),
     ("examples/project/CMakeLists.txt", r"find_package\(rubato (\S+)", "{series}"),
     ("examples/project/conanfile.py", r'"rubato/(\S+)"', "{version}"),
     ("README.md", r"find_package\(rubato ([\d.]+)", "{series}"),

@@ -66,7 +66,7 @@ struct findings {
            in_digits("%.0f %%", 100 * best.gain->value) + ", but its interval " + interval(*best.gain, "%.0f", 100) +
            " % reaches below " + in_digits("%.0f %%", 100 * all.asked.threshold) +
            (all.fit.cores_known ? "" : ". The log does not tell how many cores are shared: --cores may decide it");
-  return "take " + best.name + ": expected to be " + in_digits("%.0f %%", 100 * best.gain->value) + " " +
+  return "take " + best.name + ": expected to be " + in_digits("%.0f", 100 * best.gain->value) + " " +
          interval(*best.gain, "%.0f", 100) + " % quicker than " + given.current->name;
 }
 

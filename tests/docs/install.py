@@ -16,7 +16,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "packaging"))
-from common import SKIPPED, conan_client, header_version
+from common import SKIPPED, conan_client
 
 TRANSCRIPT = re.compile(r"^## ([^\n]+)\n(?:(?!^## ).)*?^```sh\n(.*?)^```\n\n^```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMANDS = 6
@@ -24,11 +24,10 @@ SECONDS = 120
 
 
 def repository_of(root, folder):
-    """A repository that a user could clone: of the tree as it is, committed or not, with the tag of its version."""
+    """A repository that a user could clone: of the tree as it is, committed or not."""
     shutil.copytree(root, folder, ignore=lambda at, names: {"build", ".git"} & set(names) if at == str(root) else ())
     for command in (["init", "-q"], ["add", "-A"],
-                    ["-c", "user.name=test", "-c", "user.email=test@localhost", "commit", "-q", "-m", "tree"],
-                    ["tag", f"v{header_version(root)}"]):
+                    ["-c", "user.name=test", "-c", "user.email=test@localhost", "commit", "-q", "-m", "tree"]):
         subprocess.run(["git", *command], cwd=folder, check=True)
 
 

@@ -17,7 +17,9 @@ endif()
 
 # RUBATO_HAS_NVCC: nvcc is there, and language CUDA is on. A graph's SWITCH node needs 12.8.
 set(RUBATO_HAS_NVCC OFF)
+set(RUBATO_NO_NVCC "RUBATO_CUDA is off")
 if(RUBATO_CUDA)
+  set(RUBATO_NO_NVCC "no CUDA toolkit 12.8 or later")
   find_package(CUDAToolkit 12.8 QUIET)
   if(NOT CUDAToolkit_FOUND OR NOT CUDAToolkit_NVCC_EXECUTABLE)
     message(STATUS "rubato: no CUDA toolkit 12.8 or later, what needs nvcc is left out")

@@ -32,7 +32,7 @@ struct working_options {
     app.add_option("--straggle-for", straggle_for, "by so many milliseconds")
         ->check(CLI::Range(0.0, 1e6))
         ->capture_default_str();
-    app.add_option("--give-up", give_up, "seconds without a server before it ends")
+    app.add_option("--give-up", give_up, "seconds without a server before it ends; over MPI, also without a worker before the job begins")
         ->check(CLI::Range(0.1, 1e6))
         ->capture_default_str();
     app.add_option("--reply-limit", reply_limit, "seconds that an answer may take")

@@ -150,7 +150,6 @@ class random_host {
     ++report_.calls;
     log_.clear();
     const clock_type minimum_before = control_->workers().clock().minimum();
-    const std::uint32_t excluded_before = control_->workers().excluded();
     const auto got = real();
     model_->begin(log_, control_->workers(), control_->counts());
     const auto expected = model();
@@ -160,7 +159,7 @@ class random_host {
       if (got != expected)
         return fail(std::string{"answered "} + std::string{name(got)} + ", expected " + std::string{name(expected)});
     compare();
-    follow_waits(minimum_before, excluded_before);
+    follow_waits(minimum_before);
   }
 
   void compare() {
@@ -174,11 +173,10 @@ class random_host {
 
   // How long the parked have waited, in steps of the slowest (a weaker look than that of legal_wait_test.cpp); and under
   // which bound workers were freed.
-  void follow_waits(clock_type minimum_before, std::uint32_t excluded_before) {
+  void follow_waits(clock_type minimum_before) {
     const roster& all = control_->workers();
     const bool slowest_stepped = call_ == "commit" && all.clock().minimum() > minimum_before;
-    const bool others = call_ == "join" || call_ == "depart" || call_ == "load" ||
-                        all.excluded() > excluded_before;  // another one is the slowest now
+    const bool others = call_ == "join" || call_ == "depart" || call_ == "load";  // another one is the slowest now
     for (std::uint32_t w = 0; w < c_.capacity; ++w) {
       const bool waits = all[w].state == worker_state::parked && all.counted(w);
       hosts_[w].waited = waits && !others ? hosts_[w].waited + slowest_stepped : 0;

@@ -142,6 +142,33 @@ TEST(SyncSwitch, AsksTheSecondAfresh) {
   EXPECT_EQ(other.back(), "push0");
 }
 
+// Two rules with rounds: the one that waits at the end of the last round of the first is in none of the second.
+TEST(SyncSwitch, AllStartWhereARoundIsFlushed) {
+  std::vector<std::string> other;
+  test::cluster c{sync_switch{bsp{}, scribe{&other}, {.share = 0.5, .workload = 4}}, 2};
+  c.push(0);
+  other.clear();
+  c.push(1);
+  EXPECT_EQ(policy_of(c).phase(), second);
+  EXPECT_EQ(c.running(), (std::vector{0u, 1u}));
+  EXPECT_EQ(c.heard().flushes.size(), 1u);
+  EXPECT_EQ(other, (std::vector<std::string>{"forget0", "forget1"}));
+  EXPECT_EQ(c.control().next_deadline(), 2.0) << "at once";
+  c.poll();
+  EXPECT_EQ(other.back(), "enter");
+  c.push(0);
+  EXPECT_EQ(other.back(), "push0");
+
+  test::cluster rounds_of_four{sync_switch{k_async{.k = 2}, k_async{.k = 4}, {.share = 0.5, .workload = 4}}, 4};
+  rounds_of_four.push(0).push(1);
+  EXPECT_EQ(rounds_of_four.running().size(), 4u);
+  rounds_of_four.push(0).push(1).push(2);
+  EXPECT_EQ(rounds_of_four.parked(), (std::vector{0u, 1u, 2u}));
+  rounds_of_four.push(3);
+  EXPECT_EQ(rounds_of_four.running().size(), 4u);
+  EXPECT_EQ(rounds_of_four.overrides(), 0u);
+}
+
 TEST(SyncSwitch, RebasesToATighterBound) {
   const auto run_ahead = [](auto next) {
     test::cluster c{sync_switch{asp{}, std::move(next), {.share = 0.5, .workload = 24}}, 3};
@@ -462,6 +489,7 @@ TEST(SyncSwitch, WaitsNoLongerThanBoth) {
   EXPECT_EQ(wait(sync_switch{asp{}, bsp{}, {.share = 1.0}}), 0.0);
   EXPECT_EQ(wait(sync_switch{asp{}, bsp{}, {.share = 1.0, .reaction = greedy}}), 1.0) << "it may go there";
   EXPECT_EQ(wait(sync_switch{k_async{}, asp{}}), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(wait(sync_switch<>{{.reaction = elastic}}), std::numeric_limits<double>::infinity()) << "the excluded";
 }
 
 TEST(SyncSwitch, RefusesBadOptions) {

@@ -19,32 +19,34 @@ namespace rubato::inline RUBATO_ABI {
 ///
 /// Each gradient that the first policy takes is a step of the share, so a barrier of n workers is n of them; what is
 /// dropped or fails is none. Once the share is done, the second policy takes over at the next decision of the first
-/// that lets somebody go and leaves no gradient in an open round: under bsp at the barrier. Where rounds overlap, what
-/// is in the next one already makes an update of its own. Running steps go on under the terms that they have, clocks
-/// are re-based to a bound that they exceed, and whoever takes over has forgotten all workers and is asked with cause
-/// enter. A share of 0 is the second policy from the start, one of 1 the first for good.
+/// that lets somebody go and leaves no gradient in an open round: under bsp at the barrier. (Where rounds overlap, what
+/// is in the next one already makes an update of its own.) With a round flushed all who wait start, and otherwise the
+/// second policy is asked with cause enter. It has forgotten all workers; running steps go on under the terms that they
+/// have, and clocks are re-based to a bound that they exceed. A share of 0 is the second policy, one of 1 the first.
 ///
-/// Stragglers are who straggler_detector says, by the durations of steps. Until the share is done,
-/// - greedy: while there is one, the second policy is in charge, and then the first again, each from the next such
-///   decision on. The second one's steps are none of the share.
-/// - elastic: a straggler is excluded at once, and stays so until the switch, at which all come back; but two workers
-///   always stay, and where fewer are left, because others went, an excluded one comes back. To the first policy its
-///   exclusion is as if it had never been there, and its return a join. A share of 1 keeps the excluded for good.
-/// Stragglers after the switch are ignored.
+/// Until the share is done, a straggler (see straggler_detector), with the reaction
+/// - greedy: puts the second policy in charge, until there is none: both from the next such decision on. The second
+///   one's steps are none of the share.
+/// - elastic: is excluded until the switch. But two workers always stay; where fewer do, because others went, an
+/// excluded
+///   one comes back. To the first policy it is as if the excluded had never been there, and a return is a join.
 ///
 /// The controller notes no change of its policy: hosts read phase(). Momentum is theirs: see switch_configuration.
-///
 /// Options  see sync_switch_options; sync_switch<>{{.share = 0.125}} is bsp, then asp
-/// Cost     that of the policy in charge, and O(1) a push; O(workers) at a switch, for an exclusion or a return, and
-///          with a reaction at the end of a window. Allocates in resize only. Not thread-safe.
-/// Tests    tests/sync/rivals/sync_switch_test.cpp: SwitchesAtTheBarrierOnceTheShareIsDone, DroppedAndFailedAreNoSteps,
-///          CutsNoRoundShort, WhatIsInTheNextRoundIsFlushed, AsksTheSecondAfresh, RebasesToATighterBound,
-///          GreedyGoesThereAndBack, GreedyStepsUnderTheSecondAreNotOfTheShare, ElasticEvictsAndReadmitsAtTheSwitch,
+/// Cost     that of the policy in charge, and O(1) a push; O(workers) at a switch, at an exclusion or a return, and
+/// with
+///          a reaction at the end of a window. Allocates in resize only. Not thread-safe.
+/// Tests    tests/sync/rivals/sync_switch_test.cpp: SwitchesAtTheBarrierOnceTheShareIsDone,
+///          DroppedAndFailedAreNoSteps, CutsNoRoundShort, WhatIsInTheNextRoundIsFlushed, AsksTheSecondAfresh,
+///          AllStartWhereARoundIsFlushed, RebasesToATighterBound, GreedyGoesThereAndBack,
+///          GreedyStepsUnderTheSecondAreNotOfTheShare, ElasticEvictsAndReadmitsAtTheSwitch,
 ///          ElasticDropsWhatTheEvictedComputes, ElasticKeepsTwo, ElasticTakesBackWhereFewerThanTwoAreLeft,
 ///          AnEvictedWorkerMayDie, AnEvictedOneMayRejoin, StragglersAfterTheSwitchAreIgnored,
 ///          NeitherFormFindsHalfOfTheWorkers, ThePublishedFormFiresOnNoise, DeathsInEachPhase, JoinsInEachPhase,
 ///          SavesInEachPhase, FlushesAreWhatTheConfigurationSays, AnyPair, WaitsNoLongerThanBoth, RefusesBadOptions,
-///          DescribesItself; tests/properties/identities_test.cpp: SyncSwitchIsItsFirstOrItsSecondAtItsEnds
+///          DescribesItself;
+///          tests/properties/identities_test.cpp: SyncSwitchIsItsFirstOrItsSecondAtItsEnds;
+///          tests/properties/schedule_test.cpp: AsEitherHalfOfASyncSwitch
 /// Source   Li et al., "Sync-Switch: Hybrid Parameter Synchronization for Distributed Deep Learning", ICDCS 2021
 template <SyncPolicy First = bsp, SyncPolicy Second = asp>
 class sync_switch {
@@ -68,8 +70,6 @@ class sync_switch {
   [[nodiscard]] bool share_is_done() const noexcept {
     return options.share < 1 && static_cast<double>(done_) >= options.share * static_cast<double>(options.workload);
   }
-  [[nodiscard]] const First& first() const noexcept { return first_; }                       ///< to read what it counts
-  [[nodiscard]] const Second& second() const noexcept { return second_; }                    ///< likewise
   [[nodiscard]] const straggler_detector& stragglers() const noexcept { return detector_; }  ///< of capacity 0 for none
 
   void resize(std::uint32_t capacity) {
@@ -143,7 +143,10 @@ class sync_switch {
       stage_ = stage::entering;
       told = {.why = cause::enter, .now = what.now};
     }
-    const decision d = ask(view, told);
+    // No policy expects, when it enters, gradients that are about to be flushed: all who wait start, and it decides
+    // next.
+    const bool leaves_a_round = view.round_admissions() > 0;
+    const decision d = leaves_a_round ? everybody(view) : ask(view, told);
     if (changes_members(d)) return d;
     stage_ = stage::steady;
     return taking_charge(view, d);
@@ -152,8 +155,9 @@ class sync_switch {
   [[nodiscard]] clock_type clock_bound() const noexcept {
     return phase_ == switch_phase::first ? clock_bound_of(first_) : clock_bound_of(second_);
   }
-  /// Who waits at a switch may have to wait under the other policy as well.
+  /// Who waits at a switch may have to wait under the other policy as well; the excluded wait for the switch.
   [[nodiscard]] double max_legal_wait(std::uint32_t worker) const noexcept {
+    if (options.reaction == straggler_reaction::elastic) return std::numeric_limits<double>::infinity();
     const bool one = options.share > 0, other = options.share < 1 || options.reaction == straggler_reaction::greedy;
     return (one ? max_legal_wait_of(first_, worker) : 0.0) + (other ? max_legal_wait_of(second_, worker) : 0.0);
   }
@@ -168,13 +172,9 @@ class sync_switch {
     detector_.state(bytes);
   }
   [[nodiscard]] description describe() const {
-    description self;  // filled in place: GCC 12 warns about moved short strings
-    self.line.append("syncswitch: ").append(kind_of(first_)).append(options.until()).append(kind_of(second_));
-    self.line.append(options.besides());
-    self.json.append(R"({"kind":"syncswitch",)").append(options.json());
-    self.json.append(R"(,"first":)").append(describe_of(first_).json);
-    self.json.append(R"(,"second":)").append(describe_of(second_).json).append("}");
-    return self;
+    return {detail::sentence_of("syncswitch: ", kind_of(first_), options.until(), kind_of(second_), options.besides()),
+            detail::sentence_of(R"({"kind":"syncswitch",)", options.json(), R"(,"first":)", describe_of(first_).json,
+                                R"(,"second":)", describe_of(second_).json, "}")};
   }
 
   static constexpr std::string_view kind = "syncswitch";
@@ -182,20 +182,16 @@ class sync_switch {
 
  private:
   enum class stage : std::uint8_t { steady, readmitting, entering };  // the latter two within one call only
-
   void begin() noexcept {
     phase_ = options.share > 0 ? switch_phase::first : switch_phase::second;
-    done_ = in_phase_ = 0;
-    enters_again_ = changed_members_ = false;
+    done_ = in_phase_ = 0, enters_again_ = changed_members_ = false;
     stage_ = stage::steady;
   }
-
   [[nodiscard]] bool reacts() const noexcept { return options.reaction != straggler_reaction::none; }
   [[nodiscard]] switch_phase due() const noexcept {
     const bool flees = options.reaction == straggler_reaction::greedy && detector_.count() > 0;
     return share_is_done() || flees ? switch_phase::second : switch_phase::first;
   }
-
   template <class Use>
   decltype(auto) in_charge(Use&& use) noexcept {
     if (phase_ == switch_phase::first) return use(first_);
@@ -208,7 +204,6 @@ class sync_switch {
   static void forget([[maybe_unused]] P& policy, [[maybe_unused]] std::uint32_t worker) noexcept {
     if constexpr (ResettablePolicy<P>) policy.reset(worker);
   }
-
   [[nodiscard]] static bool changes_members(const decision& d) noexcept {
     return d.exclude != no_worker || d.readmit != no_worker;
   }
@@ -261,18 +256,21 @@ class sync_switch {
 
   void hand_over(const cluster_view& view, switch_phase next, const decision& last) noexcept {
     last_scale_ = at_its_rate(view, last.flushes ? last : last.with_flush()).flush_scale;
-    phase_ = next;
-    in_phase_ = 0;
-    enters_again_ = false;
+    phase_ = next, in_phase_ = 0, enters_again_ = false;
     stage_ = stage::readmitting;
     in_charge([&](auto& policy) noexcept {
       for (std::uint32_t w = 0; w < view.capacity(); ++w) forget(policy, w);
     });
   }
-  // The first decision of a policy, and the end of what the other one left: its round, its wish to be woken, its
-  // clocks. A policy that remembers clocks enters once more, when they are re-based.
+  // Whoever waits and may start under the bound. The policy in charge enters when it is polled.
+  [[nodiscard]] decision everybody(const cluster_view& view) noexcept {
+    enters_again_ = true;
+    const clock_type most = saturating_add(view.minimum_clock(), clock_bound());
+    return decision::up_to_clock(most).with_flush(last_scale_).with_wake_at(view.now());
+  }
+  // The first decision under a policy, and the end of what the other one left: its wish to be woken, its clocks. A
+  // policy that remembers clocks enters once more when they are re-based.
   [[nodiscard]] decision taking_charge(const cluster_view& view, decision d) noexcept {
-    d = d.with_flush(last_scale_);
     if (!d.wakes) d = d.with_wake_at(std::numeric_limits<double>::infinity());
     const clock_type lowest = view.minimum_clock(), bound = clock_bound();
     if (view.maximum_clock() - lowest <= bound) return d;

@@ -3,6 +3,7 @@
 #include <rubato/sync/rivals/aap.hpp>
 #include <rubato/sync/rivals/ada_sync.hpp>
 #include <rubato/sync/rivals/dssp.hpp>
+#include <rubato/sync/rivals/sync_switch.hpp>
 #include <rubato/sync/rivals/zipline.hpp>
 
 #include "policy_arguments.hpp"
@@ -12,6 +13,8 @@ namespace {
 
 // A step takes about 1 in the scenarios, and a run some hundreds.
 constexpr double adasync_interval = 10.0;
+// Gradients of a run: a rule is made before the scenario is known, and runs end at an accuracy. See docs/lab.md.
+constexpr std::uint32_t usual_workload = 2000;
 
 any_policy make_dssp(policy_arguments given) {
   constexpr std::string_view range = "two numbers of steps, the lower one first: L-U, as in 3-15";
@@ -67,6 +70,22 @@ any_policy make_adasync(policy_arguments given) {
   return policy;
 }
 
+any_policy make_syncswitch(policy_arguments given) {
+  sync_switch_options o{.workload = usual_workload, .scales_rate = true};
+  o.share = real_number(argument(given, 0), "a share of the workload, 0 to 1", 0.0, 1.0);
+  given = given.subspan(1);
+  for (const straggler_reaction each : {straggler_reaction::greedy, straggler_reaction::elastic})
+    if (argument(given, 0) == name(each)) o.reaction = each;
+  const bool reacts = o.reaction != straggler_reaction::none;
+  if (reacts) given = given.subspan(1);
+  at_most(given, 1);
+  if (!given.empty())
+    o.workload = whole_number(
+        given[0], reacts ? "a workload of at least 1 gradient" : "greedy, elastic or a workload of at least 1 gradient",
+        1);
+  return sync_switch<>{o};
+}
+
 }  // namespace
 
 std::vector<rule> adaptive_rules() {
@@ -92,6 +111,14 @@ std::vector<rule> adaptive_rules() {
        "kasync, or another K rule, whose K starts at K0 (1) and grows as the loss falls",
        {"adasync", "adasync:2:ksync", "adasync:1:kasync", "adasync:1:kbatch", "adasync:1:kbatchasync"},
        make_adasync},
+      {"syncswitch",
+       "syncswitch:SHARE[:greedy|:elastic][:WORKLOAD]",
+       "bsp, at the rate of bsp:sum, for that SHARE of WORKLOAD (2000) gradients, then asp; until then greedy goes to "
+       "asp "
+       "while somebody straggles, and elastic excludes who does",
+       {"syncswitch:0.0625", "syncswitch:0.125", "syncswitch:0.25", "syncswitch:0.5", "syncswitch:0.125:greedy",
+        "syncswitch:0.125:elastic"},
+       make_syncswitch},
   };
 }
 

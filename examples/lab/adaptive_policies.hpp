@@ -7,7 +7,7 @@
 
 namespace rubato::lab {
 
-/// The rules of the literature that predict or adapt: dssp, zipline, aap, adasync.
+/// The rules of the literature that predict or adapt: dssp, zipline, aap, adasync, syncswitch.
 /// Tests   tests/examples/policies_test.cpp: AdaptiveNamesMeanWhatTheySay, BadNamesOfAdaptiveRulesAreRefused
 [[nodiscard]] std::vector<rule> adaptive_rules();
 

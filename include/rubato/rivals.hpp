@@ -21,6 +21,8 @@
 #include "sync/rivals/rennala.hpp"
 #include "sync/rivals/ringmaster.hpp"
 #include "sync/rivals/scaled.hpp"
+#include "sync/rivals/switch_configuration.hpp"
+#include "sync/rivals/sync_switch.hpp"
 #include "sync/rivals/zipline.hpp"
 
 #endif

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <rubato/core/rng.hpp>
@@ -285,6 +286,53 @@ TEST(StragglerDetector, EvictsTheWorstAndLeavesTwo) {
   seen({.what = kind::depart, .why = cause::death, .worker = {1}});
   EXPECT_FALSE(seen.to_evict()) << "one other would be left";
   EXPECT_TRUE(seen.worst());
+}
+
+// Who tells of steps one by one says first who is there: else the first step would be a window of its own.
+TEST(StragglerDetector, WindowsWaitForWhoeverIsThere) {
+  straggler_detector seen{3, each_round};
+  for (std::uint32_t w = 0; w < 3; ++w) seen.enter({w});
+  seen.note_step({0}, 1, 1);
+  seen.note_step({1}, 1, 1);
+  EXPECT_EQ(seen.windows(), 0U);
+  seen.enter({0});
+  EXPECT_EQ(seen.members(), 3U) << "it was there";
+  seen.note_step({2}, 1, 1);
+  EXPECT_EQ(seen.windows(), 1U);
+}
+
+TEST(StragglerDetector, SavesWhatItSaw) {
+  straggler_detector seen = watching(4);
+  double now = 0;
+  for (int r = 0; r < 3; ++r) round_of(seen, {1, 1, 1, 2}, now);
+  seen.forget(0);
+  seen.note_step({1}, 1, now += 1);
+  archive saved;
+  seen.state(saved);
+  straggler_detector loaded{4, each_round};
+  archive bytes{saved.bytes()};
+  loaded.state(bytes);
+  EXPECT_TRUE(bytes.finished());
+  EXPECT_EQ(loaded.members(), 3U);
+  EXPECT_EQ(loaded.windows(), 3U);
+  ASSERT_TRUE(loaded.worst());
+  EXPECT_EQ(loaded.worst()->who, (worker_id{3}));
+  EXPECT_DOUBLE_EQ(loaded.worst()->step_time, 2);
+  for (straggler_detector* each : {&seen, &loaded})
+    for (const std::uint32_t w : {2U, 3U}) each->note_step({w}, 1, now + 1);
+  EXPECT_EQ(seen.windows(), 4U) << "half of it was in the other one";
+  EXPECT_EQ(loaded.windows(), 4U);
+  EXPECT_EQ(seen.count(), 0U);
+  EXPECT_EQ(loaded.count(), 0U);
+
+  archive short_of_it{saved.bytes().first(saved.bytes().size() - 1)};
+  straggler_detector{4, each_round}.state(short_of_it);
+  EXPECT_FALSE(short_of_it.ok());
+  std::vector<std::byte> forged{saved.bytes().begin(), saved.bytes().end()};
+  for (std::size_t i = 0; i < 8; ++i) forged[i] = std::byte{0xFF};  // the beginning of the window is no number
+  archive nonsense{forged};
+  straggler_detector{4, each_round}.state(nonsense);
+  EXPECT_FALSE(nonsense.ok());
 }
 
 TEST(StragglerDetector, RefusesBadOptions) {

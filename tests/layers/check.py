@@ -13,7 +13,7 @@ import sys
 MAY_INCLUDE = {
     "core": [],
     "sync": ["core"],
-    "sync/rivals": ["core", "sync"],
+    "sync/rivals": ["core", "sync", "sync/extras"],
     "sync/extras": ["core", "sync"],
     "nn": ["core"],
     "encode": ["core", "sync"],

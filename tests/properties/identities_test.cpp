@@ -130,6 +130,21 @@ TEST(Identities, AdaSyncOfASteadyLossIsItsRule) {
   expect_same_trace(fixed(rule::k_batch_async), [](std::uint32_t k) { return k_batch_async{.k = std::min(k, 2U)}; });
 }
 
+TEST(Identities, SyncSwitchIsItsFirstOrItsSecondAtItsEnds) {
+  const auto with = [](double share) {
+    return [share](std::uint32_t) { return sync_switch<>{{.share = share, .workload = 50}}; };
+  };
+  expect_same_trace(with(0.0), plain_asp);
+  expect_same_trace(with(1.0), bsp_mean);
+  const auto pair = [](double share) {
+    return [share](std::uint32_t k) {
+      return sync_switch{k_async{.k = std::min(k, 2U)}, ssp{.staleness = 1}, {.share = share, .workload = 50}};
+    };
+  };
+  expect_same_trace(pair(0.0), [](std::uint32_t) { return ssp{.staleness = 1}; });
+  expect_same_trace(pair(1.0), [](std::uint32_t k) { return k_async{.k = std::min(k, 2U)}; });
+}
+
 TEST(Identities, AapIsAspSspOrBspAtItsEnds) {
   expect_same_trace([](std::uint32_t) { return aap{.floor = 0}; }, plain_asp);
   for (const clock_type s : {0u, 1u, 4u})

@@ -88,6 +88,20 @@ TEST_P(EveryPolicy, AllOrderedSwitches) {
     }
 }
 
+// As the first or the second policy of a sync_switch that switches, evicts and readmits often.
+TEST_P(EveryPolicy, AsEitherHalfOfASyncSwitch) {
+  using pair = sync_switch<any_policy, any_policy>;
+  const any_policy& own = GetParam().policy;
+  for (const any_policy& other : {any_policy{k_async{.k = 2}}, any_policy{ssp{.staleness = 1}}, any_policy{bsp{}}})
+    for (const auto reaction : {straggler_reaction::none, straggler_reaction::greedy, straggler_reaction::elastic}) {
+      const sync_switch_options o = test::switching_options(reaction);
+      const schedule_options schedule{.events = 250, .schedules = 3, .fault_rate = 0.15, .seed = 12};
+      for_random_schedules(schedule, pair{own, other, o});
+      for_random_schedules(schedule, pair{other, own, o});
+      if (HasFailure()) return;
+    }
+}
+
 TEST(Ssp, Bound) {
   for (const clock_type s : {0u, 1u, 3u, 17u})
     for_random_schedules(

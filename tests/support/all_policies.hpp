@@ -33,6 +33,7 @@
 #include <rubato/sync/rivals/rennala.hpp>
 #include <rubato/sync/rivals/ringmaster.hpp>
 #include <rubato/sync/rivals/scaled.hpp>
+#include <rubato/sync/rivals/sync_switch.hpp>
 #include <rubato/sync/rivals/zipline.hpp>
 #include <rubato/sync/ssp.hpp>
 #include <string>
@@ -51,12 +52,22 @@ struct named_policy {
 
 /// A learned policy before its first lesson.
 template <StateEncoder Encoder>
-[[nodiscard]] any_policy unlearned(std::uint64_t seed,
-                                   double max_idle = std::numeric_limits<double>::infinity()) {
+[[nodiscard]] any_policy unlearned(std::uint64_t seed, double max_idle = std::numeric_limits<double>::infinity()) {
   return q_policy<Encoder, nn::dynamic_mlp>{random_network(seed, Encoder::dim), {.max_idle = max_idle}};
 }
 [[nodiscard]] inline any_policy unlearned_residual(std::uint64_t seed) {
   return residual_policy<progress_state, nn::dynamic_mlp>{random_network(seed, progress_state::dim, 8, corrections)};
+}
+
+/// A test that makes stragglers of many, for a switch that has much to do.
+[[nodiscard]] inline sync_switch_options switching_options(straggler_reaction reaction) {
+  return {.share = 0.5,
+          .workload = 200,
+          .reaction = reaction,
+          .stragglers = {.test = straggler_options::published, .window = 0.0, .steps = 1, .windows = 1}};
+}
+[[nodiscard]] inline any_policy switching(straggler_reaction reaction) {
+  return sync_switch<>{switching_options(reaction)};
 }
 
 /// The shipped policies and those of the tests, with parameters that matter. Without chaos, which needs the guard.
@@ -108,6 +119,13 @@ template <StateEncoder Encoder>
           {"ada_async", ada_sync{.interval = 0.0, .newest = 0.7, .monotone = false}},
           {"ada_batch_sync", ada_sync{.by = ada_sync::rule::k_batch_sync, .interval = 2.0, .monotone = false}},
           {"ada_batch_async", ada_sync{.by = ada_sync::rule::k_batch_async, .interval = 0.0, .newest = 0.7}},
+          {"sync_switch", sync_switch<>{{.share = 0.5, .workload = 100, .scales_rate = true}}},
+          {"sync_switch_greedy", switching(straggler_reaction::greedy)},
+          {"sync_switch_elastic", switching(straggler_reaction::elastic)},
+          {"sync_switch_rounds",
+           sync_switch{k_async{.k = 2}, k_batch_sync{.k = 3}, switching_options(straggler_reaction::elastic)}},
+          {"sync_switch_bounds", sync_switch{aap{.floor = 0, .staleness = 1}, ssp{.staleness = 2},
+                                             switching_options(straggler_reaction::greedy)}},
           {"scaled_k_async", rubato::scaled{k_async{.k = 2}}},
           {"scaled_weighing", rubato::scaled{weighing{}, staleness_weight::polynomial(0.5F)}},
           {"treated_ssp", loss_decayed{concurrency_scaled{rubato::scaled{ssp{.staleness = 2}}}}},

@@ -33,6 +33,7 @@ std::vector<any_policy> with_defaults() {
           m_fastest{},
           rennala{},
           ringmaster{},
+          sync_switch<>{},
           zipline{},
           knee{},
           bsp{},

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../core/archive.hpp"
 #include "../../core/number_text.hpp"
 #include "../../core/record.hpp"
 #include "../../pinned.hpp"
@@ -78,11 +79,13 @@ struct straggler {
 ///
 /// Pre     problem(options) is empty; worker < capacity, that of the controller
 /// Cost    O(1) per record, but O(capacity) at the end of a window; worst(), to_evict(): O(1) while there is no
-///         straggler, else O(capacity). 56 bytes a worker, made at construction; no other allocation. Not thread-safe.
+///         straggler, else O(capacity). 56 bytes a worker, made at construction; no other allocation but by a save.
+///         Not thread-safe.
 /// Tests   tests/extras/straggler_detector_test.cpp: ComparesOwnStepTimesBehindABarrier, WindowsInARow,
 ///         WindowIsOfTimeAndOfSteps, NeitherFiresWhereHalfAreSlow, PublishedFiresOnAnySlowdown, PublishedFiresOnNoise,
 ///         RecoversWithHysteresis, ComesBackWithoutAHistory, ExcludedAreNoMeasure, CancelledStepsDoNotCount,
-///         AWorseOneHidesOthersUntilItGoes, AFastOneHidesStragglers, EvictsTheWorstAndLeavesTwo, RefusesBadOptions;
+///         AWorseOneHidesOthersUntilItGoes, AFastOneHidesStragglers, EvictsTheWorstAndLeavesTwo,
+///         WindowsWaitForWhoeverIsThere, SavesWhatItSaw, RefusesBadOptions;
 ///         tests/properties/no_allocation_test.cpp: StragglerDetectorAfterConstruction
 /// Source  Li et al., "Sync-Switch: Hybrid Parameter Synchronization for Distributed Deep Learning", ICDCS 2021, IV-B2
 class straggler_detector {
@@ -123,6 +126,13 @@ class straggler_detector {
     ++steps_;
     if (now - began_ >= options_.window && steps_ >= std::uint64_t{options_.steps} * members_) close(now);
   }
+  /// The same: it is there, though no step of it may be known yet. Windows wait for steps of all who are.
+  void enter(worker_id who) noexcept {
+    if (who.index >= rows_.size()) return;
+    row& w = rows_[who.index];
+    w.who = who;
+    if (!w.member) w.member = true, ++members_;
+  }
   /// It has gone, or is to begin anew.
   void forget(std::uint32_t worker) noexcept {
     if (worker >= rows_.size() || !rows_[worker].member) return;
@@ -154,6 +164,24 @@ class straggler_detector {
   /// Whom to take out of a job that waits for its slowest: the slowest straggler, if two workers or more remain.
   [[nodiscard]] std::optional<straggler> to_evict() const noexcept { return members_ > 2 ? worst() : std::nullopt; }
 
+  /// Saves what was seen, or takes it from one of the same capacity. Numbers that cannot be fail the archive.
+  void state(archive& bytes) {
+    bytes(began_, median_, steps_, windows_, begun_);
+    bool sound = pinned::is_finite(began_) && pinned::is_finite(median_);
+    members_ = stragglers_ = 0;
+    for (std::uint32_t index = 0; index < capacity(); ++index) {
+      row& w = rows_[index];
+      w.who.index = index;
+      bytes(w.who.incarnation, w.member, w.working, w.straggles, w.slow_windows, w.steps, w.busy, w.since,
+            w.throughput);
+      members_ += w.member ? 1U : 0U;
+      stragglers_ += w.straggles ? 1U : 0U;
+      for (const double number : {w.busy, w.since, w.throughput}) sound = sound && pinned::is_finite(number);
+      sound = sound && (w.member || !w.straggles);
+    }
+    if (!sound) bytes.fail();
+  }
+
  private:
   struct row {
     worker_id who{};
@@ -167,12 +195,6 @@ class straggler_detector {
     double throughput = 0;  // of its latest window with a step; 0: none yet
   };
 
-  void enter(worker_id who) noexcept {
-    if (who.index >= rows_.size()) return;
-    row& w = rows_[who.index];
-    w.who = who;
-    if (!w.member) w.member = true, ++members_;
-  }
   void start(const record& r) noexcept {
     if (r.worker.index >= rows_.size()) return;
     enter(r.worker);

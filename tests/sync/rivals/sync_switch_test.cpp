@@ -1,0 +1,533 @@
+#include <rubato/sync/rivals/sync_switch.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <rubato/sync/any_policy.hpp>
+#include <rubato/sync/rivals/aap.hpp>
+#include <rubato/sync/rivals/batched.hpp>
+#include <rubato/sync/rivals/k_async.hpp>
+#include <rubato/sync/rivals/k_batch_async.hpp>
+#include <rubato/sync/ssp.hpp>
+#include <string>
+#include <vector>
+
+#include "../../support/cluster.hpp"
+#include "../../support/metronome.hpp"
+#include "../../support/shared_machine.hpp"
+
+namespace rubato::sync_switch_test {
+namespace {
+
+constexpr auto first = switch_phase::first;
+constexpr auto second = switch_phase::second;
+constexpr auto greedy = straggler_reaction::greedy;
+constexpr auto elastic = straggler_reaction::elastic;
+
+// A window ends with each round, and three of them make a straggler.
+constexpr straggler_options each_round{.window = 0, .steps = 1};
+constexpr straggler_options published{.test = straggler_options::published, .window = 0, .steps = 1};
+
+[[nodiscard]] sync_switch<> watching(straggler_reaction reaction, double share = 0.5, std::uint64_t workload = 1000,
+                                     const straggler_options& who = each_round) {
+  return {{.share = share, .workload = workload, .reaction = reaction, .stragglers = who}};
+}
+template <class Host>
+[[nodiscard]] const auto& policy_of(Host& host) {
+  return host.control().policy();
+}
+
+// Rounds of a cluster at a barrier: workers push in the order of these times, which are their steps' durations; a time
+// of 0 is that of a worker that does not push.
+template <class Cluster>
+void rounds(Cluster& c, double& now, const std::vector<double>& times, int count = 1) {
+  std::vector<std::uint32_t> order(times.size());
+  for (std::uint32_t w = 0; w < order.size(); ++w) order[w] = w;
+  std::ranges::stable_sort(order, {}, [&](std::uint32_t w) { return times[w]; });
+  while (count-- > 0) {
+    for (const std::uint32_t w : order)
+      if (times[w] > 0) c.at(now + times[w]).push(w);
+    now += times[order.back()];
+  }
+}
+
+TEST(SyncSwitch, SwitchesAtTheBarrierOnceTheShareIsDone) {
+  test::cluster c{sync_switch<>{{.share = 0.25, .workload = 24}}, 4};
+  c.push(0).push(1).push(2).push(3);
+  EXPECT_EQ(policy_of(c).steps_of_share(), 4u);
+  c.push(0).push(1);
+  EXPECT_TRUE(policy_of(c).share_is_done()) << "six of six, in the middle of a round";
+  EXPECT_EQ(policy_of(c).phase(), first);
+  EXPECT_EQ(c.parked(), (std::vector{0u, 1u}));
+  c.push(2).push(3);
+  EXPECT_EQ(policy_of(c).phase(), second);
+  EXPECT_EQ(policy_of(c).steps_of_share(), 8u);
+  ASSERT_EQ(c.heard().flushes.size(), 2u);
+  EXPECT_EQ(c.heard().flushes.back(), (test::effects::flushed{1, 0.25F, 4})) << "the round is whole";
+  EXPECT_EQ(c.running().size(), 4u);
+  c.push(2);
+  EXPECT_EQ(c.running().size(), 4u) << "nobody waits";
+  EXPECT_EQ(policy_of(c).steps_in_phase(), 1u);
+  EXPECT_EQ(policy_of(c).steps_of_share(), 8u);
+  EXPECT_EQ(c.heard().flushes.size(), 2u);
+  EXPECT_EQ(c.control().version(), 3u) << "each gradient is an update";
+}
+
+TEST(SyncSwitch, DroppedAndFailedAreNoSteps) {
+  test::cluster c{sync_switch<>{{.share = 0.5, .workload = 4}}, 2};
+  c.push(0, std::numeric_limits<float>::quiet_NaN());
+  EXPECT_EQ(policy_of(c).steps_of_share(), 0u);
+  c.commit(c.admit(1), outcome::failed);
+  EXPECT_EQ(policy_of(c).steps_of_share(), 0u);
+  c.push(0).push(1);
+  EXPECT_EQ(policy_of(c).steps_of_share(), 2u);
+  EXPECT_EQ(policy_of(c).phase(), second);
+}
+
+TEST(SyncSwitch, CutsNoRoundShort) {
+  test::cluster c{sync_switch{k_batch_async{.k = 4}, asp{}, {.share = 0.5, .workload = 12}}, 2};
+  for (const std::uint32_t w : {0u, 1u, 0u, 1u, 0u, 1u, 0u}) c.push(w);
+  EXPECT_TRUE(policy_of(c).share_is_done());
+  EXPECT_EQ(policy_of(c).phase(), first) << "three gradients of a round are in";
+  c.push(1);
+  EXPECT_EQ(policy_of(c).phase(), second);
+  ASSERT_EQ(c.heard().flushes.size(), 2u);
+  for (const auto& flush : c.heard().flushes) EXPECT_EQ(flush.gradients, 4u);
+}
+
+TEST(SyncSwitch, WhatIsInTheNextRoundIsFlushed) {
+  test::cluster c{sync_switch{k_batch_async{.k = 2}, asp{}, {.share = 0.5, .workload = 4}}, 3};
+  const admitted a = c.admit(0), b = c.admit(1), early = c.admit(2);
+  EXPECT_EQ(early.round, 1u);
+  c.commit(a).commit(b);
+  EXPECT_EQ(policy_of(c).phase(), second);
+  EXPECT_EQ(c.heard().flushes, (std::vector<test::effects::flushed>{{0, 0.5F, 2}}));
+  c.commit(early);
+  EXPECT_EQ(c.heard().flushes.back(), (test::effects::flushed{1, 1.0F, 1}));
+  EXPECT_EQ(c.control().pending(), 0u);
+  EXPECT_EQ(c.running().size(), 3u);
+}
+
+// Says what it hears of, and wants to be woken.
+struct scribe {
+  std::vector<std::string>* heard;
+  double wakes = std::numeric_limits<double>::infinity();
+
+  [[nodiscard]] decision release(const cluster_view&, const event& what) const noexcept {
+    heard->push_back(std::string{rubato::name(what.why)} +
+                     (what.worker == no_worker ? "" : std::to_string(what.worker)));
+    const decision all = decision::all();
+    return wakes < std::numeric_limits<double>::infinity() ? all.with_wake_at(what.now + wakes) : all;
+  }
+  void observe(const feedback& f) noexcept { heard->push_back("step" + std::to_string(f.what.worker)); }
+  void reset(std::uint32_t worker) noexcept { heard->push_back("forget" + std::to_string(worker)); }
+};
+
+TEST(SyncSwitch, AsksTheSecondAfresh) {
+  std::vector<std::string> one, other;
+  test::cluster c{sync_switch{scribe{&one, 10.0}, scribe{&other}, {.share = 0.5, .workload = 4}}, 2};
+  c.push(0);
+  EXPECT_EQ(c.control().next_deadline(), 11.0);
+  one.clear(), other.clear();
+  c.push(1);
+  EXPECT_EQ(one, (std::vector<std::string>{"step1", "push1"}));
+  EXPECT_EQ(other, (std::vector<std::string>{"forget0", "forget1", "enter"}));
+  EXPECT_EQ(c.control().next_deadline(), std::numeric_limits<double>::infinity()) << "the first one's wish is void";
+  c.push(0);
+  EXPECT_EQ(one.size(), 2u);
+  EXPECT_EQ(other.back(), "push0");
+}
+
+// Two rules with rounds: the one that waits at the end of the last round of the first is in none of the second.
+TEST(SyncSwitch, AllStartWhereARoundIsFlushed) {
+  std::vector<std::string> other;
+  test::cluster c{sync_switch{bsp{}, scribe{&other}, {.share = 0.5, .workload = 4}}, 2};
+  c.push(0);
+  other.clear();
+  c.push(1);
+  EXPECT_EQ(policy_of(c).phase(), second);
+  EXPECT_EQ(c.running(), (std::vector{0u, 1u}));
+  EXPECT_EQ(c.heard().flushes.size(), 1u);
+  EXPECT_EQ(other, (std::vector<std::string>{"forget0", "forget1"}));
+  EXPECT_EQ(c.control().next_deadline(), 2.0) << "at once";
+  c.poll();
+  EXPECT_EQ(other.back(), "enter");
+  c.push(0);
+  EXPECT_EQ(other.back(), "push0");
+
+  test::cluster rounds_of_four{sync_switch{k_async{.k = 2}, k_async{.k = 4}, {.share = 0.5, .workload = 4}}, 4};
+  rounds_of_four.push(0).push(1);
+  EXPECT_EQ(rounds_of_four.running().size(), 4u);
+  rounds_of_four.push(0).push(1).push(2);
+  EXPECT_EQ(rounds_of_four.parked(), (std::vector{0u, 1u, 2u}));
+  rounds_of_four.push(3);
+  EXPECT_EQ(rounds_of_four.running().size(), 4u);
+  EXPECT_EQ(rounds_of_four.overrides(), 0u);
+}
+
+TEST(SyncSwitch, RebasesToATighterBound) {
+  const auto run_ahead = [](auto next) {
+    test::cluster c{sync_switch{asp{}, std::move(next), {.share = 0.5, .workload = 24}}, 3};
+    for (const std::uint32_t w : {0u, 1u, 2u, 0u, 1u, 2u, 0u, 0u, 0u, 0u, 0u}) c.push(w);
+    EXPECT_EQ(policy_of(c).clock_bound(), unbounded);
+    c.push(0);
+    EXPECT_EQ(policy_of(c).phase(), second);
+    EXPECT_EQ(policy_of(c).clock_bound(), 1u);
+    EXPECT_EQ(c.count(reason::clock_clamped), 1u);
+    EXPECT_EQ(c.clock(0), 2u) << "it was six steps ahead, and has not started one";
+    EXPECT_EQ(c.parked(), std::vector{0u});
+    c.poll();
+    c.push(1);
+    EXPECT_EQ(c.parked(), std::vector{0u});
+    c.push(2);
+    EXPECT_EQ(c.running().size(), 3u) << "it is one step ahead";
+    EXPECT_EQ(c.overrides(), 0u);
+  };
+  run_ahead(ssp{.staleness = 1});
+  run_ahead(aap{.floor = 0, .staleness = 1});  // which remembers clocks
+}
+
+TEST(SyncSwitch, GreedyGoesThereAndBack) {
+  test::metronome m{watching(greedy), {1.0, 1.0, 1.0, 3.0}};
+  m.run(11);
+  EXPECT_EQ(policy_of(m).phase(), first);
+  m.run(1);
+  EXPECT_TRUE(policy_of(m).stragglers().straggles(3));
+  EXPECT_EQ(policy_of(m).phase(), second) << "slow in three rounds";
+  EXPECT_EQ(m.flushes(), 3u);
+  m.run(30);
+  EXPECT_EQ(policy_of(m).phase(), second);
+  EXPECT_EQ(m.flushes(), 3u);
+  m.set_step_time(3, 1.0);
+  std::uint32_t steps = 0;
+  while (policy_of(m).phase() == second && steps < 20) m.run(1), ++steps;
+  EXPECT_LT(steps, 20u) << "it has recovered";
+  EXPECT_EQ(policy_of(m).stragglers().count(), 0u);
+  m.run(40);
+  EXPECT_EQ(policy_of(m).phase(), first);
+  const auto& trace = m.trace();
+  EXPECT_EQ(trace.back().time, trace[trace.size() - 4].time) << "all start at once again";
+  EXPECT_GT(m.flushes(), 8u);
+  EXPECT_TRUE(m.ok());
+  EXPECT_EQ(m.control().counts().overrides(), 0u);
+}
+
+TEST(SyncSwitch, GreedyStepsUnderTheSecondAreNotOfTheShare) {
+  test::metronome m{watching(greedy, 0.5, 32), {1.0, 1.0, 1.0, 3.0}};
+  m.run(112);
+  EXPECT_EQ(policy_of(m).phase(), second);
+  EXPECT_EQ(policy_of(m).steps_of_share(), 12u);
+  EXPECT_FALSE(policy_of(m).share_is_done());
+  m.set_step_time(3, 1.0);
+  m.run(40);
+  EXPECT_GE(policy_of(m).steps_of_share(), 16u);
+  EXPECT_TRUE(policy_of(m).share_is_done());
+  EXPECT_EQ(policy_of(m).phase(), second) << "for good";
+}
+
+TEST(SyncSwitch, ElasticEvictsAndReadmitsAtTheSwitch) {
+  test::metronome m{watching(elastic, 0.5, 70), {1.0, 1.0, 1.0, 1.0, 3.0}};
+  m.run(15);
+  EXPECT_TRUE(m.control().workers()[4].excluded) << "slow in three rounds";
+  EXPECT_EQ(m.flushes(), 3u);
+  m.run(16);
+  EXPECT_EQ(policy_of(m).phase(), first);
+  EXPECT_EQ(m.flushes(), 7u) << "rounds of four";
+  EXPECT_EQ(m.trace().back().time, 9.0 + 4.0) << "which take 1 each";
+  EXPECT_EQ(policy_of(m).steps_of_share(), 31u);
+  m.run(4);
+  EXPECT_EQ(policy_of(m).phase(), second);
+  EXPECT_EQ(m.control().workers().excluded(), 0u);
+  EXPECT_EQ(m.control().workers().busy(), 5u) << "it has started with the others";
+  EXPECT_TRUE(m.ok());
+  EXPECT_EQ(m.control().counts().overrides(), 0u);
+}
+
+TEST(SyncSwitch, ElasticDropsWhatTheEvictedComputes) {
+  const straggler_options one_window{.window = 0, .steps = 1, .windows = 1};
+  test::cluster c{sync_switch{asp{}, bsp{}, {.reaction = elastic, .stragglers = one_window}}, 4};
+  c.at(1).push(0).at(1).push(1).at(2.9).push(3).at(2.95).push(0);  // the fourth step ends the window
+  ASSERT_TRUE(c.control().workers()[3].excluded);
+  EXPECT_EQ(c.state(3), worker_state::running);
+  EXPECT_EQ(policy_of(c).steps_of_share(), 4u);
+  c.at(5).push(3);
+  EXPECT_EQ(c.count(reason::excluded), 1u);
+  EXPECT_EQ(policy_of(c).steps_of_share(), 4u);
+  EXPECT_EQ(c.state(3), worker_state::parked) << "until the switch";
+  EXPECT_EQ(c.running(), (std::vector{0u, 1u, 2u}));
+  EXPECT_EQ(policy_of(c).stragglers().members(), 3u) << "it is no measure for the others";
+}
+
+TEST(SyncSwitch, ElasticKeepsTwo) {
+  test::metronome m{watching(elastic), {1.0, 1.0, 3.0}};
+  m.run(9);
+  EXPECT_EQ(m.control().workers().excluded(), 1u);
+  m.set_step_time(1, 5.0);
+  m.run(40);
+  EXPECT_EQ(m.control().workers().excluded(), 1u);
+  EXPECT_EQ(m.control().workers().busy() + m.control().workers().in(worker_state::parked), 2u);
+  EXPECT_TRUE(m.ok());
+}
+
+TEST(SyncSwitch, ElasticTakesBackWhereFewerThanTwoAreLeft) {
+  test::cluster c{watching(elastic), 3};
+  double now = 0;
+  rounds(c, now, {1.0, 1.0, 3.0}, 3);
+  ASSERT_TRUE(c.control().workers()[2].excluded);
+  c.at(now + 0.5).push(0);
+  c.die(1);
+  EXPECT_EQ(c.control().workers().excluded(), 0u);
+  EXPECT_EQ(c.running(), (std::vector{0u, 2u})) << "the round was complete";
+  c.die(0);
+  c.push(2);
+  EXPECT_EQ(c.running(), std::vector{2u});
+  EXPECT_EQ(c.overrides(), 0u);
+}
+
+TEST(SyncSwitch, AnEvictedWorkerMayDie) {
+  test::cluster c{watching(elastic, 0.5, 56), 5};
+  double now = 0;
+  rounds(c, now, {1.0, 1.0, 1.0, 1.0, 3.0}, 3);
+  ASSERT_TRUE(c.control().workers()[4].excluded);
+  c.at(now + 0.5).die(4);
+  EXPECT_EQ(c.control().workers().excluded(), 0u);
+  rounds(c, now, {1.0, 1.0, 1.0, 1.0}, 4);
+  EXPECT_EQ(policy_of(c).phase(), second);
+  EXPECT_EQ(c.running(), (std::vector{0u, 1u, 2u, 3u}));
+}
+
+TEST(SyncSwitch, AnEvictedOneMayRejoin) {
+  test::cluster c{watching(elastic), 5};
+  double now = 0;
+  rounds(c, now, {1.0, 1.0, 1.0, 1.0, 3.0}, 3);
+  ASSERT_TRUE(c.control().workers()[4].excluded);
+  c.at(now + 0.5).join(4);
+  EXPECT_EQ(c.control().workers().excluded(), 0u);
+  EXPECT_EQ(c.parked(), std::vector{4u}) << "until the next barrier";
+  rounds(c, now, {1.0, 1.0, 1.0, 1.0});
+  rounds(c, now, {1.0, 1.0, 1.0, 1.0, 1.0}, 6);
+  EXPECT_EQ(c.heard().flushes.back().gradients, 5u) << "it begins anew";
+  EXPECT_EQ(c.control().workers().excluded(), 0u);
+}
+
+TEST(SyncSwitch, StragglersAfterTheSwitchAreIgnored) {
+  for (const straggler_reaction reaction : {greedy, elastic}) {
+    test::metronome m{watching(reaction, 0.5, 16), {1.0, 1.0, 1.0, 1.0}};
+    m.run(8);
+    ASSERT_EQ(policy_of(m).phase(), second);
+    m.set_step_time(3, 9.0);
+    m.run(200);
+    EXPECT_EQ(policy_of(m).phase(), second);
+    EXPECT_EQ(m.control().workers().excluded(), 0u);
+    EXPECT_EQ(policy_of(m).stragglers().windows(), 1u) << "nobody looks";
+  }
+}
+
+TEST(SyncSwitch, NeitherFormFindsHalfOfTheWorkers) {
+  for (const straggler_options& who : {each_round, published})
+    for (const std::uint32_t slow : {1u, 3u, 4u, 6u}) {
+      std::vector<double> times(8, 1.0);
+      std::fill_n(times.begin(), slow, 4.0);
+      test::metronome evicts{watching(elastic, 0.5, 1000, who), times};
+      test::metronome switches{watching(greedy, 0.5, 1000, who), times};
+      evicts.run(80), switches.run(80);
+      EXPECT_EQ(evicts.control().workers().excluded(), slow < 4 ? slow : 0) << slow << ", test " << who.test;
+      EXPECT_EQ(policy_of(switches).phase(), slow < 4 ? second : first) << slow << ", test " << who.test;
+    }
+}
+
+// Equal workers, whose steps scatter by a few per cent.
+TEST(SyncSwitch, ThePublishedFormFiresOnNoise) {
+  const auto evicted = [](const straggler_options& who) {
+    test::shared_machine m{watching(elastic, 1.0, 1000, who), 8, [](double n) { return n; }};
+    m.jitter = 10;
+    m.run(8 * 100);
+    EXPECT_TRUE(m.ok());
+    return m.control().workers().excluded();
+  };
+  EXPECT_GT(evicted(published), 0u);
+  EXPECT_EQ(evicted(each_round), 0u);
+  const auto left_the_barrier = [](const straggler_options& who) {
+    test::shared_machine m{watching(greedy, 1.0, 1000, who), 8, [](double n) { return n; }};
+    m.jitter = 10;
+    bool ever = false;
+    for (int n = 0; n < 8 * 100; ++n) ever |= policy_of(m.run(1)).phase() == second;
+    return ever;
+  };
+  EXPECT_TRUE(left_the_barrier(published));
+  EXPECT_FALSE(left_the_barrier(each_round));
+}
+
+TEST(SyncSwitch, DeathsInEachPhase) {
+  test::cluster c{watching(greedy, 0.5, 60), 4};
+  double now = 0;
+  c.at(1).push(0).at(1).push(1).at(1).push(2).die(3);
+  EXPECT_EQ(c.running(), (std::vector{0u, 1u, 2u})) << "nobody waits for the dead";
+  EXPECT_EQ(c.heard().flushes.back().gradients, 3u);
+  c.join(3);
+  now = 10;
+  c.at(now).push(0).at(now).push(1).at(now).push(2);
+  rounds(c, now, {1.0, 1.0, 1.0, 3.0}, 4);
+  ASSERT_EQ(policy_of(c).phase(), second) << "because of a straggler";
+  c.at(now + 0.5).die(3);
+  c.at(now + 1).push(0);
+  EXPECT_EQ(policy_of(c).phase(), first) << "which is no more";
+  EXPECT_EQ(c.running(), (std::vector{1u, 2u}));
+  c.at(now + 1).push(1).at(now + 1).push(2);
+  while (!policy_of(c).share_is_done()) rounds(c, now += 1.0, {1.0, 1.0, 1.0});
+  ASSERT_EQ(policy_of(c).phase(), second);
+  c.die(0).push(1).push(2).push(1);
+  EXPECT_EQ(c.running(), (std::vector{1u, 2u}));
+  EXPECT_EQ(c.overrides(), 0u);
+}
+
+TEST(SyncSwitch, JoinsInEachPhase) {
+  test::cluster c{sync_switch<>{{.share = 0.5, .workload = 10}}, 2, {.capacity = 4}};
+  c.push(0).join(2);
+  EXPECT_EQ(c.parked(), (std::vector{0u, 2u}));
+  c.push(1);
+  EXPECT_EQ(c.running(), (std::vector{0u, 1u, 2u})) << "from the barrier on";
+  c.push(0).push(1).push(2);
+  ASSERT_EQ(policy_of(c).phase(), second);
+  c.join(3);
+  EXPECT_EQ(c.running(), (std::vector{0u, 1u, 2u, 3u})) << "at once";
+}
+
+// Loads what a controller saved into another one, which goes on under the same options.
+template <class Policy>
+[[nodiscard]] controller<Policy, std::uint32_t> reloaded(const controller<Policy, std::uint32_t>& from,
+                                                         const Policy& with) {
+  archive saved;
+  EXPECT_EQ(from.save(saved), errc::ok);
+  controller<Policy, std::uint32_t> to{{.capacity = from.workers().capacity()}, with};
+  archive bytes{saved.bytes()};
+  EXPECT_EQ(to.load(bytes, [](worker_id who) { return std::optional{who.index}; }), errc::ok);
+  return to;
+}
+
+TEST(SyncSwitch, SavesInEachPhase) {
+  const auto expect_goes_on = [](const sync_switch<>& policy, std::uint32_t steps, double slow) {
+    test::metronome m{policy, {1.0, 1.0, 1.0, 1.0, slow}};
+    m.run(steps);
+    test::metronome twin = m;
+    const auto loaded = reloaded(m.control(), policy);
+    EXPECT_EQ(loaded.policy().phase(), policy_of(m).phase());
+    EXPECT_EQ(loaded.policy().steps_of_share(), policy_of(m).steps_of_share());
+    EXPECT_EQ(loaded.policy().steps_in_phase(), policy_of(m).steps_in_phase());
+    EXPECT_EQ(loaded.policy().stragglers().count(), policy_of(m).stragglers().count());
+    EXPECT_EQ(loaded.workers().excluded(), m.control().workers().excluded());
+    m.control() = loaded;
+    m.run(200), twin.run(200);
+    EXPECT_TRUE(m.ok() && twin.ok());
+    EXPECT_EQ(m.trace(), twin.trace()) << "after " << steps << " steps";
+    EXPECT_EQ(policy_of(m).phase(), second);
+  };
+  for (const straggler_reaction reaction : {straggler_reaction::none, greedy, elastic})
+    for (const std::uint32_t steps : {0u, 3u, 14u, 15u, 17u, 23u, 70u})
+      expect_goes_on(watching(reaction, 0.25, 160), steps, 3.0);
+}
+
+// With scales_rate a host that multiplies by what it is told needs no more than the momentum.
+TEST(SyncSwitch, FlushesAreWhatTheConfigurationSays) {
+  const switch_configuration told{.batch = 1, .learning_rate = 0.1};
+  test::cluster c{sync_switch<>{{.share = 0.5, .workload = 14, .scales_rate = true}}, 4};
+  const auto rate_of_the_mean = [&] {
+    const auto& last = c.heard().flushes.back();
+    return 0.1 * static_cast<double>(last.scale) * last.gradients;
+  };
+  c.push(0).push(1).push(2).push(3);
+  EXPECT_DOUBLE_EQ(rate_of_the_mean(), told.at(first, 0, 4).learning_rate);
+  EXPECT_EQ(c.heard().flushes.back().gradients, told.at(first, 0, 4).global_batch);
+  c.die(3).push(0).push(1).push(2);
+  EXPECT_NEAR(rate_of_the_mean(), told.at(first, 0, 3).learning_rate, 1e-7) << "the last one before the switch";
+  ASSERT_EQ(policy_of(c).phase(), second);
+  const admitted alone = c.admit(0);
+  EXPECT_EQ(alone.what.weight, 1.0F);
+  EXPECT_EQ(c.heard().releases.back().terms.lr_scale, 1.0F);
+  EXPECT_DOUBLE_EQ(told.at(second, 0, 3).learning_rate, 0.1);
+
+  test::cluster completing{sync_switch{k_batch_async{.k = 3}, asp{}, {.scales_rate = true}}, 2};
+  completing.push(0).push(1).push(0);
+  EXPECT_FLOAT_EQ(completing.heard().flushes.back().scale, 1.0F) << "the sum of three";
+}
+
+TEST(SyncSwitch, AnyPair) {
+  static_assert(SyncPolicy<sync_switch<>> && SyncPolicy<sync_switch<ssp, aap>>);
+  static_assert(SyncPolicy<sync_switch<any_policy, any_policy>> && may_accumulate<sync_switch<>>);
+  static_assert(!may_accumulate<sync_switch<asp, ssp>>);
+  const auto goes = [](auto one, auto other) {
+    test::metronome m{sync_switch{one, other, {.share = 0.5, .workload = 40}}, {1.0, 1.5, 1.75, 4.0}};
+    m.run(19);
+    EXPECT_EQ(policy_of(m).phase(), first);
+    m.run(21);
+    EXPECT_EQ(policy_of(m).phase(), second);
+    m.run(40);
+    EXPECT_TRUE(m.ok());
+    EXPECT_EQ(m.control().counts().overrides(), 0u);
+  };
+  goes(asp{}, bsp{});
+  goes(ssp{.staleness = 2}, k_async{.k = 2});
+  goes(any_policy{k_async{.k = 3}}, any_policy{ssp{.staleness = 1}});
+  goes(batched{bsp{}, 4}, batched{asp{}, 2});
+  EXPECT_FALSE(shapes_of(sync_switch<>{}));
+
+  test::cluster c{sync_switch{batched{bsp{}, 4}, asp{}, {.share = 0.5, .workload = 4}}, 2};
+  EXPECT_EQ(c.heard().releases.back().terms.batch, 4u);
+  c.push(0).push(1);
+  EXPECT_EQ(c.heard().releases.back().terms.batch, 0u) << "the host's default";
+}
+
+TEST(SyncSwitch, WaitsNoLongerThanBoth) {
+  const auto wait = [](const auto& policy) { return policy.max_legal_wait(0); };
+  EXPECT_EQ(wait(sync_switch<>{}), 1.0);
+  EXPECT_EQ(wait(sync_switch{ssp{.staleness = 1}, bsp{}}), 2.0);
+  EXPECT_EQ(wait(sync_switch{ssp{.staleness = 1}, bsp{}, {.share = 1.0}}), 1.0);
+  EXPECT_EQ(wait(sync_switch{asp{}, bsp{}, {.share = 1.0}}), 0.0);
+  EXPECT_EQ(wait(sync_switch{asp{}, bsp{}, {.share = 1.0, .reaction = greedy}}), 1.0) << "it may go there";
+  EXPECT_EQ(wait(sync_switch{k_async{}, asp{}}), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(wait(sync_switch<>{{.reaction = elastic}}), std::numeric_limits<double>::infinity()) << "the excluded";
+}
+
+TEST(SyncSwitch, RefusesBadOptions) {
+  const auto problem = [](const sync_switch_options& o) { return sync_switch<>{o}.problem(4); };
+  EXPECT_EQ(problem({}), "");
+  EXPECT_EQ(problem({.share = 0.0}), "");
+  EXPECT_EQ(problem({.share = -0.1}), "share is -0.1, expected a number from 0 to 1");
+  EXPECT_EQ(problem({.share = 12.5}), "share is 12.5, expected a number from 0 to 1");
+  EXPECT_EQ(problem({.share = std::numeric_limits<double>::quiet_NaN()}),
+            "share is nan, expected a number from 0 to 1");
+  EXPECT_EQ(problem({.workload = 0}), "workload is 0, expected at least 1");
+  EXPECT_EQ(problem({.reaction = static_cast<straggler_reaction>(3)}),
+            "reaction is 3, expected none, greedy or elastic");
+  const straggler_options bad{.slow = 2.0};
+  EXPECT_EQ(problem({.stragglers = bad}), "") << "nobody looks";
+  EXPECT_EQ(problem({.reaction = elastic, .stragglers = bad}),
+            "stragglers.slow is 2, expected a share between 0 and 1");
+  EXPECT_EQ((sync_switch{k_async{.k = 5}, asp{}}.problem(4)), "k is 5, expected 1 to 4, the number of workers");
+  EXPECT_EQ((sync_switch{bsp{}, k_async{.k = 0}}.problem(4)), "k is 0, expected 1 to 4, the number of workers");
+  EXPECT_FALSE((controller<sync_switch<>, int>::make({.capacity = 2}, sync_switch<>{{.share = 2.0}})));
+}
+
+TEST(SyncSwitch, DescribesItself) {
+  const sync_switch<> plain{{.share = 0.125, .workload = 2000}};
+  EXPECT_EQ(plain.describe().line, "syncswitch: bsp for 0.125 of 2000 steps, then asp");
+  EXPECT_EQ(plain.describe().json,
+            R"({"kind":"syncswitch","share":0.125,"workload":2000,"reaction":"none","scales_rate":false,)"
+            R"("first":{"kind":"bsp","aggregate":"mean"},"second":{"kind":"asp"}})");
+  const sync_switch<> full{{.reaction = elastic, .stragglers = published, .scales_rate = true}};
+  EXPECT_EQ(
+      full.describe().line,
+      "syncswitch: bsp for 0.0625 of 64000 steps, then asp; elastic about stragglers; the rate of an update grows "
+      "with its gradients");
+  EXPECT_NE(full.describe().json.find(R"("reaction":"elastic","stragglers":{"test":"published","window":0,"steps":1,)"
+                                      R"("windows":3,"slow":0.8,"recovered":0.9},"scales_rate":true,)"),
+            std::string::npos)
+      << full.describe().json;
+}
+
+}  // namespace
+}  // namespace rubato::sync_switch_test

@@ -13,6 +13,7 @@
 usage: check.py [ROOT]      exit status 1 and one line per finding if something is wrong; 77 if nothing is, but blocks
                             need what is not installed. CXX: the compiler.
 """
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -128,23 +129,28 @@ def check_first_example(root):
 
 
 def check_blocks(root, left_out):
-    for page in pages(root):
-        text = page.read_text(encoding="utf-8")
-        for block in BLOCK.finditer(text):
-            where = f"{page.relative_to(root)}:{text.count(chr(10), 0, block.start()) + 1}"
-            around, source = block[1], block[2]
-            if around:
-                if not (root / around).is_file():
-                    yield f"{where}: {around} does not exist"
+    compiled = []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for page in pages(root):
+            text = page.read_text(encoding="utf-8")
+            for block in BLOCK.finditer(text):
+                where = f"{page.relative_to(root)}:{text.count(chr(10), 0, block.start()) + 1}"
+                around, source = block[1], block[2]
+                if around:
+                    if not (root / around).is_file():
+                        yield f"{where}: {around} does not exist"
+                        continue
+                    source = (root / around).read_text(encoding="utf-8").replace("  // BLOCK\n", source)
+                elif not re.match(r"(//.*\n)*#include", source):
+                    yield f"{where}: begins without an #include, and the line before it does not say in which file it stands"
                     continue
-                source = (root / around).read_text(encoding="utf-8").replace("  // BLOCK\n", source)
-            elif not re.match(r"(//.*\n)*#include", source):
-                yield f"{where}: begins without an #include, and the line before it does not say in which file it stands"
-                continue
-            if engine_options(source) is None:
-                left_out.append(where)
-            elif wrong := first_error(root, source, run="int main(" in source):
-                yield f"{where}: {wrong}"
+                if engine_options(source) is None:
+                    left_out.append(where)
+                else:
+                    compiled.append((where, pool.submit(first_error, root, source, "int main(" in source)))
+    for where, error in compiled:
+        if wrong := error.result():
+            yield f"{where}: {wrong}"
 
 
 def check_named_tests(root):

@@ -5,16 +5,16 @@
 # Workers of gloo_ps are killed at 200 instants; its server has up to 1,000 of them, controllers up to 100,000;
 # simulated ratios of policies are compared with real ones on threads.
 # The hosts of integrations/ that are processes are checked under the sanitizers. Other compilers, standard libraries and
-# processors, where they are installed: portability.sh.
+# processors, where they are installed: portability.sh. The commands of README and docs are run.
 # usage: long.sh [SCALE [PART]...]
 #   SCALE: how many times the usual number of schedules (20, which is over a million events for each policy); a fortieth
-#   of that under the sanitizers. PART: schedules, hosts, kills, scale, real, portability; without one, all.
+#   of that under the sanitizers. PART: schedules, hosts, kills, scale, real, portability, docs; without one, all.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scale=${1:-20}
 parts=("${@:2}")
-all_parts=(schedules hosts kills scale real portability)
+all_parts=(schedules hosts kills scale real portability docs)
 for part in "${parts[@]}"; do
   if [[ " ${all_parts[*]} " != *" $part "* ]]; then
     printf 'usage: tests/long.sh [SCALE [PART]...]   parts: %s\n' "${all_parts[*]}" >&2
@@ -98,6 +98,11 @@ part_real() {
   python3 bench/experiments/sim_to_real.py build/release/bin/rubato-lab --out build/logs/sim_to_real
 }
 part_portability() { bash tests/portability.sh; }
+part_docs() {
+  build release rubato-lab
+  printf '== the commands of README and docs\n'
+  PYTHONDONTWRITEBYTECODE=1 python3 tests/docs/commands.py . build/release
+}
 
 status=0
 for part in "${parts[@]:-${all_parts[@]}}"; do

@@ -14,7 +14,9 @@ namespace {
 // A step takes about 1 in the scenarios, and a run some hundreds.
 constexpr double adasync_interval = 10.0;
 // Gradients of a run: a rule is made before the scenario is known, and runs end at an accuracy. See docs/lab.md.
-constexpr std::uint32_t usual_workload = 2000;
+constexpr std::uint32_t usual_workload = 1000;
+// For the same reason stragglers have to be found within some six barriers.
+constexpr straggler_options quickly{.window = 5.0, .steps = 2};
 
 any_policy make_dssp(policy_arguments given) {
   constexpr std::string_view range = "two numbers of steps, the lower one first: L-U, as in 3-15";
@@ -71,7 +73,7 @@ any_policy make_adasync(policy_arguments given) {
 }
 
 any_policy make_syncswitch(policy_arguments given) {
-  sync_switch_options o{.workload = usual_workload, .scales_rate = true};
+  sync_switch_options o{.workload = usual_workload, .stragglers = quickly, .scales_rate = true};
   o.share = real_number(argument(given, 0), "a share of the workload, 0 to 1", 0.0, 1.0);
   given = given.subspan(1);
   for (const straggler_reaction each : {straggler_reaction::greedy, straggler_reaction::elastic})
@@ -113,8 +115,7 @@ std::vector<rule> adaptive_rules() {
        make_adasync},
       {"syncswitch",
        "syncswitch:SHARE[:greedy|:elastic][:WORKLOAD]",
-       "bsp, at the rate of bsp:sum, for that SHARE of WORKLOAD (2000) gradients, then asp; until then greedy goes to "
-       "asp "
+       "bsp, at the rate of bsp:sum, for that SHARE of WORKLOAD (1000) gradients, then asp; until then greedy is asp "
        "while somebody straggles, and elastic excludes who does",
        {"syncswitch:0.0625", "syncswitch:0.125", "syncswitch:0.25", "syncswitch:0.5", "syncswitch:0.125:greedy",
         "syncswitch:0.125:elastic"},

@@ -122,8 +122,8 @@ TEST(Policies, AdaptiveNamesMeanWhatTheySay) {
   EXPECT_EQ(describe("adasync:ksync"), describe("adasync:1:ksync"));
   EXPECT_EQ(describe("adasync:2:kbatch"),
             R"({"kind":"adasync","rule":"kbatch","initial":2,"interval":10,"newest":0.1,"monotone":true})");
-  EXPECT_EQ(describe("syncswitch:0.125"), describe("syncswitch:0.125:2000"));
-  EXPECT_EQ(describe("syncswitch:0.125:elastic"), describe("syncswitch:0.125:elastic:2000"));
+  EXPECT_EQ(describe("syncswitch:0.125"), describe("syncswitch:0.125:1000"));
+  EXPECT_EQ(describe("syncswitch:0.125:elastic"), describe("syncswitch:0.125:elastic:1000"));
   EXPECT_EQ(describe("syncswitch:0.25:500"),
             R"({"kind":"syncswitch","share":0.25,"workload":500,"reaction":"none","scales_rate":true,)"
             R"("first":{"kind":"bsp","aggregate":"mean"},"second":{"kind":"asp"}})");

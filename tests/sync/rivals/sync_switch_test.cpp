@@ -77,6 +77,17 @@ TEST(SyncSwitch, SwitchesAtTheBarrierOnceTheShareIsDone) {
   EXPECT_EQ(c.control().version(), 3u) << "each gradient is an update";
 }
 
+// Nothing is kept for a round there, and yet the barrier is waited for.
+TEST(SyncSwitch, WaitsForABarrierWithoutARound) {
+  test::cluster c{sync_switch{bsp{bsp::sum}, asp{}, {.share = 0.25, .workload = 24}}, 4};
+  for (const std::uint32_t w : {0u, 1u, 2u, 3u, 0u, 1u}) c.push(w);
+  EXPECT_TRUE(policy_of(c).share_is_done());
+  EXPECT_EQ(c.parked(), (std::vector{0u, 1u}));
+  c.push(2).push(3);
+  EXPECT_EQ(policy_of(c).phase(), second);
+  EXPECT_EQ(c.running().size(), 4u);
+}
+
 TEST(SyncSwitch, DroppedAndFailedAreNoSteps) {
   test::cluster c{sync_switch<>{{.share = 0.5, .workload = 4}}, 2};
   c.push(0, std::numeric_limits<float>::quiet_NaN());
@@ -216,7 +227,7 @@ TEST(SyncSwitch, GreedyGoesThereAndBack) {
   EXPECT_EQ(m.control().counts().overrides(), 0u);
 }
 
-TEST(SyncSwitch, GreedyStepsUnderTheSecondAreNotOfTheShare) {
+TEST(SyncSwitch, StepsOfADetourAreNoneOfTheShare) {
   test::metronome m{watching(greedy, 0.5, 32), {1.0, 1.0, 1.0, 3.0}};
   m.run(112);
   EXPECT_EQ(policy_of(m).phase(), second);
@@ -260,6 +271,23 @@ TEST(SyncSwitch, ElasticDropsWhatTheEvictedComputes) {
   EXPECT_EQ(c.state(3), worker_state::parked) << "until the switch";
   EXPECT_EQ(c.running(), (std::vector{0u, 1u, 2u}));
   EXPECT_EQ(policy_of(c).stragglers().members(), 3u) << "it is no measure for the others";
+}
+
+TEST(SyncSwitch, ToTheFirstTheEvictedHasGone) {
+  const straggler_options one_window{.window = 0, .steps = 1, .windows = 1};
+  std::vector<std::string> heard;
+  test::cluster c{sync_switch{scribe{&heard}, bsp{}, {.reaction = elastic, .stragglers = one_window}}, 4};
+  c.at(1).push(0).at(1).push(1).at(2.9).push(3);
+  heard.clear();
+  c.at(2.95).push(0);
+  ASSERT_TRUE(c.control().workers()[3].excluded);
+  EXPECT_EQ(heard, (std::vector<std::string>{"step0", "forget3", "push0"}));
+  c.at(3.9).push(0);
+  heard.clear();
+  c.at(5).push(3);
+  EXPECT_EQ(heard, (std::vector<std::string>{"step3", "death3"})) << "as of the commit of one that has died";
+  c.at(5).push(1);
+  EXPECT_EQ(policy_of(c).stragglers().windows(), 1u) << "its step is none of three";
 }
 
 TEST(SyncSwitch, ElasticKeepsTwo) {
@@ -314,7 +342,7 @@ TEST(SyncSwitch, AnEvictedOneMayRejoin) {
   EXPECT_EQ(c.control().workers().excluded(), 0u);
 }
 
-TEST(SyncSwitch, StragglersAfterTheSwitchAreIgnored) {
+TEST(SyncSwitch, StragglersAreIgnoredAfterwards) {
   for (const straggler_reaction reaction : {greedy, elastic}) {
     test::metronome m{watching(reaction, 0.5, 16), {1.0, 1.0, 1.0, 1.0}};
     m.run(8);
@@ -327,7 +355,7 @@ TEST(SyncSwitch, StragglersAfterTheSwitchAreIgnored) {
   }
 }
 
-TEST(SyncSwitch, NeitherFormFindsHalfOfTheWorkers) {
+TEST(SyncSwitch, NeitherFormFindsHalf) {
   for (const straggler_options& who : {each_round, published})
     for (const std::uint32_t slow : {1u, 3u, 4u, 6u}) {
       std::vector<double> times(8, 1.0);

@@ -33,18 +33,16 @@ namespace rubato::inline RUBATO_ABI {
 ///
 /// The controller notes no change of its policy: hosts read phase(). Momentum is theirs: see switch_configuration.
 /// Options  see sync_switch_options; sync_switch<>{{.share = 0.125}} is bsp, then asp
-/// Cost     that of the policy in charge, and O(1) a push; O(workers) at a switch, at an exclusion or a return, and
-/// with
-///          a reaction at the end of a window. Allocates in resize only. Not thread-safe.
+/// Cost     that of the policy in charge, and O(1) a push; O(workers) where members or policies change, and with a
+///          reaction at the end of a window. Allocates in resize only. Not thread-safe.
 /// Tests    tests/sync/rivals/sync_switch_test.cpp: SwitchesAtTheBarrierOnceTheShareIsDone,
-///          DroppedAndFailedAreNoSteps, CutsNoRoundShort, WhatIsInTheNextRoundIsFlushed, AsksTheSecondAfresh,
-///          AllStartWhereARoundIsFlushed, RebasesToATighterBound, GreedyGoesThereAndBack,
-///          GreedyStepsUnderTheSecondAreNotOfTheShare, ElasticEvictsAndReadmitsAtTheSwitch,
-///          ElasticDropsWhatTheEvictedComputes, ElasticKeepsTwo, ElasticTakesBackWhereFewerThanTwoAreLeft,
-///          AnEvictedWorkerMayDie, AnEvictedOneMayRejoin, StragglersAfterTheSwitchAreIgnored,
-///          NeitherFormFindsHalfOfTheWorkers, ThePublishedFormFiresOnNoise, DeathsInEachPhase, JoinsInEachPhase,
-///          SavesInEachPhase, FlushesAreWhatTheConfigurationSays, AnyPair, WaitsNoLongerThanBoth, RefusesBadOptions,
-///          DescribesItself;
+///          WaitsForABarrierWithoutARound, DroppedAndFailedAreNoSteps, CutsNoRoundShort, WhatIsInTheNextRoundIsFlushed,
+///          AsksTheSecondAfresh, AllStartWhereARoundIsFlushed, RebasesToATighterBound, GreedyGoesThereAndBack,
+///          StepsOfADetourAreNoneOfTheShare, ElasticEvictsAndReadmitsAtTheSwitch, ElasticDropsWhatTheEvictedComputes,
+///          ToTheFirstTheEvictedHasGone, ElasticKeepsTwo, ElasticTakesBackWhereFewerThanTwoAreLeft,
+///          AnEvictedWorkerMayDie, AnEvictedOneMayRejoin, StragglersAreIgnoredAfterwards, NeitherFormFindsHalf,
+///          ThePublishedFormFiresOnNoise, DeathsInEachPhase, JoinsInEachPhase, SavesInEachPhase, AnyPair,
+///          FlushesAreWhatTheConfigurationSays, WaitsNoLongerThanBoth, RefusesBadOptions, DescribesItself;
 ///          tests/properties/identities_test.cpp: SyncSwitchIsItsFirstOrItsSecondAtItsEnds;
 ///          tests/properties/schedule_test.cpp: AsEitherHalfOfASyncSwitch
 /// Source   Li et al., "Sync-Switch: Hybrid Parameter Synchronization for Distributed Deep Learning", ICDCS 2021

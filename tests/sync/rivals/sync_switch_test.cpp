@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -14,46 +12,24 @@
 #include <rubato/sync/rivals/k_batch_async.hpp>
 #include <rubato/sync/ssp.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../../support/cluster.hpp"
 #include "../../support/metronome.hpp"
-#include "../../support/shared_machine.hpp"
+#include "switching.hpp"
 
 namespace rubato::sync_switch_test {
 namespace {
 
+using test::policy_of;
+using test::published_each_round;
+using test::scribe;
+using test::watching;
 constexpr auto first = switch_phase::first;
 constexpr auto second = switch_phase::second;
 constexpr auto greedy = straggler_reaction::greedy;
 constexpr auto elastic = straggler_reaction::elastic;
-
-// A window ends with each round, and three of them make a straggler.
-constexpr straggler_options each_round{.window = 0, .steps = 1};
-constexpr straggler_options published{.test = straggler_options::published, .window = 0, .steps = 1};
-
-[[nodiscard]] sync_switch<> watching(straggler_reaction reaction, double share = 0.5, std::uint64_t workload = 1000,
-                                     const straggler_options& who = each_round) {
-  return {{.share = share, .workload = workload, .reaction = reaction, .stragglers = who}};
-}
-template <class Host>
-[[nodiscard]] const auto& policy_of(Host& host) {
-  return host.control().policy();
-}
-
-// Rounds of a cluster at a barrier: workers push in the order of these times, which are their steps' durations; a time
-// of 0 is that of a worker that does not push.
-template <class Cluster>
-void rounds(Cluster& c, double& now, const std::vector<double>& times, int count = 1) {
-  std::vector<std::uint32_t> order(times.size());
-  for (std::uint32_t w = 0; w < order.size(); ++w) order[w] = w;
-  std::ranges::stable_sort(order, {}, [&](std::uint32_t w) { return times[w]; });
-  while (count-- > 0) {
-    for (const std::uint32_t w : order)
-      if (times[w] > 0) c.at(now + times[w]).push(w);
-    now += times[order.back()];
-  }
-}
 
 TEST(SyncSwitch, SwitchesAtTheBarrierOnceTheShareIsDone) {
   test::cluster c{sync_switch<>{{.share = 0.25, .workload = 24}}, 4};
@@ -123,21 +99,6 @@ TEST(SyncSwitch, WhatIsInTheNextRoundIsFlushed) {
   EXPECT_EQ(c.running().size(), 3u);
 }
 
-// Says what it hears of, and wants to be woken.
-struct scribe {
-  std::vector<std::string>* heard;
-  double wakes = std::numeric_limits<double>::infinity();
-
-  [[nodiscard]] decision release(const cluster_view&, const event& what) const noexcept {
-    heard->push_back(std::string{rubato::name(what.why)} +
-                     (what.worker == no_worker ? "" : std::to_string(what.worker)));
-    const decision all = decision::all();
-    return wakes < std::numeric_limits<double>::infinity() ? all.with_wake_at(what.now + wakes) : all;
-  }
-  void observe(const feedback& f) noexcept { heard->push_back("step" + std::to_string(f.what.worker)); }
-  void reset(std::uint32_t worker) noexcept { heard->push_back("forget" + std::to_string(worker)); }
-};
-
 TEST(SyncSwitch, AsksTheSecondAfresh) {
   std::vector<std::string> one, other;
   test::cluster c{sync_switch{scribe{&one, 10.0}, scribe{&other}, {.share = 0.5, .workload = 4}}, 2};
@@ -200,217 +161,6 @@ TEST(SyncSwitch, RebasesToATighterBound) {
   };
   run_ahead(ssp{.staleness = 1});
   run_ahead(aap{.floor = 0, .staleness = 1});  // which remembers clocks
-}
-
-TEST(SyncSwitch, GreedyGoesThereAndBack) {
-  test::metronome m{watching(greedy), {1.0, 1.0, 1.0, 3.0}};
-  m.run(11);
-  EXPECT_EQ(policy_of(m).phase(), first);
-  m.run(1);
-  EXPECT_TRUE(policy_of(m).stragglers().straggles(3));
-  EXPECT_EQ(policy_of(m).phase(), second) << "slow in three rounds";
-  EXPECT_EQ(m.flushes(), 3u);
-  m.run(30);
-  EXPECT_EQ(policy_of(m).phase(), second);
-  EXPECT_EQ(m.flushes(), 3u);
-  m.set_step_time(3, 1.0);
-  std::uint32_t steps = 0;
-  while (policy_of(m).phase() == second && steps < 20) m.run(1), ++steps;
-  EXPECT_LT(steps, 20u) << "it has recovered";
-  EXPECT_EQ(policy_of(m).stragglers().count(), 0u);
-  m.run(40);
-  EXPECT_EQ(policy_of(m).phase(), first);
-  const auto& trace = m.trace();
-  EXPECT_EQ(trace.back().time, trace[trace.size() - 4].time) << "all start at once again";
-  EXPECT_GT(m.flushes(), 8u);
-  EXPECT_TRUE(m.ok());
-  EXPECT_EQ(m.control().counts().overrides(), 0u);
-}
-
-TEST(SyncSwitch, StepsOfADetourAreNoneOfTheShare) {
-  test::metronome m{watching(greedy, 0.5, 32), {1.0, 1.0, 1.0, 3.0}};
-  m.run(112);
-  EXPECT_EQ(policy_of(m).phase(), second);
-  EXPECT_EQ(policy_of(m).steps_of_share(), 12u);
-  EXPECT_FALSE(policy_of(m).share_is_done());
-  m.set_step_time(3, 1.0);
-  m.run(40);
-  EXPECT_GE(policy_of(m).steps_of_share(), 16u);
-  EXPECT_TRUE(policy_of(m).share_is_done());
-  EXPECT_EQ(policy_of(m).phase(), second) << "for good";
-}
-
-TEST(SyncSwitch, ElasticEvictsAndReadmitsAtTheSwitch) {
-  test::metronome m{watching(elastic, 0.5, 70), {1.0, 1.0, 1.0, 1.0, 3.0}};
-  m.run(15);
-  EXPECT_TRUE(m.control().workers()[4].excluded) << "slow in three rounds";
-  EXPECT_EQ(m.flushes(), 3u);
-  m.run(16);
-  EXPECT_EQ(policy_of(m).phase(), first);
-  EXPECT_EQ(m.flushes(), 7u) << "rounds of four";
-  EXPECT_EQ(m.trace().back().time, 9.0 + 4.0) << "which take 1 each";
-  EXPECT_EQ(policy_of(m).steps_of_share(), 31u);
-  m.run(4);
-  EXPECT_EQ(policy_of(m).phase(), second);
-  EXPECT_EQ(m.control().workers().excluded(), 0u);
-  EXPECT_EQ(m.control().workers().busy(), 5u) << "it has started with the others";
-  EXPECT_TRUE(m.ok());
-  EXPECT_EQ(m.control().counts().overrides(), 0u);
-}
-
-TEST(SyncSwitch, ElasticDropsWhatTheEvictedComputes) {
-  const straggler_options one_window{.window = 0, .steps = 1, .windows = 1};
-  test::cluster c{sync_switch{asp{}, bsp{}, {.reaction = elastic, .stragglers = one_window}}, 4};
-  c.at(1).push(0).at(1).push(1).at(2.9).push(3).at(2.95).push(0);  // the fourth step ends the window
-  ASSERT_TRUE(c.control().workers()[3].excluded);
-  EXPECT_EQ(c.state(3), worker_state::running);
-  EXPECT_EQ(policy_of(c).steps_of_share(), 4u);
-  c.at(5).push(3);
-  EXPECT_EQ(c.count(reason::excluded), 1u);
-  EXPECT_EQ(policy_of(c).steps_of_share(), 4u);
-  EXPECT_EQ(c.state(3), worker_state::parked) << "until the switch";
-  EXPECT_EQ(c.running(), (std::vector{0u, 1u, 2u}));
-  EXPECT_EQ(policy_of(c).stragglers().members(), 3u) << "it is no measure for the others";
-}
-
-TEST(SyncSwitch, ToTheFirstTheEvictedHasGone) {
-  const straggler_options one_window{.window = 0, .steps = 1, .windows = 1};
-  std::vector<std::string> heard;
-  test::cluster c{sync_switch{scribe{&heard}, bsp{}, {.reaction = elastic, .stragglers = one_window}}, 4};
-  c.at(1).push(0).at(1).push(1).at(2.9).push(3);
-  heard.clear();
-  c.at(2.95).push(0);
-  ASSERT_TRUE(c.control().workers()[3].excluded);
-  EXPECT_EQ(heard, (std::vector<std::string>{"step0", "forget3", "push0"}));
-  c.at(3.9).push(0);
-  heard.clear();
-  c.at(5).push(3);
-  EXPECT_EQ(heard, (std::vector<std::string>{"step3", "death3"})) << "as of the commit of one that has died";
-  c.at(5).push(1);
-  EXPECT_EQ(policy_of(c).stragglers().windows(), 1u) << "its step is none of three";
-}
-
-TEST(SyncSwitch, ElasticKeepsTwo) {
-  test::metronome m{watching(elastic), {1.0, 1.0, 3.0}};
-  m.run(9);
-  EXPECT_EQ(m.control().workers().excluded(), 1u);
-  m.set_step_time(1, 5.0);
-  m.run(40);
-  EXPECT_EQ(m.control().workers().excluded(), 1u);
-  EXPECT_EQ(m.control().workers().busy() + m.control().workers().in(worker_state::parked), 2u);
-  EXPECT_TRUE(m.ok());
-}
-
-TEST(SyncSwitch, ElasticTakesBackWhereFewerThanTwoAreLeft) {
-  test::cluster c{watching(elastic), 3};
-  double now = 0;
-  rounds(c, now, {1.0, 1.0, 3.0}, 3);
-  ASSERT_TRUE(c.control().workers()[2].excluded);
-  c.at(now + 0.5).push(0);
-  c.die(1);
-  EXPECT_EQ(c.control().workers().excluded(), 0u);
-  EXPECT_EQ(c.running(), (std::vector{0u, 2u})) << "the round was complete";
-  c.die(0);
-  c.push(2);
-  EXPECT_EQ(c.running(), std::vector{2u});
-  EXPECT_EQ(c.overrides(), 0u);
-}
-
-TEST(SyncSwitch, AnEvictedWorkerMayDie) {
-  test::cluster c{watching(elastic, 0.5, 56), 5};
-  double now = 0;
-  rounds(c, now, {1.0, 1.0, 1.0, 1.0, 3.0}, 3);
-  ASSERT_TRUE(c.control().workers()[4].excluded);
-  c.at(now + 0.5).die(4);
-  EXPECT_EQ(c.control().workers().excluded(), 0u);
-  rounds(c, now, {1.0, 1.0, 1.0, 1.0}, 4);
-  EXPECT_EQ(policy_of(c).phase(), second);
-  EXPECT_EQ(c.running(), (std::vector{0u, 1u, 2u, 3u}));
-}
-
-TEST(SyncSwitch, AnEvictedOneMayRejoin) {
-  test::cluster c{watching(elastic), 5};
-  double now = 0;
-  rounds(c, now, {1.0, 1.0, 1.0, 1.0, 3.0}, 3);
-  ASSERT_TRUE(c.control().workers()[4].excluded);
-  c.at(now + 0.5).join(4);
-  EXPECT_EQ(c.control().workers().excluded(), 0u);
-  EXPECT_EQ(c.parked(), std::vector{4u}) << "until the next barrier";
-  rounds(c, now, {1.0, 1.0, 1.0, 1.0});
-  rounds(c, now, {1.0, 1.0, 1.0, 1.0, 1.0}, 6);
-  EXPECT_EQ(c.heard().flushes.back().gradients, 5u) << "it begins anew";
-  EXPECT_EQ(c.control().workers().excluded(), 0u);
-}
-
-TEST(SyncSwitch, StragglersAreIgnoredAfterwards) {
-  for (const straggler_reaction reaction : {greedy, elastic}) {
-    test::metronome m{watching(reaction, 0.5, 16), {1.0, 1.0, 1.0, 1.0}};
-    m.run(8);
-    ASSERT_EQ(policy_of(m).phase(), second);
-    m.set_step_time(3, 9.0);
-    m.run(200);
-    EXPECT_EQ(policy_of(m).phase(), second);
-    EXPECT_EQ(m.control().workers().excluded(), 0u);
-    EXPECT_EQ(policy_of(m).stragglers().windows(), 1u) << "nobody looks";
-  }
-}
-
-TEST(SyncSwitch, NeitherFormFindsHalf) {
-  for (const straggler_options& who : {each_round, published})
-    for (const std::uint32_t slow : {1u, 3u, 4u, 6u}) {
-      std::vector<double> times(8, 1.0);
-      std::fill_n(times.begin(), slow, 4.0);
-      test::metronome evicts{watching(elastic, 0.5, 1000, who), times};
-      test::metronome switches{watching(greedy, 0.5, 1000, who), times};
-      evicts.run(80), switches.run(80);
-      EXPECT_EQ(evicts.control().workers().excluded(), slow < 4 ? slow : 0) << slow << ", test " << who.test;
-      EXPECT_EQ(policy_of(switches).phase(), slow < 4 ? second : first) << slow << ", test " << who.test;
-    }
-}
-
-// Equal workers, whose steps scatter by a few per cent.
-TEST(SyncSwitch, ThePublishedFormFiresOnNoise) {
-  const auto evicted = [](const straggler_options& who) {
-    test::shared_machine m{watching(elastic, 1.0, 1000, who), 8, [](double n) { return n; }};
-    m.jitter = 10;
-    m.run(8 * 100);
-    EXPECT_TRUE(m.ok());
-    return m.control().workers().excluded();
-  };
-  EXPECT_GT(evicted(published), 0u);
-  EXPECT_EQ(evicted(each_round), 0u);
-  const auto left_the_barrier = [](const straggler_options& who) {
-    test::shared_machine m{watching(greedy, 1.0, 1000, who), 8, [](double n) { return n; }};
-    m.jitter = 10;
-    bool ever = false;
-    for (int n = 0; n < 8 * 100; ++n) ever |= policy_of(m.run(1)).phase() == second;
-    return ever;
-  };
-  EXPECT_TRUE(left_the_barrier(published));
-  EXPECT_FALSE(left_the_barrier(each_round));
-}
-
-TEST(SyncSwitch, DeathsInEachPhase) {
-  test::cluster c{watching(greedy, 0.5, 60), 4};
-  double now = 0;
-  c.at(1).push(0).at(1).push(1).at(1).push(2).die(3);
-  EXPECT_EQ(c.running(), (std::vector{0u, 1u, 2u})) << "nobody waits for the dead";
-  EXPECT_EQ(c.heard().flushes.back().gradients, 3u);
-  c.join(3);
-  now = 10;
-  c.at(now).push(0).at(now).push(1).at(now).push(2);
-  rounds(c, now, {1.0, 1.0, 1.0, 3.0}, 4);
-  ASSERT_EQ(policy_of(c).phase(), second) << "because of a straggler";
-  c.at(now + 0.5).die(3);
-  c.at(now + 1).push(0);
-  EXPECT_EQ(policy_of(c).phase(), first) << "which is no more";
-  EXPECT_EQ(c.running(), (std::vector{1u, 2u}));
-  c.at(now + 1).push(1).at(now + 1).push(2);
-  while (!policy_of(c).share_is_done()) rounds(c, now += 1.0, {1.0, 1.0, 1.0});
-  ASSERT_EQ(policy_of(c).phase(), second);
-  c.die(0).push(1).push(2).push(1);
-  EXPECT_EQ(c.running(), (std::vector{1u, 2u}));
-  EXPECT_EQ(c.overrides(), 0u);
 }
 
 TEST(SyncSwitch, JoinsInEachPhase) {
@@ -546,7 +296,7 @@ TEST(SyncSwitch, DescribesItself) {
   EXPECT_EQ(plain.describe().json,
             R"({"kind":"syncswitch","share":0.125,"workload":2000,"reaction":"none","scales_rate":false,)"
             R"("first":{"kind":"bsp","aggregate":"mean"},"second":{"kind":"asp"}})");
-  const sync_switch<> full{{.reaction = elastic, .stragglers = published, .scales_rate = true}};
+  const sync_switch<> full{{.reaction = elastic, .stragglers = published_each_round, .scales_rate = true}};
   EXPECT_EQ(
       full.describe().line,
       "syncswitch: bsp for 0.0625 of 64000 steps, then asp; elastic about stragglers; the rate of an update grows "

@@ -27,9 +27,9 @@ namespace rubato::inline RUBATO_ABI {
 /// Until the share is done, a straggler (see straggler_detector), with the reaction
 /// - greedy: puts the second policy in charge, until there is none: both from the next such decision on. The second
 ///   one's steps are none of the share.
-/// - elastic: is excluded until the switch. But two workers always stay; where fewer do, because others went, an
-/// excluded
-///   one comes back. To the first policy it is as if the excluded had never been there, and a return is a join.
+/// - elastic: is excluded until the switch. But two workers always stay; where fewer do, as others went, an excluded
+/// one
+///   comes back. To the first policy it is as if the excluded had never been there, and a return is a join.
 ///
 /// The controller notes no change of its policy: hosts read phase(). Momentum is theirs: see switch_configuration.
 /// Options  see sync_switch_options; sync_switch<>{{.share = 0.125}} is bsp, then asp
@@ -37,12 +37,13 @@ namespace rubato::inline RUBATO_ABI {
 ///          reaction at the end of a window. Allocates in resize only. Not thread-safe.
 /// Tests    tests/sync/rivals/sync_switch_test.cpp: SwitchesAtTheBarrierOnceTheShareIsDone,
 ///          WaitsForABarrierWithoutARound, DroppedAndFailedAreNoSteps, CutsNoRoundShort, WhatIsInTheNextRoundIsFlushed,
-///          AsksTheSecondAfresh, AllStartWhereARoundIsFlushed, RebasesToATighterBound, GreedyGoesThereAndBack,
+///          AsksTheSecondAfresh, AllStartWhereARoundIsFlushed, RebasesToATighterBound, JoinsInEachPhase,
+///          SavesInEachPhase, AnyPair, FlushesAreWhatTheConfigurationSays, WaitsNoLongerThanBoth, RefusesBadOptions,
+///          DescribesItself; tests/sync/rivals/sync_switch_stragglers_test.cpp: GreedyGoesThereAndBack,
 ///          StepsOfADetourAreNoneOfTheShare, ElasticEvictsAndReadmitsAtTheSwitch, ElasticDropsWhatTheEvictedComputes,
 ///          ToTheFirstTheEvictedHasGone, ElasticKeepsTwo, ElasticTakesBackWhereFewerThanTwoAreLeft,
 ///          AnEvictedWorkerMayDie, AnEvictedOneMayRejoin, StragglersAreIgnoredAfterwards, NeitherFormFindsHalf,
-///          ThePublishedFormFiresOnNoise, DeathsInEachPhase, JoinsInEachPhase, SavesInEachPhase, AnyPair,
-///          FlushesAreWhatTheConfigurationSays, WaitsNoLongerThanBoth, RefusesBadOptions, DescribesItself;
+///          ThePublishedFormFiresOnNoise, DeathsInEachPhase;
 ///          tests/properties/identities_test.cpp: SyncSwitchIsItsFirstOrItsSecondAtItsEnds;
 ///          tests/properties/schedule_test.cpp: AsEitherHalfOfASyncSwitch
 /// Source   Li et al., "Sync-Switch: Hybrid Parameter Synchronization for Distributed Deep Learning", ICDCS 2021

@@ -17,6 +17,8 @@ from pages import pages
 
 BLOCK = re.compile(r"^```cmake\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINKED = re.compile(r"target_link_libraries\((\w+) \w+ ([^)]*)\)")
+# Of the first error. That a target was not found is none of these: it may be misspelled.
+MISSING_ENGINE = re.compile(r"\ACMake Error at [^:]*:\d+ \(\w+\):\s+(?:Could NOT find|Could not find a package)")
 
 
 def cmake(*words):
@@ -51,7 +53,7 @@ def main(arguments):
                 (project / "rubato").symlink_to(root)
                 done = cmake("-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={folder / 'installed'}",
                              f"-DFETCHCONTENT_SOURCE_DIR_RUBATO={root}")
-                if done.returncode != 0 and re.search(r"left out|not found|Could NOT find", done.stdout):
+                if done.returncode != 0 and MISSING_ENGINE.match(done.stdout[done.stdout.find("CMake Error"):]):
                     left_out.append(where)
                 elif done.returncode != 0:
                     print(f"error: {where}:\n{done.stdout}")

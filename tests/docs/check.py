@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks that the documentation tells the truth about the tree.
 
-- Links of README, CONTRIBUTING, CHANGELOG, docs/ and the READMEs of integrations lead to files, and to headings in them.
+- Links of README, CONTRIBUTING, CHANGELOG, docs/ and the READMEs of integrations lead to files, and to headings in them;
+  those to other sites are not followed.
 - The first C++ block of the README is examples/00_straggler.cpp, and it compiles with each policy that the paragraph
   after it names in its place.
 - C++ blocks compile; those with a main() also run, and end with 0. One that does not begin with an #include is a part

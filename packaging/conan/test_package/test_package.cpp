@@ -1,4 +1,4 @@
-// Two workers under BSP, the first of which pushes and waits; and a header of a component.
+// Two workers under SSP without a lead, the first of which pushes and waits; and a header of a component.
 #include <cstdint>
 #include <rubato/rubato.hpp>
 #include <rubato/threads_ps/update_rule.hpp>

@@ -27,9 +27,8 @@ namespace rubato::inline RUBATO_ABI {
 /// Until the share is done, a straggler (see straggler_detector), with the reaction
 /// - greedy: puts the second policy in charge, until there is none: both from the next such decision on. The second
 ///   one's steps are none of the share.
-/// - elastic: is excluded until the switch. But two workers always stay; where fewer do, as others went, an excluded
-/// one
-///   comes back. To the first policy it is as if the excluded had never been there, and a return is a join.
+/// - elastic: is excluded until the switch. Two workers always stay; where others go, an excluded one comes back. To
+///   the first policy it is as if the excluded had never been there, and a return is a join.
 ///
 /// The controller notes no change of its policy: hosts read phase(). Momentum is theirs: see switch_configuration.
 /// Options  see sync_switch_options; sync_switch<>{{.share = 0.125}} is bsp, then asp

@@ -70,13 +70,13 @@ stage_clang() {
   build clang "test_sim|test_nn|test_odr|$programs"
   run_tests clang -L '^(sim|nn|odr|compile_fail|example)$'
 }
-# Everything under include/ but the simulator. That, the lab, and every switch from each policy to each other are for
-# long.sh.
+# Everything under include/ but the simulator. That, the lab, and each policy paired with others are for long.sh.
 stage_asan() {
   fix_addresses
   configure asan
   build asan "test_(core|sync|extras|io|nn|encode|learned|rl|adapt|cuda|cuda_ps|properties|threads_ps|ps_lite)|threads_ps_switching|$programs"
-  GTEST_FILTER="$code_only:*FiniteDifferences*:*AllOrderedSwitches*" RUBATO_TEST_SCALE=0.1 \
+  GTEST_FILTER="$code_only:*FiniteDifferences*:*AllOrderedSwitches*:*AsEitherHalf*:TwoLevels.*Bound*" \
+    RUBATO_TEST_SCALE=0.05 \
     run_tests asan -L '^(core|sync|extras|io|nn|encode|learned|rl|adapt|cuda|cuda_ps|properties|threads_ps|ps_lite|example)$' -E '^example\.03'
 }
 

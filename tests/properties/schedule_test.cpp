@@ -33,7 +33,7 @@ TEST_P(EveryPolicy, Conservation) {
 }
 
 TEST_P(EveryPolicy, ManyWorkers) {
-  for_random_schedules({.workers = 70, .events = 1500, .schedules = 2, .seed = 3}, GetParam().policy);
+  for_random_schedules({.workers = 70, .events = 600, .schedules = 5, .seed = 3}, GetParam().policy);
 }
 
 // The guard has nothing to do.

@@ -11,8 +11,9 @@ namespace rubato::inline RUBATO_ABI {
 /// round like the others. (ssp{0} would let those behind catch up first, alone.)
 ///
 /// `mean` collects the gradients of a round and moves the parameters once, by their mean. `sum` applies each gradient
-/// as it arrives, which comes to the same as a sum at the barrier, since nobody reads in between; it is what Algorithm
-/// 1 of Zhu et al. (ICLR 2020) does, and equals the mean with a learning rate multiplied by the number of workers.
+/// as it arrives, which for SGD without momentum comes to the same as a sum at the barrier, since nobody reads in
+/// between; it is what Algorithm 1 of Zhu et al. (ICLR 2020) does, and equals the mean with the workers' number times
+/// the rate.
 ///
 /// Cost    O(1) per push, O(workers) at the barrier. No allocation. Not thread-safe.
 /// Tests   tests/sync/bsp_test.cpp: MeanOfTheRound, SumAppliesAtOnce, DeadWorkerDoesNotHangTheRest,

@@ -4,10 +4,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <future>
 #include <memory>
 #include <optional>
 #include <rubato/io/atomic_file.hpp>
@@ -36,7 +38,8 @@ struct options {
   std::string data, optimizer = "sgd", log, trace, save;
   std::vector<std::string> policies{"bsp", "asp", "ssp:3", "knee", "learned"};
   std::uint32_t workers = 4, shards = 2, samples = 64, seeds = 1;
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1, steps = 0;
+  bool decay = false;
   double seconds = 30, target = 0.97, look = 0.5, rate = 0.05, momentum = 0, straggle = 0, straggle_for = 100;
 };
 
@@ -59,9 +62,32 @@ void straggle(const options& o, std::uint64_t seed, const lt::worker_step& step)
     std::this_thread::sleep_for(std::chrono::duration<double, std::milli>{o.straggle_for});
 }
 
+// The steps of all workers that have begun. They end, if there is an end of them, whoever makes the last one.
+class workload {
+ public:
+  workload(std::uint64_t steps, bool decays) : steps_{steps}, decays_{decays} {}
+  [[nodiscard]] bool take_one() noexcept { return begun_++ < steps_ || steps_ == 0; }
+  // By how far the training has come.
+  [[nodiscard]] double rate_factor() const noexcept {
+    const std::uint64_t begun = begun_;
+    return !decays_ || 2 * begun <= steps_ ? 1.0 : 4 * begun <= 3 * steps_ ? 0.1 : 0.01;
+  }
+
+ private:
+  const std::uint64_t steps_;
+  const bool decays_;
+  std::atomic<std::uint64_t> begun_ = 0;
+};
+
+std::string text_of(double x, const char* format) {
+  char made[32];
+  std::snprintf(made, sizeof made, format, x);
+  return made;
+}
+
 struct outcome {
   std::optional<double> seconds{};  // to the target
-  double accuracy = 0, steps_per_second = 0, mean_staleness = 0;
+  double took = 0, accuracy = 0, steps_per_second = 0, mean_staleness = 0;
 };
 
 std::optional<std::string> write_trace(const std::string& path, const rubato::chrome_trace& trace) {
@@ -75,7 +101,8 @@ std::optional<std::string> write_trace(const std::string& path, const rubato::ch
 // One run. Models are kept and judged afterwards, so that judging takes no time of the training.
 rubato::result<outcome> run(const options& o, const images& all, const std::string& name, std::uint64_t seed) {
   torch::manual_seed(seed);
-  auto rule = optimizer_named(o.optimizer, o.rate, o.momentum);
+  workload steps{o.steps, o.decay};
+  auto rule = optimizer_named(o.optimizer, o.rate, o.momentum, [&steps](std::uint64_t) { return steps.rate_factor(); });
   if (!rule) return rule.error();
   const rubato::any_policy policy = *policy_named(name);
   watcher observer;
@@ -91,25 +118,29 @@ rubato::result<outcome> run(const options& o, const images& all, const std::stri
   if (!made) return made.error();
   trainer& t = **made;
 
-  std::vector<lt::worker_end> ends;
-  std::jthread workers{[&] {
-    ends = t.run(o.workers, [&](torch::nn::Sequential& net, const lt::worker_step& step) -> lt::batch_loss {
+  auto workers = std::async(std::launch::async, [&] {
+    return t.run(o.workers, [&](torch::nn::Sequential& net, const lt::worker_step& step) -> lt::batch_loss {
+      if (!steps.take_one()) return torch::Tensor{};
       const images::batch b = all.draw(seed, step.worker.index, step.number, step.samples);
       torch::Tensor loss = torch::cross_entropy_loss(net->forward(b.pixels), b.labels);
       straggle(o, seed, step);
       return loss;
     });
-  }};
+  });
   const auto begin = std::chrono::steady_clock::now();
   const auto passed = [begin] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   std::vector<std::pair<double, torch::nn::Sequential>> models;
   try {
-    while (passed() < o.seconds) {
-      std::this_thread::sleep_for(std::chrono::duration<double>{std::min(o.look, o.seconds - passed())});
-      models.emplace_back(passed(), t.model());
-    }
+    bool over = false;
+    for (; !over && passed() < o.seconds; models.emplace_back(passed(), t.model()))
+      over = workers.wait_for(std::chrono::duration<double>{std::min(o.look, o.seconds - passed())}) ==
+             std::future_status::ready;
+    if (!over && o.steps > 0)
+      return t.stop(),
+             rubato::error{rubato::errc::io, "--steps " + std::to_string(o.steps) + ": found them unfinished after " +
+                                                 text_of(o.seconds, "%g") + " s, expected longer --seconds"};
   } catch (...) {
     t.stop();
     throw;
@@ -118,10 +149,9 @@ rubato::result<outcome> run(const options& o, const images& all, const std::stri
   std::fprintf(stderr, "%s, seed %llu: trained for %.0f s; judging %zu models ...\n", name.c_str(),
                static_cast<unsigned long long>(seed), took, models.size());
   t.stop();
-  workers.join();
 
-  outcome found;
-  for (const lt::worker_end& each : ends) {
+  outcome found{.took = took};
+  for (const lt::worker_end& each : workers.get()) {
     if (!each.failure.empty()) return rubato::error{rubato::errc::io, name + ": " + each.failure};
     found.steps_per_second += static_cast<double>(each.steps) / took;
   }
@@ -149,13 +179,8 @@ std::string spread(const std::vector<double>& of, const char* format) {
   const auto [low, high] = std::minmax_element(of.begin(), of.end());
   double sum = 0;
   for (const double each : of) sum += each;
-  const auto text = [format](double x) {
-    char made[32];
-    std::snprintf(made, sizeof made, format, x);
-    return std::string{made};
-  };
-  std::string all = text(sum / static_cast<double>(of.size()));
-  if (of.size() > 1) all += " (" + text(*low) + " to " + text(*high) + ")";
+  std::string all = text_of(sum / static_cast<double>(of.size()), format);
+  if (of.size() > 1) all += " (" + text_of(*low, format) + " to " + text_of(*high, format) + ")";
   return all;
 }
 
@@ -171,15 +196,20 @@ int compare(const options& o) {
   for (const std::string& path : {o.trace, o.save})
     if (const auto wrong = cannot_write(path)) return std::fprintf(stderr, "torch_train: %s\n", wrong->c_str()), 1;
   const images all{o.data};
-  std::printf("%s; %u workers, %g s a run, target %g\n\n", all.description().c_str(), o.workers, o.seconds, o.target);
-  std::printf("| policy | s to %g %% | accuracy | steps/s | mean staleness |\n| --- | --- | --- | --- | --- |\n",
-              100 * o.target);
+  const bool timed = o.steps > 0;
+  const std::string length = timed ? std::to_string(o.steps) + " steps" : text_of(o.seconds, "%g") + " s";
+  std::printf("%s; %u workers, %s a run, target %g\n\n", all.description().c_str(), o.workers, length.c_str(),
+              o.target);
+  std::printf("| policy | s to %g %% |%s accuracy | steps/s | mean staleness |\n", 100 * o.target,
+              timed ? " s in all |" : "");
+  std::printf("| --- | --- |%s --- | --- | --- |\n", timed ? " --- |" : "");
   for (const std::string& name : o.policies) {
-    std::vector<double> seconds, accuracies, pace, stale;
+    std::vector<double> seconds, took, accuracies, pace, stale;
     for (std::uint64_t seed = o.seed; seed < o.seed + o.seeds; ++seed) {
       const auto found = run(o, all, name, seed);
       if (!found) return std::fprintf(stderr, "torch_train: %s\n", found.error().message.c_str()), 1;
       if (found->seconds) seconds.push_back(*found->seconds);
+      took.push_back(found->took);
       accuracies.push_back(100 * found->accuracy);
       pace.push_back(found->steps_per_second);
       stale.push_back(found->mean_staleness);
@@ -187,6 +217,7 @@ int compare(const options& o) {
     const std::size_t missed = accuracies.size() - seconds.size();
     std::string reached = seconds.empty() ? "not reached" : spread(seconds, "%.1f");
     if (!seconds.empty() && missed > 0) reached += ", " + std::to_string(missed) + " not";
+    if (timed) reached += " | " + spread(took, "%.1f");
     std::printf("| %s | %s | %s %% | %s | %s |\n", name.c_str(), reached.c_str(), spread(accuracies, "%.1f").c_str(),
                 spread(pace, "%.0f").c_str(), spread(stale, "%.1f").c_str());
     std::fflush(stdout);
@@ -214,7 +245,14 @@ int main(int argc, char** argv) {
   app.add_option("--optimizer", o.optimizer)->check(CLI::IsMember({"sgd", "adam"}))->capture_default_str();
   app.add_option("--learning-rate", o.rate)->check(CLI::Range(0.0, 100.0))->capture_default_str();
   app.add_option("--momentum", o.momentum, "of sgd")->check(CLI::Range(0.0, 0.999))->capture_default_str();
-  app.add_option("--seconds", o.seconds, "of each run")->check(CLI::Range(0.1, 1e6))->capture_default_str();
+  app.add_option("--seconds", o.seconds, "of each run; with --steps, the most it may take")
+      ->check(CLI::Range(0.1, 1e6))
+      ->capture_default_str();
+  auto* steps = app.add_option("--steps", o.steps, "of all workers together, after which a run ends")
+                    ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+  app.add_flag("--decay", o.decay,
+               "the learning rate falls to a tenth after half of the steps, and to a hundredth after three quarters")
+      ->needs(steps);
   app.add_option("--target", o.target, "accuracy on images that nobody trains on")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();

@@ -10,10 +10,9 @@ namespace rubato::inline RUBATO_ABI {
 /// The barrier counts workers, not clocks: who joins, or was ahead when the rule was switched on, takes one step a
 /// round like the others. (ssp{0} would let those behind catch up first, alone.)
 ///
-/// `mean` collects the gradients of a round and moves the parameters once, by their mean. `sum` applies each gradient
-/// as it arrives, which for SGD without momentum comes to the same as a sum at the barrier, since nobody reads in
-/// between; it is what Algorithm 1 of Zhu et al. (ICLR 2020) does, and equals the mean with the workers' number times
-/// the rate.
+/// `mean` collects the gradients of a round and moves the parameters once, by their mean. `sum` applies each as it
+/// arrives, as Algorithm 1 of Zhu et al. (ICLR 2020) does: nobody reads in between, so for SGD without momentum that is
+/// a sum at the barrier, or the mean at a learning rate multiplied by the number of workers.
 ///
 /// Cost    O(1) per push, O(workers) at the barrier. No allocation. Not thread-safe.
 /// Tests   tests/sync/bsp_test.cpp: MeanOfTheRound, SumAppliesAtOnce, DeadWorkerDoesNotHangTheRest,

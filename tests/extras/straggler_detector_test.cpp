@@ -335,6 +335,35 @@ TEST(StragglerDetector, SavesWhatItSaw) {
   EXPECT_FALSE(nonsense.ok());
 }
 
+TEST(StragglerDetector, RefusesNumbersThatCannotBe) {
+  const auto accepts = [](double median, double busy, double throughput, bool straggles) {
+    archive made;
+    double began = 0, since = 0;
+    std::uint64_t steps = 0, windows = 3;
+    std::uint32_t incarnation = 0, slow_windows = 3, steps_of_it = 1;
+    bool begun = true, member = true, working = false;
+    made(began, median, steps, windows, begun);
+    made(incarnation, member, working, straggles, slow_windows, steps_of_it, busy, since, throughput);
+    archive bytes{made.bytes()};
+    straggler_detector{1, each_round}.state(bytes);
+    return bytes.ok();
+  };
+  EXPECT_TRUE(accepts(1, 1, 0.5, true));
+  EXPECT_TRUE(accepts(0, 0, 0, false));
+  EXPECT_FALSE(accepts(-3, 1, 0.5, false));
+  EXPECT_FALSE(accepts(1, -4, 0.5, false));
+  EXPECT_FALSE(accepts(1, 1, -2, false));
+  EXPECT_FALSE(accepts(1, 1, 0, true)) << "its step would take for ever";
+  EXPECT_FALSE(accepts(0, 1, 0.5, true));
+}
+
+TEST(StragglerDetector, OfTheUnknownNothingIsKnown) {
+  const straggler_detector of_nobody{0};
+  EXPECT_FALSE(of_nobody.is_member(3));
+  EXPECT_FALSE(of_nobody.straggles(3));
+  EXPECT_EQ(of_nobody.step_time(3), 0);
+}
+
 TEST(StragglerDetector, RefusesBadOptions) {
   EXPECT_EQ(problem(straggler_options{}), "");
   EXPECT_EQ(problem(straggler_options{.window = -1}), "stragglers.window is -1, expected a time of 0 or more");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <rubato/sync/rivals/sync_switch.hpp>
 #include <string>
 #include <vector>
@@ -109,9 +110,25 @@ TEST(SyncSwitchStragglers, ToTheFirstTheEvictedHasGone) {
   c.at(3.9).push(0);
   heard.clear();
   c.at(5).push(3);
-  EXPECT_EQ(heard, (std::vector<std::string>{"step3", "death3"})) << "as of the commit of one that has died";
+  EXPECT_EQ(heard, std::vector<std::string>{"death3"}) << "as of the commit of one that has died";
   c.at(5).push(1);
   EXPECT_EQ(policy_of(c).stragglers().windows(), 1u) << "its step is none of three";
+}
+
+TEST(SyncSwitchStragglers, WhatTheEvictedHadAdmittedIsNoMeasure) {
+  const straggler_options one_window{.window = 0, .steps = 1, .windows = 1};
+  std::vector<std::string> heard;
+  test::cluster c{sync_switch{scribe{&heard}, bsp{}, {.reaction = elastic, .stragglers = one_window}}, 4};
+  c.at(1).push(0).at(1).push(1).at(2.9).push(3);
+  const admitted out = c.at(2.94).admit(3);
+  c.at(2.95).push(0);
+  ASSERT_TRUE(c.control().workers()[3].excluded);
+  const std::uint64_t steps = policy_of(c).steps_of_share();
+  heard.clear();
+  c.at(3).commit(out);
+  EXPECT_EQ(heard, std::vector<std::string>{"death3"});
+  EXPECT_FALSE(policy_of(c).stragglers().is_member(3));
+  EXPECT_EQ(policy_of(c).steps_of_share(), steps + 1) << "it was taken all the same";
 }
 
 TEST(SyncSwitchStragglers, ElasticKeepsTwo) {
@@ -138,6 +155,42 @@ TEST(SyncSwitchStragglers, ElasticTakesBackWhereFewerThanTwoAreLeft) {
   c.push(2);
   EXPECT_EQ(c.running(), std::vector{2u});
   EXPECT_EQ(c.overrides(), 0u);
+}
+
+// To the first policy a worker that is taken back is as new as one that has joined.
+TEST(SyncSwitchStragglers, AReturnIsAJoin) {
+  const straggler_options one_window{.window = 0, .steps = 1, .windows = 1};
+  std::vector<std::string> heard;
+  test::cluster c{sync_switch{scribe{&heard}, bsp{}, {.reaction = elastic, .stragglers = one_window}}, 3};
+  c.at(1).push(0).at(1).push(1).at(2.9).push(2);
+  ASSERT_TRUE(c.control().workers()[2].excluded);
+  c.at(3).die(0);
+  ASSERT_EQ(c.control().workers().excluded(), 0u);
+  ASSERT_GE(heard.size(), 2u);
+  EXPECT_EQ(heard[heard.size() - 2], "forget2");
+  EXPECT_EQ(heard.back(), "join2");
+}
+
+// Those without a ticket are dead from then on, and no event says so of each.
+TEST(SyncSwitchStragglers, ElasticTakesBackAfterALoad) {
+  const sync_switch<> policy = watching(elastic);
+  test::cluster c{policy, 3};
+  double now = 0;
+  rounds(c, now, {1.0, 1.0, 3.0}, 3);
+  ASSERT_TRUE(c.control().workers()[2].excluded);
+  c.at(now + 0.5).push(0);
+  archive saved;
+  ASSERT_EQ(c.control().save(saved), errc::ok);
+  controller<sync_switch<>, std::uint32_t> loaded{{.capacity = 3}, policy};
+  archive bytes{saved.bytes()};
+  const auto reattach = [](worker_id who) { return who.index == 0 ? std::nullopt : std::optional{who.index}; };
+  ASSERT_EQ(loaded.load(bytes, reattach), errc::ok);
+  test::effects sink;
+  sink.ended.assign(c.heard().ended.size(), false);
+  loaded.poll(now + 1, sink);
+  EXPECT_EQ(loaded.workers().excluded(), 0u);
+  EXPECT_EQ(loaded.workers().clock().size(), 2u);
+  EXPECT_EQ(loaded.counts().overrides(), 0u);
 }
 
 TEST(SyncSwitchStragglers, AnEvictedWorkerMayDie) {

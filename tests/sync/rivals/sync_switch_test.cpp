@@ -75,6 +75,14 @@ TEST(SyncSwitch, DroppedAndFailedAreNoSteps) {
   EXPECT_EQ(policy_of(c).phase(), second);
 }
 
+TEST(SyncSwitch, WhatTheDeadHadAdmittedIsNoStep) {
+  test::cluster c{sync_switch<>{{.share = 0.5, .workload = 100}}, 3};
+  const admitted out = c.admit(2);
+  c.die(2).commit(out).push(0).push(1);
+  EXPECT_EQ(c.heard().flushes.back().gradients, 3u);
+  EXPECT_EQ(policy_of(c).steps_of_share(), 2u);
+}
+
 TEST(SyncSwitch, CutsNoRoundShort) {
   test::cluster c{sync_switch{k_batch_async{.k = 4}, asp{}, {.share = 0.5, .workload = 12}}, 2};
   for (const std::uint32_t w : {0u, 1u, 0u, 1u, 0u, 1u, 0u}) c.push(w);
@@ -139,6 +147,31 @@ TEST(SyncSwitch, AllStartWhereARoundIsFlushed) {
   rounds_of_four.push(3);
   EXPECT_EQ(rounds_of_four.running().size(), 4u);
   EXPECT_EQ(rounds_of_four.overrides(), 0u);
+}
+
+// Whatever it answers to what comes between, the second policy enters at once, and not when it wants to be woken.
+TEST(SyncSwitch, EntersBeforeItIsWoken) {
+  std::vector<std::string> other;
+  test::cluster c{sync_switch{bsp{}, scribe{&other, 10.0}, {.share = 0.5, .workload = 4}}, 2};
+  c.push(0).at(2).push(1);
+  ASSERT_EQ(c.control().next_deadline(), 2.0);
+  c.at(2).push(0);
+  EXPECT_EQ(other.back(), "push0");
+  EXPECT_EQ(c.control().next_deadline(), 2.0);
+  c.at(2).poll();
+  EXPECT_EQ(other.back(), "enter");
+  EXPECT_EQ(c.control().next_deadline(), 12.0);
+}
+
+TEST(SyncSwitch, StartsOnlyWhomTheSecondBoundLetsGo) {
+  test::cluster c{sync_switch{k_async{.k = 2}, ssp{.staleness = 0}, {.share = 0.5, .workload = 12}}, 3};
+  c.push(0).push(1).push(0).push(1).push(0).push(1);
+  ASSERT_EQ(policy_of(c).phase(), second);
+  EXPECT_EQ(c.running(), std::vector{2u}) << "the others are ahead of it";
+  c.poll();
+  c.push(2);
+  EXPECT_EQ(c.running().size(), 3u);
+  EXPECT_EQ(c.overrides(), 0u);
 }
 
 TEST(SyncSwitch, RebasesToATighterBound) {
@@ -207,6 +240,25 @@ TEST(SyncSwitch, SavesInEachPhase) {
   for (const straggler_reaction reaction : {straggler_reaction::none, greedy, elastic})
     for (const std::uint32_t steps : {0u, 3u, 14u, 15u, 17u, 23u, 70u})
       expect_goes_on(watching(reaction, 0.25, 160), steps, 3.0);
+}
+
+TEST(SyncSwitch, RefusesWhatAnotherPairSaved) {
+  using any_pair = sync_switch<any_policy, any_policy>;
+  const sync_switch_options o{.share = 0.5, .workload = 10};
+  const auto loads = [&](const any_pair& into) {
+    const controller<any_pair, std::uint32_t> from{{.capacity = 2}, any_pair{bsp{}, asp{}, o}};
+    archive saved;
+    EXPECT_EQ(from.save(saved), errc::ok);
+    controller<any_pair, std::uint32_t> to{{.capacity = 2}, into};
+    archive bytes{saved.bytes()};
+    return to.load(bytes, [](worker_id who) { return std::optional{who.index}; });
+  };
+  EXPECT_EQ(loads(any_pair{bsp{}, asp{}, o}), errc::ok);
+  EXPECT_EQ(loads(any_pair{ssp{}, asp{}, o}), errc::corrupt);
+  EXPECT_EQ(loads(any_pair{bsp{}, k_batch_async{}, o}), errc::corrupt);
+  EXPECT_EQ(loads(any_pair{bsp{}, asp{}, {.share = 0.25, .workload = 10}}), errc::corrupt);
+  EXPECT_EQ(loads(any_pair{bsp{}, asp{}, {.share = 0.5, .workload = 11}}), errc::corrupt);
+  EXPECT_EQ(loads(any_pair{bsp{}, asp{}, {.share = 0.5, .workload = 10, .reaction = greedy}}), errc::corrupt);
 }
 
 // With scales_rate a host that multiplies by what it is told needs no more than the momentum.

@@ -85,7 +85,8 @@ struct straggler {
 ///         WindowIsOfTimeAndOfSteps, NeitherFiresWhereHalfAreSlow, PublishedFiresOnAnySlowdown, PublishedFiresOnNoise,
 ///         RecoversWithHysteresis, ComesBackWithoutAHistory, ExcludedAreNoMeasure, CancelledStepsDoNotCount,
 ///         AWorseOneHidesOthersUntilItGoes, AFastOneHidesStragglers, EvictsTheWorstAndLeavesTwo,
-///         WindowsWaitForWhoeverIsThere, SavesWhatItSaw, RefusesBadOptions;
+///         WindowsWaitForWhoeverIsThere, SavesWhatItSaw, RefusesNumbersThatCannotBe, OfTheUnknownNothingIsKnown,
+///         RefusesBadOptions;
 ///         tests/properties/no_allocation_test.cpp: StragglerDetectorAfterConstruction
 /// Source  Li et al., "Sync-Switch: Hybrid Parameter Synchronization for Distributed Deep Learning", ICDCS 2021, IV-B2
 class straggler_detector {
@@ -115,7 +116,7 @@ class straggler_detector {
   }
 
   /// For those who are told of steps in another way than by records, such as a policy: a step of this worker, which
-  /// took `time`, is over.
+  /// took `time`, is over. Precondition: time and now are finite.
   void note_step(worker_id who, double time, double now) noexcept {
     if (who.index >= rows_.size()) return;
     enter(who);
@@ -146,11 +147,17 @@ class straggler_detector {
   [[nodiscard]] std::uint32_t members() const noexcept { return members_; }   ///< workers that are there
   [[nodiscard]] std::uint64_t windows() const noexcept { return windows_; }   ///< that are over
   [[nodiscard]] std::uint32_t count() const noexcept { return stragglers_; }  ///< of stragglers
-  /// Whether it was found slow, and has not recovered.
-  [[nodiscard]] bool straggles(std::uint32_t worker) const noexcept { return rows_[worker].straggles; }
-  /// Mean of its latest window with a step of it; 0 before.
+  /// Whether it is there; false for who is unknown.
+  [[nodiscard]] bool is_member(std::uint32_t worker) const noexcept {
+    return worker < rows_.size() && rows_[worker].member;
+  }
+  /// Whether it was found slow, and has not recovered; false for who is unknown.
+  [[nodiscard]] bool straggles(std::uint32_t worker) const noexcept {
+    return worker < rows_.size() && rows_[worker].straggles;
+  }
+  /// Mean of its latest window with a step of it; 0 before, and for who is unknown.
   [[nodiscard]] double step_time(std::uint32_t worker) const noexcept {
-    return rows_[worker].throughput > 0 ? 1 / rows_[worker].throughput : 0;
+    return worker < rows_.size() && rows_[worker].throughput > 0 ? 1 / rows_[worker].throughput : 0;
   }
 
   /// The slowest straggler.
@@ -167,7 +174,7 @@ class straggler_detector {
   /// Saves what was seen, or takes it from one of the same capacity. Numbers that cannot be fail the archive.
   void state(archive& bytes) {
     bytes(began_, median_, steps_, windows_, begun_);
-    bool sound = pinned::is_finite(began_) && pinned::is_finite(median_);
+    bool sound = pinned::is_finite(began_) && pinned::is_finite(median_) && median_ >= 0;
     members_ = stragglers_ = 0;
     for (std::uint32_t index = 0; index < capacity(); ++index) {
       row& w = rows_[index];
@@ -177,7 +184,8 @@ class straggler_detector {
       members_ += w.member ? 1U : 0U;
       stragglers_ += w.straggles ? 1U : 0U;
       for (const double number : {w.busy, w.since, w.throughput}) sound = sound && pinned::is_finite(number);
-      sound = sound && (w.member || !w.straggles);
+      sound = sound && w.busy >= 0 && w.throughput >= 0;
+      sound = sound && (!w.straggles || (w.member && w.throughput > 0 && median_ > 0));
     }
     if (!sound) bytes.fail();
   }

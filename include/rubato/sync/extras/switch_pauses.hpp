@@ -21,7 +21,8 @@ struct switch_pause {
 };
 
 /// Observer that measures the pause of each change of the policy. A change that is followed by another one before
-/// anybody is released counts with it.
+/// anybody is released counts with it. A policy that changes its rule by itself, as sync_switch does, makes no pause
+/// that could be seen here: that is one decision of one policy.
 ///
 /// Cost    O(1) a record. No allocation. Not thread-safe.
 /// Tests   tests/extras/switch_pauses_test.cpp: FromTheLastPushToTheFirstRelease, NobodyReleasedIsNoPauseYet,

@@ -40,7 +40,8 @@ struct update_configuration {
 ///
 ///     const auto now = configuration.at(policy.phase(), policy.steps_in_phase(), sync.workers().clock().size());
 ///
-/// A schedule of the learning rate goes on over the switch: `learning_rate` is what it says at the moment.
+/// A schedule of the learning rate goes on over the switch: `learning_rate` is what it says at the moment. The detours
+/// of a greedy sync_switch are second phases like the last one, and have its momentum.
 /// The authors kept momentum, after trying all of these. Stages there: ramped 4,000 steps, multi_step 6,400, additive
 /// 2,000, with eight workers; that `scaled` is mu / n, and the eighths of the others, are read from short notes.
 /// Cost    O(1). No allocation. Thread-safe.

@@ -18,17 +18,18 @@ namespace rubato::inline RUBATO_ABI {
 /// Sync-Switch: one policy for the first share of a training, another one for the rest; synchronous, then asynchronous.
 ///
 /// Each gradient that the first policy takes is a step of the share, so a barrier of n workers is n of them; what is
-/// dropped or fails is none. Once the share is done, the second policy takes over at the next decision of the first
-/// that lets somebody go and leaves no gradient in an open round: under bsp at the barrier. (Where rounds overlap, what
-/// is in the next one already makes an update of its own.) With a round flushed all who wait start, and otherwise the
-/// second policy is asked with cause enter. It has forgotten all workers; running steps go on under the terms that they
-/// have, and clocks are re-based to a bound that they exceed. A share of 0 is the second policy, one of 1 the first.
+/// dropped or fails is none, nor is what a worker had admitted when it went. Once the share is done, the second policy
+/// takes over at the next decision of the first that lets somebody go and leaves no gradient in an open round: under
+/// bsp at the barrier. (Where rounds overlap, what is in the next one already makes an update of its own.) With a round
+/// flushed all who wait start, within the second one's bound, and otherwise the second policy is asked with cause
+/// enter. It has forgotten all workers; running steps go on under the terms that they have, and clocks are re-based to
+/// a bound that they exceed. A share of 0 is the second policy, one of 1 the first.
 ///
 /// Until the share is done, a straggler (see straggler_detector), with the reaction
 /// - greedy: puts the second policy in charge, until there is none: both from the next such decision on. The second
 ///   one's steps are none of the share.
-/// - elastic: is excluded until the switch. Two workers always stay; where others go, an excluded one comes back. To
-///   the first policy it is as if the excluded had never been there, and a return is a join.
+/// - elastic: is excluded until the switch. Two workers always stay; where others go, excluded ones come back. To the
+///   first policy it is as if the excluded had never been there, and a return is a join.
 ///
 /// The controller notes no change of its policy: hosts read phase(). Momentum is theirs: see switch_configuration.
 /// Options  see sync_switch_options; sync_switch<>{{.share = 0.125}} is bsp, then asp
@@ -36,13 +37,15 @@ namespace rubato::inline RUBATO_ABI {
 ///          reaction at the end of a window. Allocates in resize only. Not thread-safe.
 /// Tests    tests/sync/rivals/sync_switch_test.cpp: SwitchesAtTheBarrierOnceTheShareIsDone,
 ///          WaitsForABarrierWithoutARound, DroppedAndFailedAreNoSteps, CutsNoRoundShort, WhatIsInTheNextRoundIsFlushed,
-///          AsksTheSecondAfresh, AllStartWhereARoundIsFlushed, RebasesToATighterBound, JoinsInEachPhase,
-///          SavesInEachPhase, AnyPair, FlushesAreWhatTheConfigurationSays, WaitsNoLongerThanBoth, RefusesBadOptions,
-///          DescribesItself; tests/sync/rivals/sync_switch_stragglers_test.cpp: GreedyGoesThereAndBack,
-///          StepsOfADetourAreNoneOfTheShare, ElasticEvictsAndReadmitsAtTheSwitch, ElasticDropsWhatTheEvictedComputes,
-///          ToTheFirstTheEvictedHasGone, ElasticKeepsTwo, ElasticTakesBackWhereFewerThanTwoAreLeft,
-///          AnEvictedWorkerMayDie, AnEvictedOneMayRejoin, StragglersAreIgnoredAfterwards, NeitherFormFindsHalf,
-///          ThePublishedFormFiresOnNoise, DeathsInEachPhase;
+///          AsksTheSecondAfresh, AllStartWhereARoundIsFlushed, StartsOnlyWhomTheSecondBoundLetsGo,
+///          RebasesToATighterBound, JoinsInEachPhase, SavesInEachPhase, RefusesWhatAnotherPairSaved,
+///          EntersBeforeItIsWoken, WhatTheDeadHadAdmittedIsNoStep, AnyPair, FlushesAreWhatTheConfigurationSays,
+///          WaitsNoLongerThanBoth, RefusesBadOptions, DescribesItself;
+///          tests/sync/rivals/sync_switch_stragglers_test.cpp: GreedyGoesThereAndBack, StepsOfADetourAreNoneOfTheShare,
+///          ElasticEvictsAndReadmitsAtTheSwitch, ElasticDropsWhatTheEvictedComputes, ToTheFirstTheEvictedHasGone,
+///          WhatTheEvictedHadAdmittedIsNoMeasure, ElasticKeepsTwo, ElasticTakesBackWhereFewerThanTwoAreLeft,
+///          AReturnIsAJoin, ElasticTakesBackAfterALoad, AnEvictedWorkerMayDie, AnEvictedOneMayRejoin,
+///          StragglersAreIgnoredAfterwards, NeitherFormFindsHalf, ThePublishedFormFiresOnNoise, DeathsInEachPhase;
 ///          tests/properties/identities_test.cpp: SyncSwitchIsItsFirstOrItsSecondAtItsEnds;
 ///          tests/properties/schedule_test.cpp: AsEitherHalfOfASyncSwitch
 /// Source   Li et al., "Sync-Switch: Hybrid Parameter Synchronization for Distributed Deep Learning", ICDCS 2021
@@ -96,6 +99,8 @@ class sync_switch {
       ++in_phase_;
       if (phase_ == switch_phase::first) ++done_;
     }
+    const bool evicted = is_elastic() && phase_ == switch_phase::first && !detector_.is_member(f.what.worker);
+    if (evicted) return;  // to the first policy it has gone
     const bool whole = f.what.why_dropped != reason::cancelled && f.what.why_dropped != reason::excluded;
     if (reacts() && whole && !share_is_done()) detector_.note_step({f.what.worker, 0}, f.step_time, f.what.now);
     in_charge([&]<class P>([[maybe_unused]] P& policy) noexcept {
@@ -133,7 +138,8 @@ class sync_switch {
       }
       const decision d = ask(view, told);
       const switch_phase next = due();
-      if (changes_members(d) || next == phase_ || !is_between_rounds(view, what, d)) return at_its_rate(view, d);
+      if (changes_members(d) || next == phase_ || !is_between_rounds(view, what, d))
+        return still_to_enter(at_its_rate(view, d), what.now);
       hand_over(view, next, d);
     }
     if (stage_ == stage::readmitting) {
@@ -155,7 +161,7 @@ class sync_switch {
   }
   /// Who waits at a switch may have to wait under the other policy as well; the excluded wait for the switch.
   [[nodiscard]] double max_legal_wait(std::uint32_t worker) const noexcept {
-    if (options.reaction == straggler_reaction::elastic) return std::numeric_limits<double>::infinity();
+    if (is_elastic()) return std::numeric_limits<double>::infinity();
     const bool one = options.share > 0, other = options.share < 1 || options.reaction == straggler_reaction::greedy;
     return (one ? max_legal_wait_of(first_, worker) : 0.0) + (other ? max_legal_wait_of(second_, worker) : 0.0);
   }
@@ -163,6 +169,7 @@ class sync_switch {
     return detail::first_of({options.problem(), problem_of(first_, capacity), problem_of(second_, capacity)});
   }
   void state(archive& bytes) {
+    expect_these_options(bytes);
     if constexpr (StatefulPolicy<First>) first_.state(bytes);
     if constexpr (StatefulPolicy<Second>) second_.state(bytes);
     bytes(phase_, done_, in_phase_, enters_again_);
@@ -186,6 +193,18 @@ class sync_switch {
     stage_ = stage::steady;
   }
   [[nodiscard]] bool reacts() const noexcept { return options.reaction != straggler_reaction::none; }
+  [[nodiscard]] bool is_elastic() const noexcept { return options.reaction == straggler_reaction::elastic; }
+  // What another pair, or one of another share, has saved means something else.
+  void expect_these_options(archive& bytes) const {
+    const std::string pair = std::string{kind_of(first_)} + " " + std::string{kind_of(second_)};
+    std::string saved_pair = pair;
+    sync_switch_options saved = options;
+    bytes.text(saved_pair);
+    bytes(saved.share, saved.workload, saved.reaction);
+    if (saved_pair != pair || saved.share != options.share || saved.workload != options.workload ||
+        saved.reaction != options.reaction)
+      bytes.fail();
+  }
   [[nodiscard]] switch_phase due() const noexcept {
     const bool flees = options.reaction == straggler_reaction::greedy && detector_.count() > 0;
     return share_is_done() || flees ? switch_phase::second : switch_phase::first;
@@ -217,19 +236,22 @@ class sync_switch {
   // event what the first policy is to see of it.
   [[nodiscard]] decision mind_stragglers(const cluster_view& view, event& told) noexcept {
     const bool went = told.why == cause::leave || told.why == cause::death || told.why == cause::done;
+    const bool enters = told.why == cause::enter;  // everybody is looked at anyway
     if (!reacts() || (phase_ == switch_phase::second && share_is_done())) return {};
     if (went) detector_.forget(told.worker);
     if (detector_.members() != view.alive())  // at the start, and after a load some may be gone without a word
       for (std::uint32_t w = 0; w < view.capacity(); ++w)
         view.counts(w) ? detector_.enter({w, 0}) : detector_.forget(w);
-    if (options.reaction != straggler_reaction::elastic || phase_ == switch_phase::second) return {};
+    if (!is_elastic() || phase_ == switch_phase::second) return {};
 
-    if (const std::uint32_t back = std::exchange(came_back_, no_worker); back != no_worker) {
+    if (const std::uint32_t back = std::exchange(came_back_, no_worker); back != no_worker && !enters) {
       told.why = cause::join;
       told.worker = back;
-    } else if (view.excluded() > 0 && (view.alive() == 0 || (went && view.alive() < 2))) {
+    } else if (view.excluded() > 0 && view.alive() < 2 && (went || enters || view.alive() == 0)) {
       if (went) forget(first_, told.worker);  // it hears of the other one
-      return ours(decision::hold().with_readmit(came_back_ = first_excluded(view)));
+      came_back_ = first_excluded(view);
+      forget(first_, came_back_);
+      return ours(decision::hold().with_readmit(came_back_));
     }
     while (!share_is_done() && view.alive() > 2 && detector_.count() > 0) {
       const std::uint32_t slowest = detector_.worst()->who.index;
@@ -259,6 +281,10 @@ class sync_switch {
     in_charge([&](auto& policy) noexcept {
       for (std::uint32_t w = 0; w < view.capacity(); ++w) forget(policy, w);
     });
+  }
+  // A policy that has still to enter is to be woken at once, whatever it wishes before that.
+  [[nodiscard]] decision still_to_enter(const decision& d, double now) const noexcept {
+    return enters_again_ && d.wakes ? d.with_wake_at(now) : d;
   }
   // Whoever waits and may start under the bound. The policy in charge enters when it is polled.
   [[nodiscard]] decision everybody(const cluster_view& view) noexcept {

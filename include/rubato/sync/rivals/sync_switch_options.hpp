@@ -30,7 +30,7 @@ struct sync_switch_options {
   std::uint64_t workload = 64'000;  ///< of the whole training: steps of one worker, at least 1
   straggler_reaction reaction = straggler_reaction::none;  ///< until the switch
   straggler_options stragglers{};                          ///< who is one
-  bool scales_rate = false;  ///< an update by m gradients has m times the rate: the linear scaling rule
+  bool scales_rate = false;  ///< an update by m admitted gradients has m times the rate: the linear scaling rule
 
   /// What is wrong with them, as a sentence; empty if nothing is.
   [[nodiscard]] std::string problem() const {

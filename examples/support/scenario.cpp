@@ -145,10 +145,11 @@ constexpr number positive_fraction{0, 1, true};
                stragglers, &g::burst_gap),
       make_key("stragglers.tail_index", number{1, 100, true}, "of the Pareto sleep; smaller is heavier", cluster,
                stragglers, &g::tail_index),
-      make_key("stragglers.episodes", list_of<straggler_episode>{episode_schema()},
-               "slowdowns that are known: each step of the worker that ends computing within one sleeps so much longer, "
-               "whatever stragglers.kind is",
-               cluster, stragglers, &g::episodes),
+      make_key(
+          "stragglers.episodes", list_of<straggler_episode>{episode_schema()},
+          "slowdowns that are known: each step of the worker that ends computing within one sleeps so much longer, "
+          "whatever stragglers.kind is",
+          cluster, stragglers, &g::episodes),
   };
   keys[2].excludes = "stragglers.probability";
   return keys;

@@ -118,8 +118,9 @@ TEST(Scenario, RefusesImpossibleEpisodes) {
   EXPECT_EQ(with_episode(R"("worker": 9, "from": 0, "until": 1, "sleep": 0)"), "");
   EXPECT_EQ(with_episode(R"("worker": 10, "from": 0, "until": 1, "sleep": 1)"),
             "s.json: stragglers.episodes: found {\"worker\":10}, expected a worker below workers = 10");
-  EXPECT_EQ(with_episode(R"("worker": 1, "from": 2, "until": 2, "sleep": 1)"),
-            "s.json: stragglers.episodes: found {\"from\":2.0,\"until\":2.0}, expected one that ends after it has begun");
+  EXPECT_EQ(
+      with_episode(R"("worker": 1, "from": 2, "until": 2, "sleep": 1)"),
+      "s.json: stragglers.episodes: found {\"from\":2.0,\"until\":2.0}, expected one that ends after it has begun");
   EXPECT_EQ(with_episode(R"("worker": 1, "from": 2, "sleep": 1)"),
             "s.json: stragglers.episodes[0]: found no until, expected a number from 0 to 1e+09");
 }

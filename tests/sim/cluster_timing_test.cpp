@@ -118,8 +118,8 @@ TEST(ClusterTiming, ARoundTakesItsTime) {
   EXPECT_NEAR(pushes(linked, bsp{}, 8).time, 2 * 2 + 0.5, 1e-9) << "nobody pulls meanwhile";
 }
 
-// Any two gradients make a round. The first is made at 1; the third worker pushes at 1.25, and pulls when that one is an
-// update, at 3.
+// Any two gradients make a round. The first is made at 1; the third worker pushes at 1.25, and pulls when that one is
+// an update, at 3.
 TEST(ClusterTiming, WhoStartsDuringARoundsUpdateWaitsForIt) {
   struct first_two {
     [[nodiscard]] admission admit(const cluster_view& view, const event&) const noexcept {

@@ -104,7 +104,7 @@ TEST(FindScenario, RefusesAnUnknownNameListingTheKnown) {
   EXPECT_EQ(
       message_of<user_error>([] { return load("papper"); }),
       "--scenario: found \"papper\", expected a .json file, random:NUMBER or one of ideal, link, paper, paper-literal, "
-      "shared4, table1, table1-ideal");
+      "shared4, sync-switch, table1, table1-ideal");
 }
 
 TEST(LoadScenario, NamesTheFileInEveryRefusal) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <rubato/sync/asp.hpp>
 #include <sstream>
 #include <string>
 #include <vector>

@@ -22,7 +22,8 @@ struct switch_experiment_request {
   double switch_time = 36;  ///< units of time that a switch costs the authors, added to the time of trainings
 };
 
-/// A case and its trainings, in the order of seeds; none for those that were stopped.
+/// A case and its trainings, in the order of seeds; none for those that were stopped. One that came to its end without
+/// being better than guessing by half (accuracy below 1.5 / classes) is not `reached`, and its end is "failed".
 struct switch_trainings {
   switch_case of;
   std::vector<std::optional<measurement>> runs{};
@@ -44,7 +45,7 @@ struct switch_experiment {
 /// How a case compares with its baseline. Means and 95 % intervals by Student's t over trainings that came to their
 /// end; differences are of the same seeds.
 struct switch_comparison {
-  std::uint32_t diverged = 0;
+  std::uint32_t failed = 0;  ///< diverged, not over at objective.max_time, or no better than guessing
   support::estimate accuracy{};
   support::estimate difference{};  ///< from the baseline's accuracy
   support::estimate time{};
@@ -56,10 +57,10 @@ struct switch_comparison {
 
 /// Whether simulation and logs say the same: "agrees", "differs", or "-" where one of them says nothing.
 ///
-/// Diverged: whether more than half of the trainings were, as in the logs. Accuracy: whether it is lower than the
-/// baseline's, higher, or neither; in the simulator if the interval of the difference leaves out 0, in the logs if it
-/// is more than 0.01, the threshold of the paper. Time: agrees if the ratio to the baseline is within a tenth of that
-/// in the logs.
+/// Failed: whether more than half of the trainings have, where those of the logs diverged. Accuracy: whether it is
+/// lower than the baseline's, higher, or neither; in the simulator if the interval of the difference leaves out 0, in
+/// the logs if it is more than 0.01, the threshold of the paper. Time: agrees if the ratio to the baseline is within a
+/// tenth of that in the logs.
 struct switch_verdict {
   std::string accuracy;
   std::string time;
@@ -76,16 +77,18 @@ struct switch_verdict {
 /// confirmed  neither, and 6.25 % is not told apart from BSP
 [[nodiscard]] std::string claim_of(const switch_part_result& share);
 
-/// Makes the trainings, part by part; what two parts have in common once. A training that is not over at
-/// objective.max_time counts as one that has diverged.
+/// Makes the trainings, part by part; what two parts have in common once.
 ///
 /// What the runner's cache knows is not run again: that is how an interrupted experiment goes on. The result depends
-/// neither on the runner's threads nor on interruptions. Errors  user_error: those of cases_of(), of the cache
+/// neither on the runner's threads nor on interruptions.
+///
+/// Errors  user_error: those of cases_of(), of the cache
 /// Tests   tests/examples/switch_experiment_test.cpp: SameForAnyThreads, GoesOnFromTheCache, SharedCasesAreRunOnce,
-///         ComparesWithTheBaselineBySeed, VerdictsFollowTheRule, ClaimFollowsTheRule
+///         NoBetterThanGuessingHasFailed, ComparesWithTheBaselineBySeed, VerdictsFollowTheRule, ClaimFollowsTheRule
 [[nodiscard]] switch_experiment run_switch_experiment(const switch_experiment_request&, const runner&);
 
 /// For a terminal.
+///
 /// Tests   tests/examples/experiment_command_test.cpp: PrintsATableForEachPart
 [[nodiscard]] std::string table(const switch_experiment&);
 

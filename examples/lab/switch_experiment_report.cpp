@@ -38,8 +38,8 @@ using cell_rows = std::vector<std::vector<std::string>>;
 
 // What all parts but `latency` have.
 [[nodiscard]] std::string trainings_table(const switch_part_result& part, double switch_time) {
-  cell_rows rows{{"", "diverged", "accuracy", "- baseline", "time", "x", "x, switches", "logs: accuracy", "x",
-                  "accuracy", "time"}};
+  cell_rows rows{
+      {"", "failed", "accuracy", "- baseline", "time", "x", "x, switches", "logs: accuracy", "x", "accuracy", "time"}};
   for (std::size_t i = 0; i < part.rows.size(); ++i) {
     const switch_trainings &row = part.rows[i], &baseline = part.rows[row.of.baseline];
     const switch_comparison found = compare_with(baseline, row, switch_time);
@@ -47,7 +47,7 @@ using cell_rows = std::vector<std::vector<std::string>>;
     const logged_case &logged = row.of.logged, &logged_baseline = baseline.of.logged;
     std::optional<double> times;
     if (logged.time && logged_baseline.time) times = *logged.time / *logged_baseline.time;
-    rows.push_back({row.of.name, std::to_string(found.diverged), mean_text(found.accuracy, 4),
+    rows.push_back({row.of.name, std::to_string(found.failed), mean_text(found.accuracy, 4),
                     row.of.baseline == i ? "" : mean_text(found.difference, 4), value_text(found.time, 0),
                     value_text(found.times, 3), value_text(found.with_switches, 3),
                     logged.diverged ? "diverged" : optional_text(logged.accuracy, 4), optional_text(times, 3),
@@ -104,7 +104,7 @@ using cell_rows = std::vector<std::vector<std::string>>;
   return {{"name", row.of.name},
           {"policy", json::parse(row.of.policy.describe().json)},
           {"baseline", baseline.of.name},
-          {"diverged", found.diverged},
+          {"failed", found.failed},
           {"accuracy", estimate_json(found.accuracy)},
           {"difference", estimate_json(found.difference)},
           {"time", estimate_json(found.time)},

@@ -61,7 +61,7 @@ const std::array<logged_share_of_bsp, 11> logged_shares_of_bsp{{{1, {0.9188, 10'
 
 // The time of a round without stragglers.
 [[nodiscard]] double round_of(const support::scenario& s) {
-  return s.cluster.round_time + *std::ranges::max_element(s.cluster.step_time);
+  return s.cluster.round_time * s.cluster.workers + *std::ranges::max_element(s.cluster.step_time);
 }
 
 // ---- the parts
@@ -169,7 +169,6 @@ const std::array<logged_share_of_bsp, 11> logged_shares_of_bsp{{{1, {0.9188, 10'
 
 [[nodiscard]] case_list cluster_cases(support::scenario s) {
   s.cluster.workers *= 2;
-  s.cluster.round_time *= 2;
   case_list all;
   for (const auto& [share, logged] : {std::pair<double, logged_case>{1, {0.9229, 9'631}},
                                       {0.5, {0.9206, 5'158}},

@@ -24,7 +24,7 @@ struct switch_part {
 /// What the paper or its logs say of a case.
 struct logged_case {
   std::optional<double> accuracy{};
-  std::optional<double> time{};  ///< in seconds; in a part without them all, as in the part's text
+  std::optional<double> time{};  ///< in seconds; of `policies`, what follows from the ratios in the paper
   bool diverged = false;
 };
 
@@ -40,9 +40,9 @@ struct switch_case {
 /// The cases of a part, in rows of its table; of `latency` the synchronous ones, then the asynchronous ones, each with
 /// no latency first and then as in logged_latencies.
 ///
-/// The scenario is that of the experiment with eight workers: stop is workload. `cluster` has twice as many workers,
-/// and rounds take twice as long as a round there, as they did in the logs (1.98 times). What is set in seconds
-/// (occurrences of latency) is in units of time here.
+/// The scenario is that of the experiment with eight workers: stop is workload. `cluster` has twice as many workers.
+/// What is set in seconds (occurrences of latency) is in units of time here.
+///
 /// Errors  user_error: a scenario that does not stop after a workload, or of fewer than four workers
 /// Tests   tests/examples/switch_cases_test.cpp: EachPartHasCases, SharesAreWhatThePolicyDoes,
 /// AnOccurrenceIsWithinTheShare,

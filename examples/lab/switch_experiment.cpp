@@ -25,14 +25,16 @@ constexpr double small_share = 0.0625;
   return run;
 }
 
-enum class order { lower, same, higher };
+enum class direction { lower, same, higher };
 
-[[nodiscard]] order order_of(const support::estimate& difference) {
-  return difference.high < 0 ? order::lower : difference.low > 0 ? order::higher : order::same;
+[[nodiscard]] direction direction_of(const support::estimate& difference) {
+  return difference.high < 0 ? direction::lower : difference.low > 0 ? direction::higher : direction::same;
 }
-[[nodiscard]] order order_of(double logged_difference) {
+[[nodiscard]] direction direction_of(double logged_difference) {
   constexpr double threshold = 0.01;
-  return logged_difference < -threshold ? order::lower : logged_difference > threshold ? order::higher : order::same;
+  return logged_difference < -threshold  ? direction::lower
+         : logged_difference > threshold ? direction::higher
+                                         : direction::same;
 }
 
 [[nodiscard]] std::string with_interval(const support::estimate& e, int digits) {
@@ -116,7 +118,7 @@ switch_verdict verdict_on(const switch_comparison& found, const switch_trainings
   if (here.diverged || failed) return {word(here.diverged == failed), "-"};
   if (&baseline == &row) return said;
   if (here.accuracy && there.accuracy && std::isfinite(found.difference.low))
-    said.accuracy = word(order_of(found.difference) == order_of(*here.accuracy - *there.accuracy));
+    said.accuracy = word(direction_of(found.difference) == direction_of(*here.accuracy - *there.accuracy));
   if (here.time && there.time && std::isfinite(found.times.value)) {
     const double logged = *here.time / *there.time;
     said.time = word(std::abs(found.times.value / logged - 1) <= 0.1);
@@ -138,20 +140,21 @@ std::string claim_of(const switch_part_result& part) {
   };
   if (mostly_failed(of_small.failed, *small)) return "refuted: " + small_name + "fails";
   if (!std::isfinite(of_small.difference.low)) return "open: too few trainings came to their end";
-  const std::string measured = "ASP has " +
+  const std::string measured = "\nASP has " +
                                (mostly_failed(of_asp.failed, *asp) ? std::string{"failed"} : against_bsp(of_asp)) +
-                               "; " + small_name + "has " + against_bsp(of_small);
+                               "\n" + small_name + "has " + against_bsp(of_small);
   if (!mostly_failed(of_asp.failed, *asp)) {
     if (!std::isfinite(of_asp.difference.low)) return "open: too few trainings of ASP came to their end";
-    if (order_of(of_asp.difference) != order::lower) return "refuted: there is nothing to be gained. " + measured;
-    if (order_of(over_asp.difference) != order::higher)
-      return "refuted: it is not better than ASP, by " + with_interval(over_asp.difference, 4) + ". " + measured;
-    if (over_asp.times.value > 1.5) return "refuted: it is not nearly as quick as ASP. " + measured;
+    if (direction_of(of_asp.difference) != direction::lower) return "refuted: there is nothing to be gained" + measured;
+    if (direction_of(over_asp.difference) != direction::higher)
+      return "refuted: it is not better than ASP, by " + with_interval(over_asp.difference, 4) + measured;
+    if (over_asp.times.value > 1.5) return "refuted: it is not nearly as quick as ASP" + measured;
   }
-  if (order_of(of_small.difference) == order::lower)
-    return "refuted: it is better than ASP, by " + with_interval(over_asp.difference, 4) +
-           ", but not as good as BSP. " + measured;
-  return "confirmed: it is better than ASP, by " + with_interval(over_asp.difference, 4) + ". " + measured;
+  const std::string gain =
+      std::isfinite(over_asp.difference.low) ? ", by " + with_interval(over_asp.difference, 4) : std::string{};
+  if (direction_of(of_small.difference) == direction::lower)
+    return "refuted: it is better than ASP" + gain + ", but not as good as BSP" + measured;
+  return "confirmed: it is better than ASP" + gain + measured;
 }
 
 }  // namespace rubato::lab

@@ -69,12 +69,13 @@ struct switch_verdict {
                                         const switch_trainings&);
 
 /// What is left of the paper's claim, that a small synchronous share at the beginning gives the accuracy of synchronous
-/// training at nearly the speed of asynchronous training: a sentence that begins with confirmed, refuted or open, from
-/// the rows of part `share`.
+/// training at nearly the speed of asynchronous training. From the rows of part `share`: a line that begins with
+/// confirmed, refuted or open, and the measurement in two more.
 ///
-/// refuted    ASP is not less accurate than BSP; or 6.25 % is not better than ASP, or not within half of ASP's time
-///            more; open if ASP is too few runs to be compared
-/// confirmed  neither, and 6.25 % is not told apart from BSP
+/// refuted    ASP is not less accurate than BSP; or 6.25 % of BSP is not more accurate than ASP, or takes more than 1.5
+///            times as long, or is less accurate than BSP, or fails
+/// open       too few trainings
+/// confirmed  else
 [[nodiscard]] std::string claim_of(const switch_part_result& share);
 
 /// Makes the trainings, part by part; what two parts have in common once.
@@ -87,7 +88,8 @@ struct switch_verdict {
 ///         NoBetterThanGuessingHasFailed, ComparesWithTheBaselineBySeed, VerdictsFollowTheRule, ClaimFollowsTheRule
 [[nodiscard]] switch_experiment run_switch_experiment(const switch_experiment_request&, const runner&);
 
-/// For a terminal.
+/// For a terminal: "x" is the time in that of the baseline, "x paid" the same where switches cost switch_time; "logs"
+/// and the "x" after it are what the logs have.
 ///
 /// Tests   tests/examples/experiment_command_test.cpp: PrintsATableForEachPart
 [[nodiscard]] std::string table(const switch_experiment&);

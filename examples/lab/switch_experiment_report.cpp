@@ -36,10 +36,14 @@ using cell_rows = std::vector<std::vector<std::string>>;
   return std::string{std::ranges::find(switch_parts(), part, &switch_part::name)->meaning};
 }
 
+// A number of the logs, and what is said about it.
+[[nodiscard]] std::string marked(const std::string& number, const std::string& verdict) {
+  return number + (verdict == "agrees" ? " =" : verdict == "differs" ? " !" : "");
+}
+
 // What all parts but `latency` have.
 [[nodiscard]] std::string trainings_table(const switch_part_result& part, double switch_time) {
-  cell_rows rows{
-      {"", "failed", "accuracy", "- baseline", "time", "x", "x, switches", "logs: accuracy", "x", "accuracy", "time"}};
+  cell_rows rows{{"", "failed", "accuracy", "- baseline", "time", "x", "x paid", "logs", "x"}};
   for (std::size_t i = 0; i < part.rows.size(); ++i) {
     const switch_trainings &row = part.rows[i], &baseline = part.rows[row.of.baseline];
     const switch_comparison found = compare_with(baseline, row, switch_time);
@@ -50,8 +54,8 @@ using cell_rows = std::vector<std::vector<std::string>>;
     rows.push_back({row.of.name, std::to_string(found.failed), mean_text(found.accuracy, 4),
                     row.of.baseline == i ? "" : mean_text(found.difference, 4), value_text(found.time, 0),
                     value_text(found.times, 3), value_text(found.with_switches, 3),
-                    logged.diverged ? "diverged" : optional_text(logged.accuracy, 4), optional_text(times, 3),
-                    said.accuracy, said.time});
+                    marked(logged.diverged ? "diverged" : optional_text(logged.accuracy, 4), said.accuracy),
+                    marked(optional_text(times, 3), said.time)});
   }
   return aligned_text(rows);
 }
@@ -93,8 +97,8 @@ using cell_rows = std::vector<std::vector<std::string>>;
           {"staleness_mean", run->staleness_mean}};
 }
 
-[[nodiscard]] json row_json(const switch_part_result& part, const switch_trainings& row,
-                            const switch_experiment_request& asked) {
+[[nodiscard]] json case_json(const switch_part_result& part, const switch_trainings& row,
+                             const switch_experiment_request& asked) {
   const switch_trainings& baseline = part.rows[row.of.baseline];
   const switch_comparison found = compare_with(baseline, row, asked.switch_time);
   const switch_verdict said = verdict_on(found, baseline, row);
@@ -122,11 +126,12 @@ using cell_rows = std::vector<std::vector<std::string>>;
 
 std::string table(const switch_experiment& made) {
   const switch_experiment_request& asked = made.asked;
-  std::string text =
-      asked.scenario.name + ": " + std::to_string(asked.scenario.cluster.workers) + " workers; trainings of " +
-      std::to_string(asked.scenario.run.workload / asked.scenario.run.batch) + " pushes; seeds " +
-      std::to_string(asked.seed) + " to " + std::to_string(asked.seed + asked.seeds - 1) + "; a switch takes " +
-      short_text(asked.switch_time) + (made.interrupted ? "; INTERRUPTED" : "") + '\n';
+  std::string text = asked.scenario.name + ": " + std::to_string(asked.scenario.cluster.workers) +
+                     " workers; trainings of " +
+                     std::to_string(asked.scenario.run.workload / asked.scenario.run.batch) + " pushes; seeds " +
+                     std::to_string(asked.seed) + " to " + std::to_string(asked.seed + asked.seeds - 1) +
+                     "; a switch takes " + short_text(asked.switch_time) + (made.interrupted ? "; INTERRUPTED" : "") +
+                     "\nlogs: = they say the same, ! they do not\n";
   for (const switch_part_result& part : made.parts) {
     text += '\n' + part.part + ": " + meaning_of(part.part) + '\n';
     text += part.part == "latency" ? latency_table(part) : trainings_table(part, asked.switch_time);
@@ -150,7 +155,7 @@ json to_json(const switch_experiment& made, const training_data& data) {
                 {"version", library_version()}};
   for (const switch_part_result& part : made.parts) {
     json rows = json::array();
-    for (const switch_trainings& row : part.rows) rows.push_back(row_json(part, row, asked));
+    for (const switch_trainings& row : part.rows) rows.push_back(case_json(part, row, asked));
     document["parts"].push_back({{"part", part.part}, {"rows", std::move(rows)}});
     if (part.part == "share" && !made.interrupted) document["claim"] = claim_of(part);
   }

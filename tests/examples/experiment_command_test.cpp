@@ -31,7 +31,7 @@ TEST(Experiment, PrintsATableForEachPart) {
   const lab_program lab;
   const outcome got = lab.run(quick_experiment + "--seeds 2 --json a.json --quiet");
   EXPECT_EQ(got.status, 0) << got.text;
-  EXPECT_EQ(got.text.find("quick: 10 workers; trainings of 320 pushes; seeds 1 to 2; a switch takes 36\n"), 0u)
+  EXPECT_EQ(got.text.find("quick: 10 workers; trainings of 320 pushes; seeds 1 to 2; a switch takes 36\nlogs: "), 0u)
       << got.text;
   const json made = json::parse(lab.content("a.json"));
   ASSERT_EQ(made["parts"].size(), 7u);

@@ -108,7 +108,7 @@ TEST(ClusterTiming, ServerHandlesOnePushAtATime) {
 }
 
 TEST(ClusterTiming, ARoundTakesItsTime) {
-  const cluster_options slow{.workers = 4, .jitter = 0, .round_time = 0.5};
+  const cluster_options slow{.workers = 4, .jitter = 0, .round_time = 0.125};
   EXPECT_NEAR(pushes(slow, bsp{}, 4 * 10).time, 1 + 9 * 1.5, 1e-9) << "the last one is over with its gradients";
   EXPECT_EQ(pushes(slow, bsp{}, 40).idle_share, 0) << "a step begins with the wait for the update";
   EXPECT_NEAR(pushes(slow, bsp{bsp::sum}, 40).time, 10, 1e-9) << "its gradients are applied one by one";
@@ -127,7 +127,7 @@ TEST(ClusterTiming, WhoStartsDuringARoundsUpdateWaitsForIt) {
     }
     [[nodiscard]] decision release(const cluster_view&, const event&) const noexcept { return decision::all(); }
   };
-  const cluster_options machines{.workers = 3, .step_time = {1, 1, 1.25}, .jitter = 0, .round_time = 2};
+  const cluster_options machines{.workers = 3, .step_time = {1, 1, 1.25}, .jitter = 0, .round_time = 1};
   std::vector<double> pushed;
   const auto watcher = [&](const record& r) noexcept {
     if (r.what == record::kind::admit && r.worker.index == 2) pushed.push_back(r.now);

@@ -33,12 +33,12 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// A parameter server and its workers in virtual time: a host of `controller` that trains an objective.
 ///
 /// A released worker computes its gradient on the parameters of that moment; then time passes: wait until the latest
-/// round is an update, round_time after its flush; pull over the link, compute on the cores, sleep if it straggles,
-/// push over the link. The server handles one push at a time, in the order of arrival, each taking decision_time +
-/// apply_time: it asks for a verdict at the beginning, and at the end carries it out and commits. Where it probes the
-/// loss, each update takes it probe_time more, for which the next push waits. A step of another batch size computes in
-/// proportion. A cancelled worker reports back at once, without a transfer. With a worker that dies or leaves goes its
-/// step; what of that has reached the server is refused there, at no cost.
+/// round is an update, round_time for each of its gradients after its flush; pull over the link, compute on the cores,
+/// sleep if it straggles, push over the link. The server handles one push at a time, in the order of arrival, each
+/// taking decision_time + apply_time: it asks for a verdict at the beginning, and at the end carries it out and
+/// commits. Where it probes the loss, each update takes it probe_time more, for which the next push waits. A step of
+/// another batch size computes in proportion. A cancelled worker reports back at once, without a transfer. With a
+/// worker that dies or leaves goes its step; what of that has reached the server is refused there, at no cost.
 ///
 ///     rubato::sim::quadratic goal;
 ///     const run_result r = simulate({.workers = 10, .cores = 4}, {.seed = 1}, rubato::ssp{.staleness = 3}, goal);
@@ -343,7 +343,7 @@ class cluster {
     update(parts);
     for (const contribution& part : parts) goal_.release(part.handle);
     result_.gradients.flushed += parts.size();
-    round_over_ = now_ + machines_.round_time;
+    round_over_ = now_ + machines_.round_time * static_cast<double>(parts.size());
   }
 
   void discard(std::uint64_t round) {

@@ -47,9 +47,9 @@ struct cluster_options {
   link_options link{};                  ///< none, by default
   double decision_time = 0;             ///< server time for each push
   double apply_time = 0;                ///< server time for each push, in addition
-  double round_time = 0;                ///< to make a round into an update: who starts meanwhile pulls only after it
-  straggler_options stragglers{};       ///< none, by default
-  std::vector<failure> failures{};      ///< in any order
+  double round_time = 0;  ///< for each gradient of a round, to make it an update: who starts meanwhile pulls after it
+  straggler_options stragglers{};   ///< none, by default
+  std::vector<failure> failures{};  ///< in any order
 };
 
 /// When a run ends, other than at max_time.

@@ -15,6 +15,8 @@ class any_objective {
   virtual void reset(std::uint64_t seed) = 0;
   [[nodiscard]] virtual sim::gradient compute(std::uint32_t worker, std::uint64_t step, std::uint32_t batch) = 0;
   virtual void update(std::span<const sim::contribution> parts, double learning_rate) = 0;
+  /// Of later updates, until reset(); see sgd_objective.
+  virtual void set_momentum(double momentum) = 0;
   virtual void release(std::uint32_t handle) = 0;
   [[nodiscard]] virtual sim::evaluation evaluate() = 0;
   [[nodiscard]] virtual double probe() = 0;
@@ -31,6 +33,7 @@ class objective_of final : public any_objective {
     return of_.compute(worker, step, batch);
   }
   void update(std::span<const sim::contribution> parts, double rate) override { of_.update(parts, rate); }
+  void set_momentum(double momentum) override { of_.set_momentum(momentum); }
   void release(std::uint32_t handle) override { of_.release(handle); }
   sim::evaluation evaluate() override { return of_.evaluate(); }
   double probe() override { return of_.probe(); }

@@ -126,6 +126,23 @@ struct search_switch_arguments {
   bool quiet = false;
 };
 
+/// Options of `rubato-lab experiment` as they are given.
+struct experiment_arguments {
+  std::string name;  ///< empty: list them
+  std::vector<std::string> parts;  ///< empty: all
+  std::string scenario = "sync-switch";
+  std::vector<std::string> settings;
+  std::uint64_t seed = 1;
+  std::uint32_t seeds = 5;
+  double switch_time = 36;
+  std::string json;
+  std::string cache = "out/cache";
+  bool no_cache = false;
+  unsigned threads = 0;  ///< 0: as many as the machine has
+  std::string data;      ///< empty: the images in the source tree
+  bool quiet = false;
+};
+
 /// Each returns the exit status. Errors: user_error.
 [[nodiscard]] int run_compare(const compare_arguments&);
 [[nodiscard]] int run_train(const train_arguments&);
@@ -138,6 +155,7 @@ struct search_switch_arguments {
 [[nodiscard]] int run_fit(const fit_arguments&);
 [[nodiscard]] int run_advise(const advise_arguments&);
 [[nodiscard]] int run_search_switch(const search_switch_arguments&);
+[[nodiscard]] int run_experiment(const experiment_arguments&);
 [[nodiscard]] int run_scenarios(const std::string& name, bool keys);
 
 }  // namespace rubato::lab

@@ -224,6 +224,32 @@ void add_search_switch_options(CLI::App& command, search_switch_arguments& given
   command.add_flag("--quiet", given.quiet, "No progress");
 }
 
+void add_experiment_options(CLI::App& command, experiment_arguments& given) {
+  command.add_option("NAME", given.name, "Which one; without it all are listed");
+  command.add_option("--part", given.parts, "A part of it; repeatable; default: all")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+  command.add_option("--scenario", given.scenario, "Shipped scenario, or a .json file")->capture_default_str();
+  add_set_option(command, given.settings);
+  command.add_option("--seed", given.seed, "Seed of the first training of each case")
+      ->check(whole(0, first_tuning_seed - most_seeds))
+      ->capture_default_str();
+  command.add_option("--seeds", given.seeds, "Trainings of each case")
+      ->check(whole(1, most_seeds))
+      ->capture_default_str();
+  command.add_option("--switch-time", given.switch_time, "Time that a switch costs, where it is counted")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  command.add_option("--json", given.json, "Write the result there (- for standard output instead of the tables)");
+  command.add_option("--cache", given.cache, "Folder of results, from which an interrupted experiment resumes")
+      ->capture_default_str();
+  command.add_flag("--no-cache", given.no_cache, "Neither read nor write it");
+  command.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
+  command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");
+  command.add_flag("--quiet", given.quiet, "No progress");
+}
+
 int run(int argc, char** argv) {
   if (argc > 1 && std::string{argv[1]} == gloo_worker_word) return run_gloo_worker({argv + 2, argv + argc});
   CLI::App app{"Compares synchronisation policies on a simulated cluster that trains real models"};
@@ -261,6 +287,9 @@ int run(int argc, char** argv) {
   search_switch_arguments of_switch;
   auto* searched = app.add_subcommand("search-switch", "Find how early a job can switch from BSP to ASP");
   add_search_switch_options(*searched, of_switch);
+  experiment_arguments to_repeat;
+  auto* repeated = app.add_subcommand("experiment", "Repeat an experiment of a paper; without a name: list them");
+  add_experiment_options(*repeated, to_repeat);
   auto* scenarios = app.add_subcommand("scenarios", "List the scenarios that ship");
   std::string name;
   bool keys = false;
@@ -284,6 +313,7 @@ int run(int argc, char** argv) {
   if (fitted->parsed()) return run_fit(to_fit);
   if (advised->parsed()) return run_advise(to_advise);
   if (searched->parsed()) return run_search_switch(of_switch);
+  if (repeated->parsed()) return run_experiment(to_repeat);
   if (scenarios->parsed()) return run_scenarios(name, keys);
   if (train->parsed()) return run_train(to_train);
   if (room->parsed()) return run_compare(of_room);

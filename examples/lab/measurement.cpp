@@ -19,6 +19,7 @@ void each_member(Measurement& m, Visit&& visit) {
   visit("final_accuracy", m.final_accuracy);
   visit("dropped", m.dropped);
   visit("overrides", m.overrides);
+  visit("switches", m.switches);
   visit("overhead", m.overhead);
   visit("overrun", m.overrun);
 }

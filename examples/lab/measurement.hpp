@@ -24,6 +24,7 @@ struct measurement {
   double final_accuracy = 0;
   std::uint64_t dropped = 0;    ///< gradients that were computed and came to nothing
   std::uint64_t overrides = 0;  ///< times that the guard overrode the policy
+  std::uint64_t switches = 0;   ///< between rounds and updates by single gradients, where setting::switching is set
   double overhead = 0;          ///< in real time: what a step takes beside computing and sleeping; units of time
   double overrun = 0;           ///< in real time: by which share of what was asked for computing and sleeping took longer
 };

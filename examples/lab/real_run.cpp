@@ -141,6 +141,7 @@ std::string not_in_real_time(const support::scenario& s) {
   if (s.objective != support::objective_kind::sgd) return "objective.kind is quadratic, expected sgd: it trains images";
   if (s.cluster.decision_time > 0) return "cluster.decision_time is above 0, expected 0: decisions take what they take";
   if (s.cluster.apply_time > 0) return "cluster.apply_time is above 0, expected 0: updates take what they take";
+  if (s.cluster.round_time > 0) return "cluster.round_time is above 0, expected 0: updates take what they take";
   if (s.run.loss == sim::loss_source::probe)
     return "run.loss is probe, expected worker_ema: its server measures no loss";
   if (!s.run.learning_rate.boundaries.empty())

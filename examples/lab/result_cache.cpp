@@ -43,6 +43,7 @@ std::string result_key(const setting& at, std::uint64_t data_fingerprint, const 
                      {"policy", policy.describe().json},
                      {"seed", seed}};
   if (at.host != host_kind::simulator) key[name(at.host)] = at.unit_seconds;
+  if (at.switching) key["switching"] = nlohmann::json::parse(text_of(*at.switching));
   return key.dump();
 }
 

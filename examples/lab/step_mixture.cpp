@@ -14,7 +14,7 @@
 namespace rubato::lab {
 namespace {
 
-constexpr double never = std::numeric_limits<double>::infinity();
+constexpr double no_end = std::numeric_limits<double>::infinity();
 constexpr int iterations = 12;
 constexpr double clear_excess = 4;     // standard deviations: a step that is so late has slept, to begin with
 constexpr double outliers = 1e-3;      // share of steps that neither jitter nor sleep explains
@@ -112,10 +112,10 @@ class mixture {
     all.reserve(steps_.size() + unfinished_.size());
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const bool slept = fit_.sleepers[steps_[i].worker] != 0 || fit_.steps[i].sleeps > 0.5;
-      all.push_back({steps_[i].start, steps_[i].end, slept ? work_of(i) : never});
+      all.push_back({steps_[i].start, steps_[i].end, slept ? work_of(i) : no_end});
     }
-    for (const unfinished_step& each : unfinished_) all.push_back({each.start, each.end, never});
-    const shared_service service{all, cores_ >= fit_.base.size() ? never : static_cast<double>(cores_)};
+    for (const unfinished_step& each : unfinished_) all.push_back({each.start, each.end, no_end});
+    const shared_service service{all, cores_ >= fit_.base.size() ? no_end : static_cast<double>(cores_)};
     rates_.resize(steps_.size());
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const double had = service.until(steps_[i].start);

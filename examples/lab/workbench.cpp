@@ -104,11 +104,17 @@ measurement workbench::watch(const setting& at, const any_policy& policy, std::u
 template <Observer Watcher>
 std::optional<measurement> workbench::simulated(const setting& at, const any_policy& policy, std::uint64_t seed,
                                                 Watcher& watcher, const std::atomic<bool>& stop) {
+  any_objective* trained = &objective(at);
+  std::optional<switched_objective> switched;
+  if (at.switching)
+    trained = &switched.emplace(*trained, *at.switching, at.scenario.sgd.momentum, at.scenario.cluster.workers);
   sim::cluster<any_policy, any_objective, Watcher> cluster{
-      at.scenario.cluster, run_options_of(at, seed), policy, objective(at), watcher, &jitter_};
+      at.scenario.cluster, run_options_of(at, seed), policy, *trained, watcher, &jitter_};
   while (cluster.advance())
     if (stop.load(std::memory_order_relaxed)) return std::nullopt;
-  return summary(cluster.result());
+  measurement made = summary(cluster.result());
+  if (switched) made.switches = switched->switches();
+  return made;
 }
 
 }  // namespace rubato::lab

@@ -19,6 +19,7 @@
 #include "measurement.hpp"
 #include "support/image_files.hpp"
 #include "support/scenario.hpp"
+#include "switching_host.hpp"
 
 namespace rubato::lab {
 
@@ -54,7 +55,8 @@ struct setting {
   support::scenario scenario;
   std::uint32_t hidden_layers = 0;
   host_kind host = host_kind::simulator;
-  double unit_seconds = 0;  ///< of each unit of time, in real time
+  double unit_seconds = 0;                    ///< of each unit of time, in real time
+  std::optional<switching_host> switching{};  ///< in the simulator: sets rate and momentum of each update
 };
 
 /// Which of the scenario's n hidden layers a seed draws: the same for every policy. Each run of n seeds that begins at

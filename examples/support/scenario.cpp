@@ -36,6 +36,17 @@ constexpr number positive_fraction{0, 1, true};
   return keys;
 }
 
+[[nodiscard]] schema<straggler_episode> episode_schema() {
+  std::vector<key<straggler_episode>> keys{
+      make_key("worker", whole<std::uint32_t>{0, most_workers - 1}, "who", &straggler_episode::worker),
+      make_key("from", duration, "when it begins", &straggler_episode::from),
+      make_key("until", duration, "when it is over", &straggler_episode::until),
+      make_key("sleep", duration, "of each step", &straggler_episode::sleep),
+  };
+  for (auto& each : keys) each.required = true;
+  return keys;
+}
+
 [[nodiscard]] schema<rate_boundary> boundary_schema() {
   std::vector<key<rate_boundary>> keys{
       make_key("after_pushes", whole<std::uint64_t>{0, most_pushes}, "when", &rate_boundary::after_pushes),
@@ -85,6 +96,9 @@ constexpr number positive_fraction{0, 1, true};
                &l::model_size),
       make_key("cluster.decision_time", duration, "server time for each decision", cluster, &c::decision_time),
       make_key("cluster.apply_time", duration, "server time for each push", cluster, &c::apply_time),
+      make_key("cluster.round_time", duration,
+               "time for each gradient of a round to make them an update, for which all who start meanwhile wait",
+               cluster, &c::round_time),
       make_key("cluster.failures", list_of<failure>{failure_schema()},
                "workers that go or come; one whose first event is a join is absent from the start", cluster,
                &c::failures),
@@ -131,6 +145,11 @@ constexpr number positive_fraction{0, 1, true};
                stragglers, &g::burst_gap),
       make_key("stragglers.tail_index", number{1, 100, true}, "of the Pareto sleep; smaller is heavier", cluster,
                stragglers, &g::tail_index),
+      make_key(
+          "stragglers.episodes", list_of<straggler_episode>{episode_schema()},
+          "slowdowns that are known: each step of the worker that ends computing within one sleeps so much longer, "
+          "whatever stragglers.kind is",
+          cluster, stragglers, &g::episodes),
   };
   keys[2].excludes = "stragglers.probability";
   return keys;
@@ -234,6 +253,13 @@ void check(const scenario& s, const std::string& where) {
                  "at most workers = " + std::to_string(s.cluster.workers));
 
   const sim::straggler_options& g = s.cluster.stragglers;
+  for (const straggler_episode& each : g.episodes) {
+    const std::string place = where + ": stragglers.episodes";
+    if (each.worker >= s.cluster.workers)
+      refuse_value(place, {{"worker", each.worker}}, "a worker below workers = " + std::to_string(s.cluster.workers));
+    if (!(each.until > each.from))
+      refuse_value(place, {{"from", each.from}, {"until", each.until}}, "one that ends after it has begun");
+  }
   if (g.kind == straggler_kind::burst && s.run.max_time > most_bursts * (g.burst_length + g.burst_gap))
     throw user_error{
         where + ": found stragglers.burst_length + stragglers.burst_gap = " + excerpt(g.burst_length + g.burst_gap) +
@@ -273,6 +299,9 @@ std::string canonical_form(const scenario& s) {
   json document = to_json(s);
   document.erase("name");
   document.erase("description");
+  // Keys of later versions, where they change nothing: what earlier ones have measured stays valid.
+  if (s.cluster.round_time == 0) document["cluster"].erase("round_time");
+  if (s.cluster.stragglers.episodes.empty()) document["stragglers"].erase("episodes");
   return document.dump();
 }
 

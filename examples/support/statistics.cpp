@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <rubato/adapt/welch.hpp>
 #include <rubato/core/rng.hpp>
 #include <stdexcept>
 
@@ -95,6 +96,18 @@ mean_with_error mean_and_standard_error(std::span<const double> values) {
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   return {mean, values.size() < 2 ? not_a_number : std::sqrt(squares / (n - 1) / n)};
+}
+
+estimate mean_with_t_interval(std::span<const double> values) {
+  const auto [mean, error] = mean_and_standard_error(values);
+  if (values.size() < 2) return {mean, not_a_number, not_a_number};
+  const double degrees = static_cast<double>(values.size() - 1);
+  double low = 0, high = 13;  // of one degree of freedom it is 12.7
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (adapt::student_t_cdf(middle, degrees) < 0.975 ? low : high) = middle;
+  }
+  return {mean, mean - high * error, mean + high * error};
 }
 
 }  // namespace rubato::support

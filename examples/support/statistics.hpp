@@ -46,6 +46,12 @@ struct mean_with_error {
 
 [[nodiscard]] mean_with_error mean_and_standard_error(std::span<const double> values);
 
+/// Mean with its 95 % interval by Student's t: for few values that are about normal. The bounds are NaN for fewer than
+/// two values, the mean for none.
+///
+/// Tests   tests/examples/statistics_test.cpp: MeanWithStudentsInterval
+[[nodiscard]] estimate mean_with_t_interval(std::span<const double> values);
+
 }  // namespace rubato::support
 
 #endif

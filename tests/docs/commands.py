@@ -39,6 +39,7 @@ LEAST = {
     "train by search": {"--generations": "1", "--population": "4", "--clusters": "2", "--selection-clusters": "2",
                         "--select-every": "1"},
     "search-switch": {"--bsp-runs": "1", "--runs": "1", "--pushes": "200", "--candidates": "2"},
+    "experiment": {"--seeds": "1", "--set": "objective.workload=3200"},
     "explain": {"--seeds": "1"},
     "advise": {"--members": "4", "--policies": "asp,knee"},
 }

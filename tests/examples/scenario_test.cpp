@@ -49,9 +49,10 @@ TEST(Scenario, ReadsEveryKey) {
     "description": "d", "workers": 3, "stop": "workload",
     "cluster": {"cores": 2, "step_time": [1, 2, 3.5], "jitter": 0.1,
                 "link": {"bandwidth": 2, "latency": 0.1, "model_size": 0.5},
-                "decision_time": 0.01, "apply_time": 0.02,
+                "decision_time": 0.01, "apply_time": 0.02, "round_time": 0.03,
                 "failures": [{"time": 5, "worker": 1, "kind": "death"}, {"time": 9, "worker": 1, "kind": "join"}]},
-    "stragglers": {"kind": "burst", "count": 2, "mean": 4, "sd": 2, "burst_length": 5, "burst_gap": 6, "tail_index": 2},
+    "stragglers": {"kind": "burst", "count": 2, "mean": 4, "sd": 2, "burst_length": 5, "burst_gap": 6, "tail_index": 2,
+                   "episodes": [{"worker": 2, "from": 1, "until": 4, "sleep": 0.5}]},
     "objective": {"kind": "quadratic", "hidden_layers": 2, "learning_rate": 0.1,
                   "learning_rate_boundaries": [{"after_pushes": 100, "factor": 0.1}, {"after_pushes": 200, "factor": 0}],
                   "momentum": 0.9, "batch": 32, "input": "unit", "data_fraction": 1, "validation_size": 10,
@@ -67,13 +68,15 @@ TEST(Scenario, ReadsEveryKey) {
                                .link = {.bandwidth = 2, .latency = 0.1, .model_size = 0.5},
                                .decision_time = 0.01,
                                .apply_time = 0.02,
+                               .round_time = 0.03,
                                .stragglers = {.kind = straggler_kind::burst,
                                               .count = 2,
                                               .mean = 4,
                                               .sd = 2,
                                               .burst_length = 5,
                                               .burst_gap = 6,
-                                              .tail_index = 2},
+                                              .tail_index = 2,
+                                              .episodes = {{2, 1, 4, 0.5}}},
                                .failures = {{5, 1, failure_kind::death}, {9, 1, failure_kind::join}}},
                    .run = {.stop = stop_rule::workload,
                            .target_accuracy = scenario::auto_target,
@@ -106,6 +109,20 @@ TEST(Scenario, RefusesWhatNoKeyCanSeeAlone) {
       refusal(R"(, "objective": {"learning_rate_boundaries": [{"after_pushes": 9, "factor": 1},
                                                                    {"after_pushes": 9, "factor": 1}]})"),
       "s.json: objective.learning_rate_boundaries: found {\"after_pushes\":9}, expected more than the 9 before it");
+}
+
+TEST(Scenario, RefusesImpossibleEpisodes) {
+  const auto with_episode = [](const std::string& members) {
+    return refusal(R"(, "stragglers": {"episodes": [{)" + members + "}]}");
+  };
+  EXPECT_EQ(with_episode(R"("worker": 9, "from": 0, "until": 1, "sleep": 0)"), "");
+  EXPECT_EQ(with_episode(R"("worker": 10, "from": 0, "until": 1, "sleep": 1)"),
+            "s.json: stragglers.episodes: found {\"worker\":10}, expected a worker below workers = 10");
+  EXPECT_EQ(
+      with_episode(R"("worker": 1, "from": 2, "until": 2, "sleep": 1)"),
+      "s.json: stragglers.episodes: found {\"from\":2.0,\"until\":2.0}, expected one that ends after it has begun");
+  EXPECT_EQ(with_episode(R"("worker": 1, "from": 2, "sleep": 1)"),
+            "s.json: stragglers.episodes[0]: found no until, expected a number from 0 to 1e+09");
 }
 
 TEST(Scenario, RefusesImpossibleFailures) {
@@ -213,6 +230,7 @@ TEST(Scenario, HashDependsOnEveryOtherKey) {
                                  "cluster.link.model_size=1",
                                  "cluster.decision_time=1",
                                  "cluster.apply_time=1",
+                                 "cluster.round_time=1",
                                  R"(cluster.failures=[{"time": 3, "worker": 2, "kind": "leave"}])",
                                  "stragglers.kind=static",
                                  "stragglers.probability=0.1",
@@ -222,6 +240,7 @@ TEST(Scenario, HashDependsOnEveryOtherKey) {
                                  "stragglers.burst_length=2",
                                  "stragglers.burst_gap=2",
                                  "stragglers.tail_index=2",
+                                 R"(stragglers.episodes=[{"worker": 1, "from": 0, "until": 9, "sleep": 1}])",
                                  "objective.kind=quadratic",
                                  "objective.hidden_layers=1",
                                  "objective.learning_rate=1",

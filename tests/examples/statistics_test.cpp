@@ -79,9 +79,22 @@ TEST(Statistics, RatioRefusesUnequalSizes) {
   EXPECT_THROW(static_cast<void>(bootstrap_ratio(std::array{1.0}, std::array{1.0, 2.0})), std::invalid_argument);
 }
 
+// Of five values the quantile is 2.776, of two 12.706.
+TEST(Statistics, MeanWithStudentsInterval) {
+  const auto five = mean_with_t_interval(std::array{1.0, 2.0, 3.0, 4.0, 5.0});
+  EXPECT_DOUBLE_EQ(five.value, 3);
+  EXPECT_NEAR(five.high - 3, 2.776445 * std::sqrt(0.5), 1e-5);
+  EXPECT_NEAR(five.low - 3, -2.776445 * std::sqrt(0.5), 1e-5);
+  EXPECT_NEAR(mean_with_t_interval(std::array{0.0, 2.0}).high, 1 + 12.706205, 1e-5);
+  EXPECT_EQ(mean_with_t_interval(std::array{7.0}).value, 7);
+  EXPECT_TRUE(std::isnan(mean_with_t_interval(std::array{7.0}).low));
+  EXPECT_EQ(mean_with_t_interval(std::array{7.0, 7.0}).low, 7);
+}
+
 TEST(Statistics, NothingMeasuredIsNotANumber) {
   EXPECT_TRUE(std::isnan(bootstrap_interquartile_mean({}).low));
   EXPECT_TRUE(std::isnan(bootstrap_ratio({}, {}).value));
+  EXPECT_TRUE(std::isnan(mean_with_t_interval({}).value));
 }
 
 }  // namespace

@@ -107,6 +107,38 @@ TEST(ClusterTiming, ServerHandlesOnePushAtATime) {
   EXPECT_NEAR(pushes({.apply_time = 0.5}, asp{}, 1'000).time, 500, 2);  // ten workers wait for one server
 }
 
+TEST(ClusterTiming, ARoundTakesItsTime) {
+  const cluster_options slow{.workers = 4, .jitter = 0, .round_time = 0.125};
+  EXPECT_NEAR(pushes(slow, bsp{}, 4 * 10).time, 1 + 9 * 1.5, 1e-9) << "the last one is over with its gradients";
+  EXPECT_EQ(pushes(slow, bsp{}, 40).idle_share, 0) << "a step begins with the wait for the update";
+  EXPECT_NEAR(pushes(slow, bsp{bsp::sum}, 40).time, 10, 1e-9) << "its gradients are applied one by one";
+  EXPECT_NEAR(pushes(slow, asp{}, 40).time, 10, 1e-9);
+  cluster_options linked = slow;
+  linked.link = {.bandwidth = 8, .model_size = 1};
+  EXPECT_NEAR(pushes(linked, bsp{}, 8).time, 2 * 2 + 0.5, 1e-9) << "nobody pulls meanwhile";
+}
+
+// Any two gradients make a round. The first is made at 1; the third worker pushes at 1.25, and pulls when that one is
+// an update, at 3.
+TEST(ClusterTiming, WhoStartsDuringARoundsUpdateWaitsForIt) {
+  struct first_two {
+    [[nodiscard]] admission admit(const cluster_view& view, const event&) const noexcept {
+      return view.round_admissions() == 1 ? admission::accumulate_and_flush() : admission::accumulate();
+    }
+    [[nodiscard]] decision release(const cluster_view&, const event&) const noexcept { return decision::all(); }
+  };
+  const cluster_options machines{.workers = 3, .step_time = {1, 1, 1.25}, .jitter = 0, .round_time = 1};
+  std::vector<double> pushed;
+  const auto watcher = [&](const record& r) noexcept {
+    if (r.what == record::kind::admit && r.worker.index == 2) pushed.push_back(r.now);
+  };
+  no_objective goal;
+  static_cast<void>(simulate(machines, {.max_time = 5}, first_two{}, goal, watcher));
+  ASSERT_EQ(pushed.size(), 2U);
+  EXPECT_EQ(pushed[0], 1.25);
+  EXPECT_EQ(pushed[1], 1 + 2 + 1.25);
+}
+
 // Ten workers, static stragglers (p = 0.3, sleep N(1, 1/3)): the reference figures are pushes / time to 88 % accuracy
 // of an independent simulator; what is compared is their quotient, which is a matter of timing alone.
 class ReferenceThroughput : public testing::Test {
@@ -125,7 +157,7 @@ class ReferenceThroughput : public testing::Test {
     EXPECT_NEAR(rate(machines, ssp_rlp(8)) / ssp_8, 1, 0.04);
   }
   static constexpr std::uint64_t seeds = 100;
-  static constexpr straggler_options sleepy{.kind = straggler_kind::fixed};
+  static inline const straggler_options sleepy{.kind = straggler_kind::fixed};
 };
 
 TEST_F(ReferenceThroughput, IndependentCompute) {

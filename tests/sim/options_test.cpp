@@ -30,8 +30,20 @@ TEST(ClusterOptions, ProblemNamesFieldValueAndExpectation) {
             "decision_time is -1e-09, expected a finite number of 0 or more");
   EXPECT_EQ(problem(cluster_options{.apply_time = std::numeric_limits<double>::infinity()}),
             "apply_time is inf, expected a finite number of 0 or more");
+  EXPECT_EQ(problem(cluster_options{.round_time = -1}), "round_time is -1, expected a finite number of 0 or more");
   EXPECT_EQ(problem(cluster_options{.stragglers = {.probability = -1}}),
             "stragglers.probability is -1, expected 0 to 1");
+}
+
+TEST(ClusterOptions, EpisodesAreOfWorkersAndEnd) {
+  const auto with = [](const straggler_episode& each) {
+    return problem(cluster_options{.stragglers = {.episodes = {{0, 1, 2, 3}, each}}});
+  };
+  EXPECT_EQ(with({9, 0, 1e-9, 0}), "");
+  EXPECT_EQ(with({10, 0, 1, 1}), "stragglers.episodes[1].worker is 10, expected less than the number of workers");
+  EXPECT_EQ(with({1, -1, 1, 1}), "stragglers.episodes[1].from is -1, expected a finite number of 0 or more");
+  EXPECT_EQ(with({1, 2, 2, 1}), "stragglers.episodes[1].until is 2, expected a finite number above its `from`");
+  EXPECT_EQ(with({1, 1, 2, -1}), "stragglers.episodes[1].sleep is -1, expected a finite number of 0 or more");
 }
 
 TEST(ClusterOptions, WorkersGoAndComeInTurn) {

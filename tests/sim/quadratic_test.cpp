@@ -73,6 +73,25 @@ TEST(quadratic, MomentumIsHeavyBall) {
   }
 }
 
+TEST(quadratic, MomentumMayChangeDuringARun) {
+  quadratic bowl{{.dimension = 1, .condition = 1, .noise = 0, .momentum = 0.9}};
+  double x = bowl.parameters()[0];
+  double v = 0;
+  for (std::uint64_t step = 0; step < 20; ++step) {
+    const double momentum = step < 5 ? 0.9 : step < 10 ? 0 : 0.5;
+    if (step >= 5) bowl.set_momentum(momentum);
+    v = momentum * v + x;
+    x -= 0.1 * v;
+    apply(bowl, bowl.compute(0, step, 1).handle, 0.1);
+    EXPECT_NEAR(bowl.parameters()[0], x, 1e-12);
+  }
+  bowl.reset(0);
+  quadratic fresh{{.dimension = 1, .condition = 1, .noise = 0, .momentum = 0.9}};
+  for (quadratic* each : {&bowl, &fresh})
+    for (std::uint64_t step = 0; step < 3; ++step) apply(*each, each->compute(0, step, 1).handle, 0.1);
+  EXPECT_EQ(bowl.parameters()[0], fresh.parameters()[0]) << "a reset forgets it";
+}
+
 TEST(quadratic, SameSeedSameBits) {
   const auto run = [](std::uint64_t seed) {
     quadratic bowl;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -145,15 +146,20 @@ TEST(sgd, UpdateOfManyEqualsTheSequence) {
   }
 }
 
-// Plain SGD, heavy-ball momentum, and enough updates to fold the shift of the inputs back into the weights.
-void follow(const sgd_options& options, std::uint64_t updates, double rate, double tolerance) {
+// Plain SGD, heavy-ball momentum, which may change once, and enough updates to fold the shift of the inputs back into
+// the weights.
+void follow(const sgd_options& options, std::uint64_t updates, double rate, double tolerance,
+            std::optional<double> momentum_of_second_half = {}) {
   sgd_objective net{options, shared().data};
   reference_mlp reference{net, shared().parts};
   dense_parameters velocity = reference.at;
   velocity.zip(velocity, [](double& v, double) { v = 0; });
   for (std::uint64_t step = 0; step < updates; ++step) {
     const dense_parameters dense = reference.gradient(net.samples(0, step, options.batch));
-    velocity.zip(dense, [&](double& v, double g) { v = options.momentum * v + g; });
+    const bool changed = momentum_of_second_half && step >= updates / 2;
+    if (changed) net.set_momentum(*momentum_of_second_half);
+    velocity.zip(dense,
+                 [&](double& v, double g) { v = (changed ? *momentum_of_second_half : options.momentum) * v + g; });
     reference.at.zip(velocity, [&](double& w, double v) { w -= rate * v; });
     apply(net, net.compute(0, step).handle, rate);
   }
@@ -181,6 +187,19 @@ TEST(sgd, MomentumMatchesTheReference) {
   sgd_options folded = small(0);
   folded.momentum = 0.9;
   follow(folded, 1'030, 0.003, 1e-4);
+}
+
+TEST(sgd, MomentumMayChangeDuringARun) {
+  sgd_options options = small(1);
+  options.momentum = 0.9;
+  follow(options, 60, 0.005, 1e-4, 0.25);
+  follow(options, 60, 0.005, 1e-4, 0.0);
+  sgd_objective changed{options, shared().data}, fresh{options, shared().data};
+  changed.set_momentum(0.1);
+  changed.reset(0);
+  for (sgd_objective* each : {&changed, &fresh})
+    for (std::uint64_t step = 0; step < 3; ++step) apply(*each, each->compute(0, step).handle, 0.01);
+  EXPECT_EQ(changed.evaluate().loss, fresh.evaluate().loss) << "a reset forgets it";
 }
 
 TEST(sgd, EvaluateMatchesTheReference) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace rubato::sim {
@@ -40,6 +41,20 @@ TEST(Straggler, FixedDrawsWorkersOncePerRun) {
     }
   }
   EXPECT_NEAR(drawn / 10'000.0, 0.3, 0.015);
+}
+
+TEST(Straggler, EpisodesAddToWhatIsDrawn) {
+  straggler_model alone{{.episodes = {{3, 10, 20, 0.5}, {3, 15, 30, 2}}}, workers, 1};
+  const std::vector<std::pair<double, double>> sleeps{{9.9, 0}, {10, 0.5}, {15, 2.5}, {20, 2}, {29.9, 2}, {30, 0}};
+  for (const auto& [now, expected] : sleeps) {
+    EXPECT_EQ(alone.sleep(3, 1, now), expected) << now;
+    EXPECT_EQ(alone.sleep(4, 1, now), 0) << now;
+  }
+  const straggler_options all{.kind = straggler_kind::fixed, .probability = 1, .mean = 1, .sd = 0};
+  straggler_options more = all;
+  more.episodes = {{3, 10, 20, 0.5}};
+  EXPECT_EQ((straggler_model{more, workers, 1}.sleep(3, 1, 12)), 1.5);
+  EXPECT_EQ((straggler_model{more, workers, 1}.sleep(3, 1, 22)), 1);
 }
 
 TEST(Straggler, CountIsExact) {

@@ -32,12 +32,13 @@ namespace rubato::inline RUBATO_ABI::sim {
 
 /// A parameter server and its workers in virtual time: a host of `controller` that trains an objective.
 ///
-/// A released worker computes its gradient on the parameters of that moment; then time passes: pull over the link,
-/// compute on the cores, sleep if it straggles, push over the link. The server handles one push at a time, in the order
-/// of arrival, each taking decision_time + apply_time: it asks for a verdict at the beginning, and at the end carries
-/// it out and commits. Where it probes the loss, each update takes it probe_time more, for which the next push waits. A
-/// step of another batch size computes in proportion. A cancelled worker reports back at once, without a transfer. With
-/// a worker that dies or leaves goes its step; what of that has reached the server is refused there, at no cost.
+/// A released worker computes its gradient on the parameters of that moment; then time passes: wait until the latest
+/// round is an update, round_time for each of its gradients after its flush; pull over the link, compute on the cores,
+/// sleep if it straggles, push over the link. The server handles one push at a time, in the order of arrival, each
+/// taking decision_time + apply_time: it asks for a verdict at the beginning, and at the end carries it out and
+/// commits. Where it probes the loss, each update takes it probe_time more, for which the next push waits. A step of
+/// another batch size computes in proportion. A cancelled worker reports back at once, without a transfer. With a
+/// worker that dies or leaves goes its step; what of that has reached the server is refused there, at no cost.
 ///
 ///     rubato::sim::quadratic goal;
 ///     const run_result r = simulate({.workers = 10, .cores = 4}, {.seed = 1}, rubato::ssp{.staleness = 3}, goal);
@@ -78,7 +79,9 @@ class cluster {
         line_{run},
         loss_{run.loss},
         failures_{machines.failures},
-        sync_{{.capacity = machines.workers, .quorum = seat_workers(), .guard = run.guard, .seed = run.seed},
+        parked_{detail::seat_workers(workers_, failures_)},
+        live_{parked_},
+        sync_{{.capacity = machines.workers, .quorum = (std::max)(parked_, 1U), .guard = run.guard, .seed = run.seed},
               policy_type{std::move(policy)},
               watch(watcher)} {
     RUBATO_ASSERT(problem(machines).empty() && problem(run).empty(), "cluster or run options out of range");
@@ -158,17 +161,6 @@ class cluster {
 
   [[nodiscard]] worker_id id(std::uint32_t w) const noexcept { return {w, workers_[w].incarnation}; }
 
-  // Sorts the failures and marks who is present at first. Returns how many that are, but at least 1.
-  [[nodiscard]] std::uint32_t seat_workers() {
-    std::stable_sort(failures_.begin(), failures_.end(), earlier);
-    for (worker& each : workers_) each.at = stage::parked;
-    for (auto f = failures_.rbegin(); f != failures_.rend(); ++f)
-      workers_[f->worker].at = f->kind == failure_kind::join ? stage::absent : stage::parked;
-    for (const worker& each : workers_) parked_ += each.at == stage::parked ? 1 : 0;
-    live_ = parked_;
-    return (std::max)(parked_, 1U);
-  }
-
   void pass_time(double to) noexcept {
     const double passed = to - now_;
     idle_time_ += passed * parked_;
@@ -224,6 +216,9 @@ class cluster {
     worker& me = workers_[w];
     switch (me.at) {
       case stage::parked:
+        if (now_ < round_over_) return me.at = stage::awaiting_update, wait(w, round_over_ - now_);
+        [[fallthrough]];
+      case stage::awaiting_update:
         if (transfer_ > 0) return me.at = stage::pulling, link_.start(w, transfer_, now_);
         [[fallthrough]];
       case stage::pulling:
@@ -348,6 +343,7 @@ class cluster {
     update(parts);
     for (const contribution& part : parts) goal_.release(part.handle);
     result_.gradients.flushed += parts.size();
+    round_over_ = now_ + machines_.round_time * static_cast<double>(parts.size());
   }
 
   void discard(std::uint64_t round) {
@@ -372,8 +368,6 @@ class cluster {
   }
 
   // ---- membership
-
-  [[nodiscard]] static bool earlier(const failure& a, const failure& b) noexcept { return a.time < b.time; }
 
   void schedule_failure() noexcept {
     if (next_failure_ < failures_.size())
@@ -447,13 +441,14 @@ class cluster {
   finish_line line_;
   loss_feature loss_;
   std::vector<failure> failures_;  // in order of time
-  std::uint32_t parked_ = 0;
-  std::uint32_t live_ = 0;
+  std::uint32_t parked_;
+  std::uint32_t live_;
   controller_type sync_;
 
   bool shared_cores_ = false;
   double transfer_ = 0;  // time of one that is alone
   double service_ = 0;   // time of one push at the server
+  double round_over_ = 0;  // when the latest round is an update
   double now_ = 0;
   double idle_time_ = 0;
   double live_time_ = 0;

@@ -47,8 +47,9 @@ struct cluster_options {
   link_options link{};                  ///< none, by default
   double decision_time = 0;             ///< server time for each push
   double apply_time = 0;                ///< server time for each push, in addition
-  straggler_options stragglers{};       ///< none, by default
-  std::vector<failure> failures{};      ///< in any order
+  double round_time = 0;  ///< for each gradient of a round, to make it an update: who starts meanwhile pulls after it
+  straggler_options stragglers{};   ///< none, by default
+  std::vector<failure> failures{};  ///< in any order
 };
 
 /// When a run ends, other than at max_time.
@@ -123,6 +124,7 @@ namespace detail {
     return out_of_range("link.latency", o.link.latency, "0 where link.bandwidth is 0");
   if (!is_duration(o.decision_time)) return out_of_range("decision_time", o.decision_time, a_duration);
   if (!is_duration(o.apply_time)) return out_of_range("apply_time", o.apply_time, a_duration);
+  if (!is_duration(o.round_time)) return out_of_range("round_time", o.round_time, a_duration);
   for (std::size_t i = 0; i < o.failures.size(); ++i) {
     const std::string field = "failures[" + std::to_string(i) + "]";
     if (!is_duration(o.failures[i].time)) return out_of_range(field + ".time", o.failures[i].time, a_duration);

@@ -53,16 +53,18 @@ class quadratic {
       : options_{options},
         curvature_(options.dimension),
         parameters_(options.dimension),
-        velocity_(options.momentum > 0 ? options.dimension : 0) {
+        velocity_(options.momentum > 0 ? options.dimension : 0),
+        momentum_{options.momentum} {
     RUBATO_ASSERT(problem(options) == nullptr, "quadratic: bad options");
     for (std::uint32_t i = 0; i < options.dimension; ++i)
       curvature_[i] = std::pow(options.condition, options.dimension == 1 ? 0.0 : -double(i) / (options.dimension - 1));
     reset(0);
   }
 
-  /// See Objective: another corner, and no velocity.
+  /// See Objective: another corner, no velocity, the momentum of the options.
   void reset(std::uint64_t seed) {
     seed_ = seed;
+    momentum_ = options_.momentum;
     random_sequence corner{seed, initial_stream};
     for (double& x : parameters_) x = corner.below(2) == 0 ? -1 : 1;
     std::fill(velocity_.begin(), velocity_.end(), 0.0);
@@ -95,7 +97,7 @@ class quadratic {
   /// See Objective.
   void update(std::span<const contribution> contributions, double learning_rate) {
     const bool heavy = options_.momentum > 0;
-    for (double& v : velocity_) v *= options_.momentum;
+    for (double& v : velocity_) v *= momentum_;
     std::vector<double>& target = heavy ? velocity_ : parameters_;
     for (const contribution& part : contributions) {
       const double scale = heavy ? double(part.weight) : -learning_rate * double(part.weight);
@@ -103,6 +105,13 @@ class quadratic {
       for (std::size_t i = 0; i < target.size(); ++i) target[i] += scale * direction[i];
     }
     for (std::size_t i = 0; i < velocity_.size(); ++i) parameters_[i] -= learning_rate * velocity_[i];
+  }
+
+  /// The momentum of later updates, until reset(); the velocity stays. Preconditions: one was given to begin with, for
+  /// without it there is no velocity; momentum in [0, 1).
+  void set_momentum(double momentum) noexcept {
+    RUBATO_ASSERT(options_.momentum > 0 && momentum >= 0 && momentum < 1, "quadratic: momentum cannot be that");
+    momentum_ = momentum;
   }
 
   void release(std::uint32_t handle) { pool_.release(handle); }  ///< see Objective
@@ -144,6 +153,7 @@ class quadratic {
   std::vector<double> parameters_;
   std::vector<double> velocity_;  // empty without momentum
   gradient_pool<std::vector<double>> pool_;
+  double momentum_;  // of the next update
 };
 
 static_assert(Objective<quadratic>);

@@ -106,7 +106,8 @@ class sgd_objective {
         map_{pixel_map_for(options.input, data.training)},
         mlp_{{data.training.inputs(), options.hidden_layers, options.hidden_units, data.training.classes()}, *kernel_},
         parameters_(mlp_.size()),
-        velocity_(options.momentum > 0 ? mlp_.size() : 0) {
+        velocity_(options.momentum > 0 ? mlp_.size() : 0),
+        momentum_{options.momentum} {
     RUBATO_ASSERT(problem(options, data) == nullptr, "sgd_objective: bad options or data");
     const std::uint32_t samples = data.training.samples();
     const auto share = static_cast<std::uint32_t>(std::llround(options.data_fraction * samples));
@@ -121,9 +122,10 @@ class sgd_objective {
     reset(0);
   }
 
-  /// See Objective: other weights, no velocity, another subset of the training images.
+  /// See Objective: other weights, no velocity, the momentum of the options, another subset of the training images.
   void reset(std::uint64_t seed) {
     seed_ = seed;
+    momentum_ = options_.momentum;
     updates_ = 0;
     pool_.clear();
     velocity_.clear();
@@ -174,7 +176,7 @@ class sgd_objective {
   /// See Objective.
   void update(std::span<const contribution> contributions, double learning_rate) {
     const bool heavy = options_.momentum > 0;
-    if (heavy) kernel_->scale(velocity_.data(), mlp_.size(), static_cast<float>(options_.momentum));
+    if (heavy) kernel_->scale(velocity_.data(), mlp_.size(), static_cast<float>(momentum_));
     float* target = heavy ? velocity_.data() : parameters_.data();
     for (const contribution& part : contributions) {
       const slot& from = pool_[part.handle];
@@ -185,6 +187,13 @@ class sgd_objective {
 
     // The velocity needs none of this: what rounding puts into it, momentum forgets.
     if (++updates_ % rebase_period == 0 && options_.input == input_scale::standardised) mlp_.rebase(parameters_.data());
+  }
+
+  /// The momentum of later updates, until reset(); the velocity stays. Preconditions: options().momentum > 0, for
+  /// without it there is no velocity; momentum in [0, 1).
+  void set_momentum(double momentum) noexcept {
+    RUBATO_ASSERT(options_.momentum > 0 && momentum >= 0 && momentum < 1, "sgd_objective: momentum cannot be that");
+    momentum_ = momentum;
   }
 
   void release(std::uint32_t handle) { pool_.release(handle); }  ///< see Objective
@@ -317,6 +326,7 @@ class sgd_objective {
   aligned_buffer judged_[3];           // scratch of judge()
   std::uint64_t seed_ = 0;
   std::uint64_t updates_ = 0;
+  double momentum_;  // of the next update
 };
 
 static_assert(Objective<sgd_objective>);

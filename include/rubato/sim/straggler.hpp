@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -38,6 +39,14 @@ enum class straggler_kind : std::uint8_t {
   heavy_tailed  ///< steps, drawn one by one; Pareto sleeps
 };
 
+/// A slowdown that is known: every step of the worker whose computation ends within it sleeps so much longer.
+struct straggler_episode {
+  std::uint32_t worker = 0;  ///< below the number of workers
+  double from = 0;           ///< units of time, from the start of the run
+  double until = 0;          ///< after `from`; it ends before this
+  double sleep = 0;          ///< of each step, beside what is drawn; units of time
+};
+
 /// Who straggles, and for how long.
 struct straggler_options {
   straggler_kind kind = straggler_kind::none;  ///< who is drawn, and how
@@ -48,9 +57,10 @@ struct straggler_options {
   double burst_length = 10;              ///< mean of a burst, exponential; units of time
   double burst_gap = 30;                 ///< mean between two bursts of a worker, exponential; units of time
   double tail_index = 1.5;               ///< of the Pareto sleep, above 1; smaller is heavier
+  std::vector<straggler_episode> episodes{};  ///< whatever `kind` is, in any order; those that overlap add up
 };
 
-/// What is wrong with the options, as a sentence; empty if nothing is. O(1).
+/// What is wrong with the options, as a sentence; empty if nothing is. O(episodes).
 [[nodiscard]] inline std::string problem(const straggler_options& o, std::uint32_t workers) {
   using detail::a_duration;
   using detail::is_duration;
@@ -66,16 +76,25 @@ struct straggler_options {
   if (!is_duration(o.burst_gap) || o.burst_gap < detail::shortest)
     return out_of_range("stragglers.burst_gap", o.burst_gap, detail::a_positive_duration);
   if (!(o.tail_index > 1)) return out_of_range("stragglers.tail_index", o.tail_index, "a number above 1");
+  for (std::size_t i = 0; i < o.episodes.size(); ++i) {
+    const straggler_episode& each = o.episodes[i];
+    const std::string field = "stragglers.episodes[" + std::to_string(i) + "]";
+    if (each.worker >= workers) return out_of_range(field + ".worker", each.worker, "less than the number of workers");
+    if (!is_duration(each.from)) return out_of_range(field + ".from", each.from, a_duration);
+    if (!is_duration(each.until) || !(each.until > each.from))
+      return out_of_range(field + ".until", each.until, "a finite number above its `from`");
+    if (!is_duration(each.sleep)) return out_of_range(field + ".sleep", each.sleep, a_duration);
+  }
   return {};
 }
 
 /// How long each step of each worker sleeps.
 ///
 /// Every draw depends on (seed, worker, step) alone: whichever policy runs, the same step has the same sleep. Bursts
-/// belong to (seed, worker) and virtual time.
+/// belong to (seed, worker) and virtual time, episodes to the latter alone.
 ///
 /// Pre     problem(options, workers).empty()
-/// Cost    sleep: O(1) amortised, but O(workers) for an exact count per step. No allocation after construction.
+/// Cost    sleep: O(episodes), amortised; O(workers) more for an exact count per step. Allocates in construction only.
 /// Thread  one object per thread
 /// Tests   tests/sim/straggler_test.cpp
 class straggler_model {
@@ -103,8 +122,10 @@ class straggler_model {
 
   /// Sleep of a step whose computation ends at `now`; 0 if it does not straggle. A worker's `now` never runs back.
   [[nodiscard]] double sleep(std::uint32_t worker, std::uint64_t step, double now) {
-    if (options_.kind == straggler_kind::none) return 0;
-    return drawn_sleep(worker, step, now);
+    double all = options_.kind == straggler_kind::none ? 0 : drawn_sleep(worker, step, now);
+    for (const straggler_episode& each : options_.episodes)
+      if (each.worker == worker && each.from <= now && now < each.until) all += each.sleep;
+    return all;
   }
 
  private:

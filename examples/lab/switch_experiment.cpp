@@ -1,0 +1,160 @@
+#include "switch_experiment.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <rubato/sim/result.hpp>
+
+#include "share_text.hpp"
+
+namespace rubato::lab {
+namespace {
+
+constexpr double small_share = 0.0625;
+
+[[nodiscard]] bool is_over(const std::optional<measurement>& run) { return run && run->reached; }
+
+[[nodiscard]] bool has_logs(const logged_case& logged) { return logged.accuracy || logged.time || logged.diverged; }
+
+[[nodiscard]] bool mostly_failed(std::uint32_t failed, const switch_trainings& trainings) {
+  return 2 * failed > trainings.runs.size();
+}
+
+[[nodiscard]] measurement judged(measurement run, double guessing) {
+  if (run.reached && run.final_accuracy < 1.5 * guessing) run.reached = false, run.end = "failed";
+  return run;
+}
+
+enum class direction { lower, same, higher };
+
+[[nodiscard]] direction direction_of(const support::estimate& difference) {
+  return difference.high < 0 ? direction::lower : difference.low > 0 ? direction::higher : direction::same;
+}
+[[nodiscard]] direction direction_of(double logged_difference) {
+  constexpr double threshold = 0.01;
+  return logged_difference < -threshold  ? direction::lower
+         : logged_difference > threshold ? direction::higher
+                                         : direction::same;
+}
+
+[[nodiscard]] std::string with_interval(const support::estimate& e, int digits) {
+  return fixed_text(e.value, digits) + " [" + fixed_text(e.low, digits) + ", " + fixed_text(e.high, digits) + "]";
+}
+
+}  // namespace
+
+switch_experiment run_switch_experiment(const switch_experiment_request& asked, const runner& run) {
+  switch_experiment made{.asked = asked};
+  std::map<std::string, measurement> known;  // what parts have in common
+  const double guessing = run.data.images.classes > 0 ? 1.0 / run.data.images.classes : 0.0;
+  for (const std::string& part : asked.parts) {
+    switch_part_result result{.part = part};
+    for (switch_case& each : cases_of(part, asked.scenario))
+      result.rows.push_back({std::move(each), std::vector<std::optional<measurement>>(asked.seeds)});
+    std::vector<job> jobs;
+    std::vector<std::string> keys;
+    const auto job_of = [&](const switch_trainings& row, std::uint32_t i) {
+      job one{row.of.at, &row.of.policy, asked.seed + i};
+      one.at.hidden_layers = hidden_layers_of(one.at.scenario, one.seed);
+      return one;
+    };
+    const auto key_of = [&](const job& one) { return result_key(one.at, run.data.fingerprint, *one.policy, one.seed); };
+    for (const switch_trainings& row : result.rows)
+      for (std::uint32_t i = 0; i < asked.seeds; ++i) {
+        job one = job_of(row, i);
+        std::string key = key_of(one);
+        if (known.contains(key) || std::ranges::find(keys, key) != keys.end()) continue;
+        jobs.push_back(std::move(one));
+        keys.push_back(std::move(key));
+      }
+    const auto measured = run.run(jobs, part);
+    for (std::size_t j = 0; j < jobs.size(); ++j)
+      if (measured[j]) known[keys[j]] = *measured[j];
+    for (switch_trainings& row : result.rows)
+      for (std::uint32_t i = 0; i < asked.seeds; ++i) {
+        const auto found = known.find(key_of(job_of(row, i)));
+        if (found == known.end())
+          made.interrupted = true;
+        else
+          row.runs[i] = judged(found->second, guessing);
+      }
+    made.parts.push_back(std::move(result));
+    if (made.interrupted) break;
+  }
+  return made;
+}
+
+switch_comparison compare_with(const switch_trainings& baseline, const switch_trainings& row, double switch_time) {
+  std::vector<double> accuracy, difference, time, times, with_switches;
+  switch_comparison made;
+  for (std::size_t i = 0; i < row.runs.size(); ++i) {
+    const auto& here = row.runs[i];
+    if (here && !here->reached) ++made.failed;
+    if (!is_over(here)) continue;
+    accuracy.push_back(here->final_accuracy);
+    time.push_back(here->time);
+    const auto& there = baseline.runs[i];
+    if (!is_over(there)) continue;
+    const auto whole = [&](const measurement& m) { return m.time + switch_time * static_cast<double>(m.switches); };
+    difference.push_back(here->final_accuracy - there->final_accuracy);
+    times.push_back(here->time / there->time);
+    with_switches.push_back(whole(*here) / whole(*there));
+  }
+  made.accuracy = support::mean_with_t_interval(accuracy);
+  made.difference = support::mean_with_t_interval(difference);
+  made.time = support::mean_with_t_interval(time);
+  made.times = support::mean_with_t_interval(times);
+  made.with_switches = support::mean_with_t_interval(with_switches);
+  return made;
+}
+
+switch_verdict verdict_on(const switch_comparison& found, const switch_trainings& baseline,
+                          const switch_trainings& row) {
+  const auto word = [](bool agrees) { return std::string{agrees ? "agrees" : "differs"}; };
+  switch_verdict said{"-", "-"};
+  const logged_case &here = row.of.logged, &there = baseline.of.logged;
+  if (!has_logs(here)) return said;
+  const bool failed = mostly_failed(found.failed, row);
+  if (here.diverged || failed) return {word(here.diverged == failed), "-"};
+  if (&baseline == &row) return said;
+  if (here.accuracy && there.accuracy && std::isfinite(found.difference.low))
+    said.accuracy = word(direction_of(found.difference) == direction_of(*here.accuracy - *there.accuracy));
+  if (here.time && there.time && std::isfinite(found.times.value)) {
+    const double logged = *here.time / *there.time;
+    said.time = word(std::abs(found.times.value / logged - 1) <= 0.1);
+  }
+  return said;
+}
+
+std::string claim_of(const switch_part_result& part) {
+  const auto find = [&](double share) {
+    return std::ranges::find(part.rows, share_text(share), [](const auto& row) { return row.of.name; });
+  };
+  const auto bsp = find(1), asp = find(0), small = find(small_share);
+  if (bsp == part.rows.end() || asp == part.rows.end() || small == part.rows.end()) return "open: a share is missing";
+  const switch_comparison of_asp = compare_with(*bsp, *asp, 0), of_small = compare_with(*bsp, *small, 0),
+                          over_asp = compare_with(*asp, *small, 0);
+  const std::string small_name = small->of.name + " of BSP ";
+  const auto against_bsp = [](const switch_comparison& found) {
+    return with_interval(found.difference, 4) + " against BSP, in " + fixed_text(found.times.value, 3) + " of its time";
+  };
+  if (mostly_failed(of_small.failed, *small)) return "refuted: " + small_name + "fails";
+  if (!std::isfinite(of_small.difference.low)) return "open: too few trainings came to their end";
+  const std::string measured = "\nASP has " +
+                               (mostly_failed(of_asp.failed, *asp) ? std::string{"failed"} : against_bsp(of_asp)) +
+                               "\n" + small_name + "has " + against_bsp(of_small);
+  if (!mostly_failed(of_asp.failed, *asp)) {
+    if (!std::isfinite(of_asp.difference.low)) return "open: too few trainings of ASP came to their end";
+    if (direction_of(of_asp.difference) != direction::lower) return "refuted: there is nothing to be gained" + measured;
+    if (direction_of(over_asp.difference) != direction::higher)
+      return "refuted: it is not better than ASP, by " + with_interval(over_asp.difference, 4) + measured;
+    if (over_asp.times.value > 1.5) return "refuted: it is not nearly as quick as ASP" + measured;
+  }
+  const std::string gain =
+      std::isfinite(over_asp.difference.low) ? ", by " + with_interval(over_asp.difference, 4) : std::string{};
+  if (direction_of(of_small.difference) == direction::lower)
+    return "refuted: it is better than ASP" + gain + ", but not as good as BSP" + measured;
+  return "confirmed: it is better than ASP" + gain + measured;
+}
+
+}  // namespace rubato::lab

@@ -1,0 +1,97 @@
+// `rubato-lab experiment` as a program.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lab_program.hpp"
+
+namespace {
+
+using nlohmann::json;
+using rubato::test::lab_program;
+using rubato::test::outcome;
+
+const std::string quick_experiment =
+    "experiment sync-switch --scenario quick.json --set stop=workload --set objective.workload=5120 "
+    "--set cluster.round_time=2 --set objective.momentum=0.5 ";
+
+TEST(Experiment, ListsExperimentsAndParts) {
+  const outcome got = lab_program{}.run("experiment");
+  EXPECT_EQ(got.status, 0);
+  EXPECT_EQ(got.text.find("sync-switch\n"), 0u) << got.text;
+  EXPECT_NE(got.text.find("    share: accuracy and time against the share of BSP\n"), std::string::npos) << got.text;
+}
+
+TEST(Experiment, PrintsATableForEachPart) {
+  const lab_program lab;
+  const outcome got = lab.run(quick_experiment + "--seeds 2 --json a.json --quiet");
+  EXPECT_EQ(got.status, 0) << got.text;
+  EXPECT_EQ(got.text.find("quick: 10 workers; trainings of 320 pushes; seeds 1 to 2; a switch takes 36\nlogs: "), 0u)
+      << got.text;
+  const json made = json::parse(lab.content("a.json"));
+  ASSERT_EQ(made["parts"].size(), 7u);
+  for (const json& part : made["parts"]) {
+    EXPECT_NE(got.text.find('\n' + part["part"].get<std::string>() + ": "), std::string::npos) << part["part"];
+    for (const json& row : part["rows"]) EXPECT_EQ(row["runs"].size(), 2u);
+  }
+  EXPECT_NE(got.text.find('\n' + made["claim"].get<std::string>() + '\n'), std::string::npos);
+  EXPECT_EQ(json::parse(lab.run(quick_experiment + "--seeds 2 --json - --no-cache --threads 3 --quiet").text), made);
+}
+
+TEST(Experiment, PartsAreMadeInTheirOrder) {
+  const lab_program lab;
+  const outcome got = lab.run(quick_experiment + "--part policies --part order --quiet --json -");
+  const json made = json::parse(got.text);
+  ASSERT_EQ(made["parts"].size(), 2u);
+  EXPECT_EQ(made["parts"][0]["part"], "order");
+  EXPECT_EQ(made["parts"][1]["part"], "policies");
+}
+
+// It gets a signal as soon as a first run is in the cache, and is then made again, to its end and anew.
+TEST(Experiment, InterruptedExperimentGoesOn) {
+  const lab_program lab;
+  const std::string long_one = quick_experiment +
+                               "--part order --seeds 6 --set objective.workload=500000 "
+                               "--set objective.max_time=1000000 --quiet ";
+  const outcome got = rubato::test::shell(
+      "cd '" + lab.folder.path().string() + "' || exit; '" RUBATO_LAB_BINARY "' " + long_one +
+      "--json a.json --threads 1 2>&1 & for i in $(seq 600); do cat out/cache/* 2>/dev/null | grep -q . && break; "
+      "sleep 0.05; done; kill -INT $!; wait $!");
+  EXPECT_EQ(got.status, 130) << got.text;
+  EXPECT_NE(got.text.find("INTERRUPTED"), std::string::npos) << got.text;
+  EXPECT_NE(got.text.find("rubato-lab: interrupted; partial result in a.json.partial; the same command goes on\n"),
+            std::string::npos)
+      << got.text;
+  EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "a.json"));
+  EXPECT_EQ(json::parse(lab.content("a.json.partial"))["interrupted"], true);
+  EXPECT_EQ(lab.run(long_one + "--json a.json").status, 0);
+  EXPECT_EQ(lab.run(long_one + "--json b.json --no-cache").status, 0);
+  EXPECT_EQ(lab.content("a.json"), lab.content("b.json"));
+  EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "a.json.partial"));
+}
+
+TEST(Experiment, BadInputIsOneLineAndStatus2) {
+  const lab_program lab;
+  for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
+           {"sync-swich", "experiment: found \"sync-swich\", expected sync-switch"},
+           {"sync-switch --part shares", "--part: found \"shares\", expected one of latency, share, order,"},
+           {"sync-switch --scenario quick.json", "--scenario: found one that stops at an accuracy, expected stop"},
+           {"sync-switch --scenario shared4 --set stop=workload --set objective.workload=10 --set workers=2",
+            "--scenario: found 2 workers, expected at least 4"},
+           {"sync-switch --seeds 0", "--seeds: found \"0\", expected a whole number from 1"},
+           {"sync-switch --switch-time -1", "--switch-time"},
+           {"sync-switch --scenario quick.json --set stop=workload --set objective.workload=10 --json quick.json",
+            "--json: found \"quick.json\", which --scenario needs"}}) {
+    const outcome got = lab.run("experiment --quiet " + arguments + " 2>&1 >/dev/null");
+    EXPECT_EQ(got.status, 2) << arguments;
+    EXPECT_NE(got.text.find(message), std::string::npos) << arguments << '\n' << got.text;
+    EXPECT_EQ(std::count(got.text.begin(), got.text.end(), '\n'), 1) << got.text;
+  }
+}
+
+}  // namespace

@@ -119,7 +119,7 @@ def names_that_exist(root, command, targets):
             subprocess.run(["bash", "-n", path], check=True)
         elif path.suffix == ".py":
             compile(path.read_text(encoding="utf-8"), word, "exec")
-    named = re.findall(r"--target ([\w -]+)", command)
+    named = re.findall(r"cmake --build [^&]*--target ([\w -]+)", command)
     for target in (named[0].split() if named else []) + re.findall(r"build/\w+/(?:bin|cuda)/([\w-]+)", command):
         if target not in targets and "cuda" not in target:
             raise Refused(f"names the target {target}, which the build has not")
@@ -224,6 +224,8 @@ def main(arguments):
     root, build = pathlib.Path(arguments[0]).resolve(), pathlib.Path(arguments[1]).resolve()
     chosen = [page for page in pages(root) if "integrations" not in page.parts and page.name != "install.md" and
               (len(arguments) < 3 or page.name in arguments[2:])]
+    if not chosen:
+        sys.exit(f"commands.py: {' '.join(arguments[2:])}: expected names of pages such as lab.md")
     listed = subprocess.run(["cmake", "--build", build, "--target", "help"], text=True, capture_output=True, check=True)
     targets = set(re.findall(r"^([\w-]+): phony$", listed.stdout, re.MULTILINE))
     status, used, left_out, ran = 0, set(), {}, 0

@@ -13,7 +13,7 @@ namespace rubato::lab {
 ///
 /// Precondition: share in [0, 1].
 /// Tests   tests/examples/switch_trials_test.cpp: SwitchesAfterItsShare, WholeSharesAreTheRules,
-///         MomentumSeesOneUpdateOfARound
+///         SearchesForWhatSyncswitchRuns
 [[nodiscard]] any_policy switching_policy(double share, std::uint64_t pushes);
 
 }  // namespace rubato::lab

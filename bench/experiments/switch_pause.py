@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How long a job over Gloo stands still when it goes from BSP to ASP; for docs/sync-switch.md.
 
-    switch_pause.py build/release/bin [--programs torch --data FOLDER] [--workers 4] [--steps 100] [--runs 5]
+    switch_pause.py build/release/bin [--programs torch --data FOLDER] [--workers 4] [--steps 400] [--runs 5]
 
 Each run makes the job twice. In the first one the policy is sync_switch, which changes its rule in place after a quarter
 of the steps: from the decision log, how long the server received no gradient across that barrier, beside the barriers
@@ -10,6 +10,7 @@ operator orders asp; the server tells the pause, from the last push before to th
 """
 import argparse
 import json
+import math
 import pathlib
 import re
 import statistics
@@ -46,7 +47,7 @@ def in_place(o, seed, folder):
     """(silence at the switch, silences at the barriers before)."""
     log = folder / "run.jsonl"
     job(o, seed, f"syncswitch:{SHARE}:{o.workers * o.steps}", folder / "switch", "--log", str(log))
-    *before, switch = silences(log, o.workers, round(SHARE * o.steps))
+    *before, switch = silences(log, o.workers, math.ceil(SHARE * o.steps))  # the first barrier with the whole share
     return switch, before
 
 

@@ -114,12 +114,12 @@ struct search_switch_arguments {
   std::optional<double> target_time;         ///< likewise
   double beta = 0.01;
   std::string acceptance = "mean";  ///< or welch
-  double level = 0.05;
+  std::optional<double> level;      ///< 0.05 unless given
   std::uint32_t candidates = 8;
   bool go_on = false;
   bool charge_diverged = false;
   std::string json;
-  std::string cache = "out/cache";
+  std::optional<std::string> cache;  ///< out/cache unless given
   bool no_cache = false;
   unsigned threads = 0;  ///< 0: as many as the machine has
   std::string data;      ///< empty: the images in the source tree

@@ -211,13 +211,13 @@ void add_search_switch_options(CLI::App& command, search_switch_arguments& given
                   "one-sided test refutes that it is more than beta below")
       ->check(CLI::IsMember({"mean", "welch"}))
       ->capture_default_str();
-  command.add_option("--level", given.level, "Of the test")->check(CLI::Range(0.0001, 0.5))->capture_default_str();
+  command.add_option("--level", given.level, "Of the test; default: 0.05")->check(CLI::Range(0.0001, 0.5));
   command.add_option("--candidates", given.candidates, "Most candidates")->check(whole(1, 64))->capture_default_str();
   command.add_flag("--go-on", given.go_on, "By bisection after a candidate that is not good enough, too");
   command.add_flag("--charge-diverged", given.charge_diverged, "Trainings that diverge cost their time");
   command.add_option("--json", given.json, "Write the result there (- for standard output instead of the table)");
-  command.add_option("--cache", given.cache, "Folder of results, from which an interrupted search resumes")
-      ->capture_default_str();
+  command.add_option("--cache", given.cache,
+                     "Folder of results, from which an interrupted search resumes; default: out/cache");
   command.add_flag("--no-cache", given.no_cache, "Neither read nor write it");
   command.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
   command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");

@@ -25,13 +25,19 @@ using support::user_error;
                                        .runs = given.runs.value_or(5),
                                        .most_candidates = given.candidates,
                                        .stops_at_failure = !given.go_on,
-                                       .level = given.level,
+                                       .level = given.level.value_or(adapt::switch_search_options{}.level),
                                        .charges_diverged = given.charge_diverged};
   if (given.acceptance == "welch") options.acceptance = adapt::switch_acceptance::welch;
+  if (given.level && given.acceptance != "welch")
+    throw user_error{"--level: found it without a test, expected it together with --acceptance welch"};
   if (given.target_accuracy.has_value() != given.target_time.has_value())
     throw user_error{"--target-accuracy: expected it together with --target-time, found one of them"};
   if (given.target_accuracy) {
     if (given.target_runs) throw user_error{"--bsp-runs: found it beside --target-accuracy, expected one of them"};
+    if (given.acceptance == "welch")
+      throw user_error{
+          "--target-accuracy: found it beside --acceptance welch, whose test needs trainings of the target, "
+          "expected --bsp-runs or --acceptance mean"};
     options.stored = adapt::switch_target{{.size = 1, .mean = *given.target_accuracy}, *given.target_time};
     options.target_runs = 0;
   }
@@ -62,6 +68,9 @@ void refuse_others(const std::string& way, const std::vector<std::pair<const cha
                            {"--target-accuracy", given.target_accuracy.has_value()},
                            {"--target-time", given.target_time.has_value()},
                            {"--charge-diverged", given.charge_diverged},
+                           {"--cache", given.cache.has_value()},
+                           {"--no-cache", given.no_cache},
+                           {"--threads", given.threads != 0},
                            {"--data", !given.data.empty()}});
   if (given.workload.empty()) throw user_error{"--workload: found none beside --logs, expected the name of one"};
   const bool to_screen = given.json == "-";
@@ -96,8 +105,8 @@ void refuse_others(const std::string& way, const std::vector<std::pair<const cha
   const bool to_screen = given.json == "-";
   check_outputs({{"--scenario", support::scenario_file(given.scenario)}}, {{"--json", to_screen ? "" : given.json}});
   output_file json{to_screen ? "" : given.json, "--json"};
-  const auto cache =
-      given.no_cache ? std::make_unique<result_cache>() : std::make_unique<result_cache>(given.cache, code_version());
+  const auto cache = given.no_cache ? std::make_unique<result_cache>()
+                                    : std::make_unique<result_cache>(given.cache.value_or("out/cache"), code_version());
   const runner run{.data = data,
                    .cache = *cache,
                    .threads = given_threads(given.threads),

@@ -34,6 +34,9 @@ struct summary_row {
   std::string name;
   std::optional<named_share> named;
   std::optional<double> last_step, accuracy, time;
+
+  // Training that breaks down may end at any step, and time.
+  [[nodiscard]] bool diverged() const { return accuracy && !std::isfinite(*accuracy); }
 };
 
 // Takes a number of one or two digits off the front.
@@ -177,11 +180,11 @@ void count_steps(switch_logs& logs, const std::vector<summary_row>& rows, const 
                      ", expected one named such as bsp_1"};
   std::vector<double> workers;
   for (const summary_row& each : rows)
-    if (each.named && !each.named->asynchronous_first && each.named->share < 1 && each.last_step)
+    if (each.named && !each.named->asynchronous_first && each.named->share < 1 && each.last_step && !each.diverged())
       workers.push_back((*each.last_step / rounds - each.named->share) / (1 - each.named->share));
   if (workers.empty())
     throw user_error{file + ": found no training of " + logs.workload +
-                     " that switches, expected one named such as b50-a50-run1"};
+                     " that switches and does not diverge, expected one named such as b50-a50-run1"};
   const double middle = std::round(median(std::move(workers)));
   if (!(middle >= 2 && middle <= 1e6 && rounds <= 1e12))
     throw user_error{file + ": found last steps of " + logs.workload + " that fit " + short_text(middle) +
@@ -194,6 +197,7 @@ void count_steps(switch_logs& logs, const std::vector<summary_row>& rows, const 
 [[nodiscard]] std::string objection(const switch_logs& logs, const summary_row& one) {
   if (!one.named) return "its name says no share";
   if (one.named->asynchronous_first) return "it begins asynchronously";
+  if (one.diverged()) return {};
   if (!one.accuracy || !one.last_step || !one.time || !(*one.time > 0)) return "it has no accuracy, last step or time";
   constexpr double agreement = 0.01;  // of the workload: names are rounded to per cents
   const double expected = last_step(logs, one.named->share);
@@ -210,12 +214,26 @@ void count_steps(switch_logs& logs, const std::vector<summary_row>& rows, const 
   return std::abs(std::clamp(std::round(share * parts), 0.0, parts)) / parts;  // not -0
 }
 
-// Other machines: all else takes about the same time at one share.
+// The share of a diverged training, whose own last step tells nothing.
+[[nodiscard]] double share_by_name(const switch_logs& logs, const std::vector<summary_row>& rows, double named) {
+  std::optional<double> nearest;
+  for (const summary_row& each : rows) {
+    if (!objection(logs, each).empty() || each.diverged() || each.named->share != named) continue;
+    const double share = decoded_share(logs, *each.last_step);
+    const auto off = [&](double x) { return std::pair{std::abs(x - named), x}; };
+    if (!nearest || off(share) < off(*nearest)) nearest = share;
+  }
+  return nearest.value_or(named);
+}
+
+// Other machines: all else takes about the same time at one share, but for what has diverged.
 void drop_slow_ones(switch_logs& logs) {
   constexpr double too_long = 1.5;
   std::map<double, std::vector<double>> times;
-  for (const logged_training& each : logs.used) times[each.share].push_back(each.outcome.time);
+  for (const logged_training& each : logs.used)
+    if (!each.outcome.diverged) times[each.share].push_back(each.outcome.time);
   std::erase_if(logs.used, [&](const logged_training& each) {
+    if (each.outcome.diverged) return false;
     const double middle = median(times.at(each.share));
     if (each.outcome.time <= too_long * middle) return false;
     logs.unused.push_back({each.name,
@@ -238,10 +256,12 @@ switch_logs read_switch_logs(const std::string& folder, const std::string& workl
       logs.unused.push_back({each.name, std::move(why), each.named.has_value()});
       continue;
     }
-    const bool diverged = !std::isfinite(*each.accuracy);
-    logs.used.push_back({each.name,
-                         decoded_share(logs, *each.last_step),
-                         {.accuracy = diverged ? 0.0 : *each.accuracy, .time = *each.time, .diverged = diverged}});
+    if (each.diverged())
+      logs.used.push_back(
+          {each.name, share_by_name(logs, rows, each.named->share), {.time = each.time.value_or(0), .diverged = true}});
+    else
+      logs.used.push_back(
+          {each.name, decoded_share(logs, *each.last_step), {.accuracy = *each.accuracy, .time = *each.time}});
   }
   drop_slow_ones(logs);
   return logs;

@@ -47,8 +47,12 @@ struct switch_logs {
 /// for (nR - L) / ((n - 1) R) of them, rounded to an eighth of a per cent since asynchronous workers overshoot the end.
 /// R is the largest last step of a synchronous training, n the number that explains the last steps of most others.
 ///
-/// Not used are trainings of other names; without accuracy or time; whose last step differs from what the name says by
-/// more than a hundredth of the workload; and that took more than 1.5 times as long as the median of their share.
+/// A training whose accuracy is not finite has diverged. It may have ended early, and at no step or time: its share is
+/// that of the name or, of those of trainings with the same per cents that did not diverge, the nearest one.
+///
+/// Not used are trainings of other names; without accuracy; of those that did not diverge the ones without last step or
+/// time, whose last step differs from what the name says by more than a hundredth of the workload, and that took more
+/// than 1.5 times as long as their median at this share.
 /// Errors  user_error: FILE:LINE, what was found and what was expected
 /// Tests   tests/examples/switch_logs_test.cpp
 [[nodiscard]] switch_logs read_switch_logs(const std::string& folder, const std::string& workload);

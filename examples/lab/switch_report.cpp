@@ -88,9 +88,16 @@ constexpr std::uint32_t most_logged_runs = 5;  // that settings have
 const std::vector<std::string> point_columns{"BSP share", "runs", "diverged", "accuracy",
                                              "deviation", "time", "x BSP",    ""};
 
+[[nodiscard]] std::string without_target(const adapt::switch_search& search) {
+  const std::size_t finished = search.curve().front().accuracy.size;
+  if (finished == 0) return "no synchronous training came to its end";
+  return std::to_string(finished) + " synchronous training came to its end, expected at least " +
+         std::to_string(search.fewest_runs()) + " for a test";
+}
+
 [[nodiscard]] std::string conclusion(const adapt::switch_search& search) {
   const auto share = search.share();
-  if (!share) return "no answer: no synchronous training came to its end\n";
+  if (!share) return "no answer: " + without_target(search) + '\n';
   if (*share == 1) return "no switch: no candidate was good enough\n";
   const auto found = std::ranges::find(search.curve(), *share, &adapt::switch_point::share);
   return "switch after " + share_text(*share) + " of the workload: accuracy " + fixed_text(found->accuracy.mean, 4) +
@@ -121,7 +128,7 @@ const std::vector<std::string> point_columns{"BSP share", "runs", "diverged", "a
   return found == search.curve().end() ? "not tried" : verdict_on(*found);
 }
 
-// None where not so many runs were logged, of the target or of any candidate.
+// None where not so many runs were logged, of the target or of any candidate, and where success_probability() has none.
 [[nodiscard]] std::optional<double> success_of(const switch_setting& setting, const logged_search& from,
                                                const std::vector<adapt::logged_share>& shares) {
   std::size_t most = 0;

@@ -18,7 +18,8 @@ struct switch_setting {
   std::uint32_t target_runs = 0;  ///< 0: the job recurs, its target is known
   std::uint32_t runs = 1;
   adapt::switch_cost costs{};
-  std::optional<double> success{};  ///< none where there are not so many runs, or too many ways to draw them
+  /// None where there are not so many runs, too few for a test, or too many ways to draw them.
+  std::optional<double> success{};
 };
 
 /// A search with all logged trainings, and what fewer of them would have come to.

@@ -5,9 +5,8 @@
 namespace rubato::lab {
 
 any_policy switching_policy(double share, std::uint64_t pushes) {
-  if (share >= 1) return bsp{.aggregate = bsp::sum};
   if (share <= 0) return asp{};
-  return sync_switch{bsp{.aggregate = bsp::sum}, asp{}, {.share = share, .workload = pushes}};
+  return sync_switch<>{{.share = share, .workload = pushes, .scales_rate = true}};
 }
 
 }  // namespace rubato::lab

@@ -7,12 +7,13 @@
 namespace rubato::lab {
 
 /// The rule of a training of so many pushes that is synchronous for this share of them and asynchronous after that:
-/// bsp:sum, then asp. As in Sync-Switch a round of n workers is n steps of the workload, and moves the parameters by
-/// the sum of its gradients, which is n times the learning rate on a batch n times as large. Shares 1 and 0 are the
-/// rules themselves.
+/// what the lab calls syncswitch:SHARE:PUSHES. As in Sync-Switch a round of n workers is n steps of the workload, and
+/// one update by the mean of its gradients at n times the learning rate; with momentum that is not what bsp:sum comes
+/// to, which makes n updates. Share 1 is synchronous throughout, share 0 is asp.
 ///
 /// Precondition: share in [0, 1].
-/// Tests   tests/examples/switch_trials_test.cpp: SwitchesAfterItsShare, WholeSharesAreTheRules
+/// Tests   tests/examples/switch_trials_test.cpp: SwitchesAfterItsShare, WholeSharesAreTheRules,
+///         SearchesForWhatSyncswitchRuns
 [[nodiscard]] any_policy switching_policy(double share, std::uint64_t pushes);
 
 }  // namespace rubato::lab

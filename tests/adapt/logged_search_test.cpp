@@ -142,6 +142,20 @@ TEST(LoggedSearch, SuccessProbabilities) {
   EXPECT_NEAR(success(second, 1, 1), 36.5, 2);
 }
 
+// Draws in which a candidate is exactly beta below the target: 0.01 is not to be 0.010000000000000009.
+TEST(LoggedSearch, SuccessProbabilitiesOfTies) {
+  const std::vector<logged_share>&first = logged_runs("cifar10_res32").shares,
+        &second = logged_runs("cifar100_res50").shares;
+  EXPECT_NEAR(success(first, 3, 1), 50.9, 0.06);
+  EXPECT_NEAR(success(first, 4, 1), 47.7, 0.06);
+  EXPECT_NEAR(success(first, 1, 2), 63.3, 0.06);
+  EXPECT_NEAR(success(first, 2, 2), 76.6, 0.06);
+  EXPECT_NEAR(success(first, 3, 3), 99.1, 0.06);
+  EXPECT_NEAR(success(first, 2, 4), 99.9, 0.06);
+  EXPECT_NEAR(success(second, 2, 3), 76.2, 0.06);
+  EXPECT_NEAR(success(second, 2, 4), 86.0, 0.06);
+}
+
 // Its own, of 1,000 simulations each, where the logs have so many runs.
 TEST(LoggedSearch, SuccessProbabilitiesOfThePaper) {
   const std::vector<logged_share>&first = logged_runs("cifar10_res32").shares,

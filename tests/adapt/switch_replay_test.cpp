@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -79,6 +80,50 @@ TEST(SwitchReplay, CostsAreThoseOfASearch) {
     }
 }
 
+// All orders of the runs of a candidate, of which two have diverged, and of the target's, of which one has.
+TEST(SwitchReplay, TheOrderOfRunsIsOfNoMatter) {
+  std::vector<std::size_t> order{0, 1, 2, 3};
+  const logged_share target{1, {{0.9, 10}, {0.91, 12}, {0.92, 14}, {0, 2, true}}};
+  const logged_share candidate{0.5, {{0.9, 4}, {0.92, 6}, {0, 3, true}, {0, 1, true}}};
+  do {
+    std::vector<logged_share> logs{{1, {}}, {0.5, {}}};
+    for (const std::size_t i : order) {
+      logs[0].runs.push_back(target.runs[i]);
+      logs[1].runs.push_back(candidate.runs[i]);
+    }
+    const auto search = replay({.charges_diverged = true}, logs);
+    ASSERT_TRUE(search) << search.error().message;
+    EXPECT_EQ(search->share(), 1);
+    EXPECT_DOUBLE_EQ(search->target()->accuracy.mean, 0.91);
+    const switch_point& point = search->curve().back();
+    EXPECT_EQ(point.runs.size(), 3u) << "those that did not diverge, and one that did";
+    EXPECT_DOUBLE_EQ(point.accuracy.mean, 0.91);
+    EXPECT_DOUBLE_EQ(point.time, 5);
+    EXPECT_DOUBLE_EQ(search->cost(), (36.0 + 2 + 4 + 6 + 1) / 12) << "the shortest of those that diverged";
+    EXPECT_DOUBLE_EQ(expected_cost(*search, 2, 3).cost, 2 + 3 * 5.0 / 12);
+  } while (std::ranges::next_permutation(order).found);
+}
+
+// Whether a share that is not needed has fewer runs than the target, or more.
+TEST(SwitchReplay, WithoutATargetThereIsNoAnswerWhateverElseWasLogged) {
+  const std::vector<switch_outcome> one{{0.9, 6}}, five(5, {0.9, 6});
+  for (const auto& others : {one, five}) {
+    const std::vector<logged_share> none{{1, {{0, 1, true}, {0, 1, true}}}, {0.5, others}};
+    const std::vector<logged_share> too_few{{1, {{0.9, 10}, {0, 1, true}}}, {0.5, others}};
+    const auto by_mean = replay({}, none);
+    const auto by_test = replay({.acceptance = switch_acceptance::welch}, too_few);
+    ASSERT_TRUE(by_mean) << by_mean.error().message;
+    ASSERT_TRUE(by_test) << by_test.error().message;
+    for (const auto& search : {by_mean, by_test}) {
+      EXPECT_TRUE(search->done());
+      EXPECT_EQ(search->share(), std::nullopt);
+      EXPECT_EQ(search->curve().size(), 1u);
+    }
+    EXPECT_EQ(probability({.target_runs = 5, .runs = 1}, 1, none), 0);
+    EXPECT_EQ(probability({.target_runs = 1, .runs = 1}, 0.5, too_few), 0.5) << "half of the draws have a target";
+  }
+}
+
 TEST(SwitchReplay, RefusesLogsThatCannotBeSearched) {
   const auto refusal = [](switch_search_options options, const std::vector<logged_share>& logs) {
     const auto search = replay(std::move(options), logs);
@@ -89,9 +134,9 @@ TEST(SwitchReplay, RefusesLogsThatCannotBeSearched) {
             "switch_search: levels[1] is 0.5, expected more than the one before, 0.5");
   EXPECT_EQ(refusal({.beta = -1}, few), "switch_search: beta is -1, expected a finite number of 0 or more");
   EXPECT_EQ(refusal({.acceptance = switch_acceptance::welch}, {{1, {{0.9, 6}}}}),
-            "switch_search: found judge_now() after 1 runs at share 1, expected at least 2");
+            "logged runs: found 1 at share 1, expected at least 2 for a test");
   EXPECT_EQ(refusal({}, {{1, {{0.9, 0}}}}),
-            "switch_search: run 0 at share 1: found the time 0, expected a finite number above 0");
+            "switch_search: run 0 at share 1: found the time 0, expected a number above 0, at most 1e+100");
   const auto without = success_probability({}, std::vector<logged_share>{{0.5, {{0.9, 6}}}}, 0.5);
   ASSERT_FALSE(without);
   EXPECT_EQ(without.error().message, "logged runs: found none at share 1, expected at least one");

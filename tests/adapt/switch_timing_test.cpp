@@ -6,6 +6,7 @@
 #include <limits>
 #include <rubato/core/rng.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -57,6 +58,38 @@ TEST(SwitchSearch, HalvesUntilTheFirstFailure) {
     EXPECT_EQ(point.passed, point.share >= 0.1) << point.share;
     EXPECT_DOUBLE_EQ(point.time, 10 * (1 + 3 * point.share));
   }
+}
+
+// The differences of these decimals are above and below 0.01 for a double.
+TEST(SwitchSearch, ExactlyBetaBelowIsGoodEnough) {
+  for (const auto& [target, accuracy] : {std::pair{0.92, 0.91}, {0.74, 0.73}, {0.9, 0.89}, {92.0, 91.99}})
+    for (const bool lower : {false, true}) {
+      switch_search search = made({.target_runs = 1, .runs = 1, .most_candidates = 1});
+      static_cast<void>(driven(search, [&](const switch_trial& trial) {
+        return switch_outcome{trial.share == 1 ? target : accuracy - (lower ? 1e-6 : 0.0), 10};
+      }));
+      EXPECT_EQ(search.share(), lower ? 1 : 0.5) << target << ' ' << accuracy;
+    }
+}
+
+// No mean of what is taken is infinite, and the test has an answer.
+TEST(SwitchSearch, LargestValuesAreJudged) {
+  for (const switch_acceptance acceptance : {switch_acceptance::mean, switch_acceptance::welch}) {
+    switch_search search = made({.target_runs = 2, .runs = 2, .most_candidates = 1, .acceptance = acceptance});
+    static_cast<void>(driven(search, [](const switch_trial& trial) {
+      const double sign = trial.share == 1 && trial.repetition == 0 ? -1 : 1;
+      return switch_outcome{sign * most_switch_value, most_switch_value};
+    }));
+    ASSERT_TRUE(search.target());
+    EXPECT_EQ(search.target()->accuracy.mean, 0);
+    EXPECT_EQ(search.target()->time, most_switch_value);
+    EXPECT_EQ(search.share(), acceptance == switch_acceptance::mean ? 0.5 : 1);
+  }
+  switch_search stored = made({.stored = switch_target{{2, 0.9, most_switch_value * most_switch_value}, 10},
+                               .target_runs = 0,
+                               .acceptance = switch_acceptance::welch});
+  static_cast<void>(driven(stored, step_at(0)));
+  EXPECT_EQ(stored.share(), 1) << "a target that scatters like this refutes nothing";
 }
 
 TEST(SwitchSearch, GoesOnByBisection) {
@@ -260,6 +293,22 @@ TEST(SwitchSearch, JudgesWithFewerRuns) {
   EXPECT_EQ(search.ahead(), 5u);
 }
 
+// It is over, as after all of target_runs.
+TEST(SwitchSearch, JudgesATargetOfDivergedRuns) {
+  switch_search search = made({.target_runs = 5});
+  ASSERT_EQ(search.report(search.next(), {0, 1, true}).code, errc::ok);
+  ASSERT_EQ(search.judge_now().code, errc::ok);
+  EXPECT_TRUE(search.done());
+  EXPECT_EQ(search.share(), std::nullopt);
+  switch_search test = made({.acceptance = switch_acceptance::welch});
+  ASSERT_EQ(test.report(test.next(), {0.9, 10}).code, errc::ok);
+  EXPECT_EQ(test.judge_now().message, "switch_search: found judge_now() after 1 runs at share 1, expected at least 2");
+  ASSERT_EQ(test.report(test.next(), {0, 1, true}).code, errc::ok);
+  ASSERT_EQ(test.judge_now().code, errc::ok);
+  EXPECT_TRUE(test.done());
+  EXPECT_EQ(test.share(), std::nullopt);
+}
+
 TEST(SwitchSearch, RefusesWhatItDidNotAskFor) {
   switch_search search = made({.target_runs = 1, .runs = 1, .most_candidates = 1});
   const auto refusal = [&](const switch_trial& trial, const switch_outcome& what) {
@@ -271,8 +320,11 @@ TEST(SwitchSearch, RefusesWhatItDidNotAskFor) {
   };
   EXPECT_EQ(refusal({1, 1}, {0.9, 10}), "switch_search: found run 1 at share 1, expected run 0 at share 1");
   EXPECT_EQ(refusal({0.5, 0}, {0.9, 10}), "switch_search: found run 0 at share 0.5, expected run 0 at share 1");
-  for (const double time : {0.0, -1.0})
-    EXPECT_NE(refusal({1, 0}, {0.9, time}).find("expected a finite number above 0"), std::string::npos) << time;
+  for (const double time : {0.0, -1.0, 2e100})
+    EXPECT_NE(refusal({1, 0}, {0.9, time}).find("expected a number above 0, at most 1e+100"), std::string::npos)
+        << time;
+  for (const double accuracy : {-2e100, 1.7e308})
+    EXPECT_NE(refusal({1, 0}, {accuracy, 10}).find("expected a number from -1e+100 to 1e+100"), std::string::npos);
   EXPECT_NE(refusal({1, 0}, {0.9, not_a_number}).find("found the time nan"), std::string::npos);
   EXPECT_NE(refusal({1, 0}, {not_a_number, 10}).find("found the accuracy nan"), std::string::npos);
   EXPECT_NE(refusal({1, 0}, {not_a_number, not_a_number, true}).find("found the time nan"), std::string::npos);
@@ -290,6 +342,8 @@ TEST(SwitchSearch, RefusesBadOptions) {
   const switch_target known{{5, 0.9, 1e-5}, 40};
   EXPECT_EQ(refusal({.beta = -0.5}), "switch_search: beta is -0.5, expected a finite number of 0 or more");
   EXPECT_EQ(refusal({.beta = not_a_number}), "switch_search: beta is nan, expected a finite number of 0 or more");
+  EXPECT_EQ(refusal({.acceptance = static_cast<switch_acceptance>(7)}),
+            "switch_search: acceptance is 7, expected mean or welch");
   EXPECT_EQ(refusal({.target_runs = 0}), "switch_search: target_runs is 0, expected at least 1");
   EXPECT_EQ(refusal({.stored = known}), "switch_search: target_runs is 5, expected 0 beside a stored target");
   EXPECT_EQ(refusal({.runs = 0}), "switch_search: runs is 0, expected at least 1");
@@ -314,11 +368,13 @@ TEST(SwitchSearch, RefusesBadOptions) {
   EXPECT_EQ(stored([](switch_target& t) { t.accuracy.size = 1; }),
             "switch_search: stored.accuracy.size is 1, expected at least 2 for a test");
   EXPECT_EQ(stored([](switch_target& t) { t.accuracy.mean = not_a_number; }),
-            "switch_search: stored.accuracy.mean is nan, expected a finite number");
+            "switch_search: stored.accuracy.mean is nan, expected a number from -1e+100 to 1e+100");
   EXPECT_EQ(stored([](switch_target& t) { t.accuracy.variance = -1; }),
-            "switch_search: stored.accuracy.variance is -1, expected a finite number of 0 or more");
+            "switch_search: stored.accuracy.variance is -1, expected a number from 0 to 1e+200");
+  EXPECT_EQ(stored([](switch_target& t) { t.accuracy.variance = 2e200; }),
+            "switch_search: stored.accuracy.variance is 2e+200, expected a number from 0 to 1e+200");
   EXPECT_EQ(stored([](switch_target& t) { t.time = 0; }),
-            "switch_search: stored.time is 0, expected a finite number above 0");
+            "switch_search: stored.time is 0, expected a number above 0, at most 1e+100");
 }
 
 }  // namespace

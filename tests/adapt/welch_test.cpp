@@ -70,6 +70,13 @@ TEST(Welch, WithoutScatter) {
   EXPECT_LT(welch_p({2, 3, 1e-200}, {2, 1, 0}, 1), 1e-6);  // squares of such variances are 0
 }
 
+// Accuracies in another unit are no other accuracies.
+TEST(Welch, OfAnyScale) {
+  const double usual = welch_p({4, 3, 2}, {8, 1, 5}, 1);
+  for (const double unit : {1e-90, 1e-3, 1e3, 1e90, 1e140})
+    EXPECT_NEAR(welch_p({4, 3 * unit, 2 * unit * unit}, {8, unit, 5 * unit * unit}, unit), usual, 1e-12) << unit;
+}
+
 // Of samples whose means are as far apart as the test allows, it must call about 5 % farther apart.
 TEST(Welch, KeepsItsLevel) {
   rubato::random_sequence draw{5, 0};

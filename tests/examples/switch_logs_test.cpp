@@ -110,6 +110,47 @@ TEST(SwitchLogs, AnAccuracyThatIsNoNumberHasDiverged) {
   EXPECT_EQ(made.search.share(), 1) << "a candidate that diverges has failed";
 }
 
+// Training that breaks down stops early, or was never evaluated: names have per cents, of which 12 are 12.5 here.
+TEST(SwitchLogs, DivergedTrainingsMayEndEarly) {
+  std::vector<logged_row> rows = good_rows;
+  rows.push_back({"w/12_88_1", 57'011, 0.92, 2'600});
+  rows.push_back({"w/12_88_2", 900, std::nan(""), 50});
+  rows.push_back({"w/b2-a98-run1", 300, std::nan(""), 20});
+  rows.push_back({"w/bsp_3", 100, std::nan(""), 30});
+  const switch_logs logs = read_logs(csv_of(rows) + "w/b50-a50-run9,,,inf,,,,\n");
+  EXPECT_EQ(logs.workers, 8u);
+  EXPECT_TRUE(logs.unused.empty()) << logs.unused.front().why;
+  std::vector<double> shares;
+  for (const logged_training& each : logs.used)
+    if (each.outcome.diverged) shares.push_back(each.share);
+  EXPECT_EQ(shares, (std::vector<double>{0.125, 0.02, 1, 0.5}));
+  EXPECT_EQ(logs.used.back().outcome.time, 0);
+  EXPECT_EQ(search_logs(logs, {}).search.share(), 1) << "a run at 50 % has diverged";
+}
+
+// Or short ones of diverged trainings would make sound ones look slow.
+TEST(SwitchLogs, TimesOfDivergedTrainingsTellNothing) {
+  std::vector<logged_row> rows = good_rows;
+  for (const char* name : {"w/b50-a50-run2", "w/b50-a50-run3", "w/b50-a50-run4"})
+    rows.push_back({name, 36'014, std::nan(""), 500});
+  rows.push_back({"w/b50-a50-run5", 36'014, std::nan(""), 9'500});
+  const switch_logs logs = read_logs(csv_of(rows));
+  EXPECT_TRUE(logs.unused.empty()) << logs.unused.front().name;
+}
+
+TEST(SwitchLogs, SaysWhyThereIsNoAnswer) {
+  std::vector<logged_row> rows = good_rows;
+  rows[1].accuracy = std::nan("");
+  const rubato::adapt::switch_search_options by_test{.acceptance = rubato::adapt::switch_acceptance::welch};
+  EXPECT_NE(table(search_logs(read_logs(csv_of(rows)), by_test))
+                .find("no answer: 1 synchronous training came to its end, expected at least 2 for a test\n"),
+            std::string::npos);
+  rows[0].accuracy = std::nan("");
+  EXPECT_NE(
+      table(search_logs(read_logs(csv_of(rows)), {})).find("no answer: no synchronous training came to its end\n"),
+      std::string::npos);
+}
+
 TEST(SwitchLogs, RefusesBadFiles) {
   const auto refusal = [](const std::string& csv, const std::string& workload = "w") {
     std::string message = message_of<user_error>([&] { return read_logs(csv, workload); });
@@ -135,7 +176,8 @@ TEST(SwitchLogs, RefusesBadFiles) {
   EXPECT_EQ(refusal(header + "w/asp_1,,64000,0.9,,,,1\n"),
             "summary.csv: found no synchronous training of w, expected one named such as bsp_1");
   EXPECT_EQ(refusal(header + "w/bsp_1,,8000,0.9,,,,1\n"),
-            "summary.csv: found no training of w that switches, expected one named such as b50-a50-run1");
+            "summary.csv: found no training of w that switches and does not diverge, expected one named such as "
+            "b50-a50-run1");
   EXPECT_EQ(refusal(header + "w/bsp_1,,8000,0.9,,,,1\nw/asp_1,,8000,0.9,,,,1\n"),
             "summary.csv: found last steps of w that fit 1 workers, expected at least 2");
   const temporary_directory nothing;

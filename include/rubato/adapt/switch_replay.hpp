@@ -19,7 +19,7 @@ namespace rubato::inline RUBATO_ABI::adapt {
 /// Trainings that were made at one share.
 struct logged_share {
   double share = 1;  ///< of the workload that was synchronous, in [0, 1]; 1: throughout, 0: not at all
-  std::vector<switch_outcome> runs{};  ///< in any order
+  std::vector<switch_outcome> runs{};  ///< in any order, which changes nothing but the last bits of means
 };
 
 /// What a search costs; the figures of switch_search, see there.
@@ -58,6 +58,19 @@ namespace detail {
   return false;
 }
 
+// Indices of all runs: those that did not diverge, then the others, the one of the shortest time first. A candidate has
+// failed at the first of these, so no more than that one is reported.
+[[nodiscard]] inline std::vector<std::size_t> all_runs(const logged_share& from) {
+  std::vector<std::size_t> all(from.runs.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const auto others =
+      std::stable_partition(all.begin(), all.end(), [&](std::size_t i) { return !from.runs[i].diverged; });
+  const auto shortest = std::min_element(
+      others, all.end(), [&](std::size_t a, std::size_t b) { return from.runs[a].time < from.runs[b].time; });
+  if (shortest != all.end()) std::iter_swap(others, shortest);
+  return all;
+}
+
 // Reports the runs that were drawn, for as long as they are asked for. If there are fewer than the search wants, it
 // goes on with these.
 inline error report_draw(switch_search& search, const logged_share& from, std::span<const std::size_t> drawn) {
@@ -70,7 +83,12 @@ inline error report_draw(switch_search& search, const logged_share& from, std::s
     if (!is_open()) return {};
     if (error refused = search.report(search.next(), from.runs[i]); refused.code != errc::ok) return refused;
   }
-  return drawn.size() < wanted && is_open() ? search.judge_now() : error{};
+  if (drawn.size() >= wanted || !is_open()) return {};
+  if (drawn.size() < search.fewest_runs())
+    return {errc::invalid_option, "logged runs: found " + std::to_string(drawn.size()) + " at share " +
+                                      rubato::detail::text_of(from.share) + ", expected at least " +
+                                      std::to_string(search.fewest_runs()) + " for a test"};
+  return search.judge_now();
 }
 
 // Of the draws at the point that is open and at those after it, the share that ends at `answer`.
@@ -121,14 +139,17 @@ inline error report_draw(switch_search& search, const logged_share& from, std::s
 
 /// A search with every run in the logs: what it would have come to had these been its trainings. `target_runs`, `runs`
 /// and `levels` of the options are of no matter: all runs of a share are reported, and the shares that may be tried are
-/// those of the logs. It ends early where a share that is needed has too few.
+/// those of the logs. Of a candidate of which some diverged, these are the others and, of the diverged, the one of the
+/// shortest time. Without a synchronous run that did not diverge (of a test: two) the search is over, and has no
+/// answer.
 ///
 /// Errors  invalid_option: options that switch_search::make refuses; no synchronous runs; too few runs for a test; a
 ///         share between 0 and 1 twice
 /// Cost    O(runs); allocates. Thread-safe.
 ///
 /// Tests   tests/adapt/logged_search_test.cpp: TwelveAndAHalfPerCentOnCifar100, ThePapersPoliciesOnTheOthers,
-///         TheTestFindsTheSamePolicies; tests/adapt/switch_replay_test.cpp: RefusesLogsThatCannotBeSearched
+///         TheTestFindsTheSamePolicies; tests/adapt/switch_replay_test.cpp: RefusesLogsThatCannotBeSearched,
+///         TheOrderOfRunsIsOfNoMatter, WithoutATargetThereIsNoAnswerWhateverElseWasLogged
 [[nodiscard]] inline result<switch_search> replay(switch_search_options options, std::span<const logged_share> logs) {
   const logged_share* const synchronous = detail::find_share(logs, 1);
   if (!options.stored && (synchronous == nullptr || synchronous->runs.empty()))
@@ -142,21 +163,22 @@ inline error report_draw(switch_search& search, const logged_share& from, std::s
   if (!search) return search;
   while (!search->done()) {
     const logged_share& from = *detail::find_share(logs, search->next().share);
-    std::vector<std::size_t> all(from.runs.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    if (error refused = detail::report_draw(*search, from, all); refused.code != errc::ok) return refused;
+    if (error refused = detail::report_draw(*search, from, detail::all_runs(from)); refused.code != errc::ok)
+      return refused;
   }
   return search;
 }
 
 /// What a search costs on average that makes so many synchronous trainings and so many of each candidate, and goes the
-/// way of `reference`, such as that of replay(). With `target_runs` 0 the target is stored. Diverged runs cost nothing.
+/// way of `reference`, such as that of replay(). With `target_runs` 0 the target is stored. Diverged runs cost nothing;
+/// a candidate of which one diverged counts as so many that did not, although a search stops at the first: it costs at
+/// most that, and nothing if all diverged.
 ///
 /// Precondition: reference.target().
 /// Cost    O(points). No allocation. Thread-safe.
 ///
 /// Tests   tests/adapt/logged_search_test.cpp: CostsOfTableTwo;
-///         tests/adapt/switch_replay_test.cpp: CostsAreThoseOfASearch
+///         tests/adapt/switch_replay_test.cpp: CostsAreThoseOfASearch, TheOrderOfRunsIsOfNoMatter
 [[nodiscard]] inline switch_cost expected_cost(const switch_search& reference, std::uint32_t target_runs,
                                                std::uint32_t runs) noexcept {
   RUBATO_ASSERT(reference.target(), "expected_cost: a search that has a target");
@@ -177,7 +199,8 @@ inline error report_draw(switch_search& search, const logged_share& from, std::s
 
 /// How likely a search with these options ends at share `answer`, if its trainings are drawn from the logs: by all ways
 /// to draw them, without replacement, each as likely as the others. A share with fewer runs than the options ask for
-/// gives all it has; shares without runs are not tried, so the options' `levels` are of no matter.
+/// gives all it has; shares without runs are not tried, so the options' `levels` are of no matter. A draw whose
+/// synchronous runs all diverged (of a test: all but one) has no answer.
 ///
 /// The enumeration is exact, and cheap: a candidate's runs matter for what follows only in that they pass or not.
 /// Errors  invalid_option: options that switch_search::make refuses; no synchronous runs, and no stored target; more

@@ -20,7 +20,7 @@ namespace rubato::inline RUBATO_ABI::adapt {
 
 /// When a switch point counts as good enough.
 enum class switch_acceptance : std::uint8_t {
-  mean,  ///< its mean accuracy is at most `beta` below the target
+  mean,  ///< its mean accuracy is at most `beta` below the target, but for 1e-9 of rounding
   welch  ///< Welch's one-sided test refutes, at `level`, that its true mean is more than `beta` below the target's:
          ///< noise then leads to a later switch, not to a lower accuracy
 };
@@ -30,6 +30,9 @@ struct switch_target {
   sample_summary accuracy{};  ///< of the runs that did not diverge
   double time = 0;            ///< mean of the same, in the host's unit; what costs are measured in
 };
+
+/// The largest accuracy, down to its negative, and the largest time that a search takes, so that no mean is infinite.
+inline constexpr double most_switch_value = 1e100;
 
 /// How to search for a switch point.
 struct switch_search_options {
@@ -98,6 +101,9 @@ struct switch_point {
   };
   const auto number = [](double x) { return rubato::detail::text_of(x); };
   const auto positive = [](double x) { return pinned::is_finite(x) && x > 0; };
+  const std::string most = number(most_switch_value);
+  if (o.acceptance != switch_acceptance::mean && o.acceptance != switch_acceptance::welch)
+    return wrong("acceptance", std::to_string(static_cast<unsigned>(o.acceptance)), "mean or welch");
   const bool tests = o.acceptance == switch_acceptance::welch;
   if (!pinned::is_finite(o.beta) || o.beta < 0) return wrong("beta", number(o.beta), "a finite number of 0 or more");
   if (o.stored && o.target_runs != 0)
@@ -107,12 +113,14 @@ struct switch_point {
   if (o.stored && o.stored->accuracy.size < (tests ? 2U : 1U))
     return wrong("stored.accuracy.size", std::to_string(o.stored->accuracy.size),
                  tests ? "at least 2 for a test" : "at least 1");
-  if (o.stored && !pinned::is_finite(o.stored->accuracy.mean))
-    return wrong("stored.accuracy.mean", number(o.stored->accuracy.mean), "a finite number");
-  if (o.stored && (!pinned::is_finite(o.stored->accuracy.variance) || o.stored->accuracy.variance < 0))
-    return wrong("stored.accuracy.variance", number(o.stored->accuracy.variance), "a finite number of 0 or more");
-  if (o.stored && !positive(o.stored->time))
-    return wrong("stored.time", number(o.stored->time), "a finite number above 0");
+  if (o.stored && !(std::abs(o.stored->accuracy.mean) <= most_switch_value))
+    return wrong("stored.accuracy.mean", number(o.stored->accuracy.mean), "a number from -" + most + " to " + most);
+  constexpr double most_variance = most_switch_value * most_switch_value;
+  if (o.stored && !(o.stored->accuracy.variance >= 0 && o.stored->accuracy.variance <= most_variance))
+    return wrong("stored.accuracy.variance", number(o.stored->accuracy.variance),
+                 "a number from 0 to " + number(most_variance));
+  if (o.stored && !(o.stored->time > 0 && o.stored->time <= most_switch_value))
+    return wrong("stored.time", number(o.stored->time), "a number above 0, at most " + most);
   if (o.runs < (tests ? 2U : 1U))
     return wrong("runs", std::to_string(o.runs), tests ? "at least 2 for a test" : "at least 1");
   if (o.most_candidates < 1 || o.most_candidates > 64)
@@ -131,12 +139,14 @@ struct switch_point {
 /// Finds out how early a job can switch from synchronous to asynchronous training without losing accuracy: the search
 /// of Sync-Switch. It asks for trainings, one after another, and is told what they came to; who makes them is the host.
 ///
-///     auto search = *adapt::switch_search::make({.target_runs = 3, .runs = 3});
+///     auto made = adapt::switch_search::make({.target_runs = 3, .runs = 3});
+///     if (!made) return made.error();
+///     adapt::switch_search& search = *made;
 ///     while (!search.done()) {
 ///       const adapt::switch_trial trial = search.next();
-///       const error refused = search.report(trial, train(trial.share));
+///       if (error refused = search.report(trial, train(trial.share)); refused.code != errc::ok) return refused;
 ///     }
-///     use(search.share());
+///     if (const std::optional<double> share = search.share()) use(*share);  // none: there was no target
 ///
 /// First the target is measured, by trainings that are synchronous throughout (share 1), unless it is stored. Then
 /// shares are tried: halfway between the smallest that was good enough, at first 1, and the largest that was not, at
@@ -155,7 +165,8 @@ struct switch_point {
 /// Thread  not thread-safe; copies are independent
 /// Cost    O(runs of the point) per report; allocates
 ///
-/// Tests   tests/adapt/switch_timing_test.cpp: HalvesUntilTheFirstFailure, GoesOnByBisection, TriesOnlyLevels,
+/// Tests   tests/adapt/switch_timing_test.cpp: HalvesUntilTheFirstFailure, ExactlyBetaBelowIsGoodEnough,
+///         GoesOnByBisection, TriesOnlyLevels, LargestValuesAreJudged, JudgesATargetOfDivergedRuns,
 ///         StoredTargetCostsNothing, CostsAreAsDefined, DivergedCandidateHasFailed, DivergedRunsCostWhatIsAsked,
 ///         DivergedTargetRunsDoNotCount, WithoutATargetThereIsNoAnswer, ReportsAgainResume, RefusesWhatItDidNotAskFor,
 ///         RefusesBadOptions, NeverAsksForMoreThanPromised, TheTestIsSaferThanTheMeanInNoise, CandidatesHaveALimit,
@@ -188,12 +199,13 @@ class switch_search {
   [[nodiscard]] error report(const switch_trial& trial, const switch_outcome& what) {
     if (over_) return refused("found " + name_of(trial) + " after the end of the search, expected none");
     if (!(trial == next())) return refused("found " + name_of(trial) + ", expected " + name_of(next()));
-    if (!pinned::is_finite(what.time) || what.time < 0 || (!what.diverged && !(what.time > 0)))
+    const std::string most = rubato::detail::text_of(most_switch_value);
+    if (!(what.time >= 0 && what.time <= most_switch_value) || (!what.diverged && !(what.time > 0)))
       return refused(name_of(trial) + ": found the time " + rubato::detail::text_of(what.time) +
-                     ", expected a finite number above 0");
-    if (!what.diverged && !pinned::is_finite(what.accuracy))
+                     ", expected a number above 0, at most " + most);
+    if (!what.diverged && !(std::abs(what.accuracy) <= most_switch_value))
       return refused(name_of(trial) + ": found the accuracy " + rubato::detail::text_of(what.accuracy) +
-                     ", expected a finite number, or that the run has diverged");
+                     ", expected a number from -" + most + " to " + most + ", or that the run has diverged");
     switch_point& point = points_.back();
     point.runs.push_back(what);
     if (what.diverged) ++point.diverged;
@@ -203,13 +215,12 @@ class switch_search {
   }
 
   /// Goes on with the runs that next().share has so far, for who cannot make more. The test needs two of them, and two
-  /// of the target's.
+  /// of the target's. If too few of the target's have not diverged, the search is over, as ever.
   [[nodiscard]] error judge_now() {
-    const std::size_t fewest = options_.acceptance == switch_acceptance::welch ? 2 : 1;
     if (over_) return refused("found judge_now() after the end of the search, expected none");
-    const std::size_t finished = points_.back().runs.size() - points_.back().diverged;
-    if (finished < fewest)
-      return refused("found judge_now() after " + std::to_string(finished) + " runs at share " +
+    const std::size_t made = points_.back().runs.size(), fewest = fewest_runs();
+    if (made < fewest)
+      return refused("found judge_now() after " + std::to_string(made) + " runs at share " +
                      rubato::detail::text_of(points_.back().share) + ", expected at least " + std::to_string(fewest));
     judge();
     return {};
@@ -223,6 +234,10 @@ class switch_search {
   /// The smallest share so far that was good enough; 1 if no candidate was, none without a target.
   [[nodiscard]] std::optional<double> share() const noexcept { return target_ ? std::optional{passed_} : std::nullopt; }
   [[nodiscard]] const switch_search_options& options() const noexcept { return options_; }  ///< as they were given
+  /// Trainings that a share needs to be judged by: two for the test, else one.
+  [[nodiscard]] std::size_t fewest_runs() const noexcept {
+    return options_.acceptance == switch_acceptance::welch ? 2 : 1;
+  }
 
   /// Time of all trainings so far, in synchronous trainings; 0 without a target.
   [[nodiscard]] double cost() const noexcept {
@@ -270,8 +285,7 @@ class switch_search {
     point = summary_of(point.share, std::move(point.runs));
     point.judged = true;
     if (is_target(point)) {
-      const std::size_t fewest = options_.acceptance == switch_acceptance::welch ? 2 : 1;
-      point.passed = point.accuracy.size >= fewest;
+      point.passed = point.accuracy.size >= fewest_runs();
       if (!point.passed) return end();
       target_ = {point.accuracy, point.time};
       time_ = point.time;
@@ -289,7 +303,9 @@ class switch_search {
   }
 
   [[nodiscard]] bool is_good_enough(const sample_summary& accuracy) const noexcept {
-    if (options_.acceptance == switch_acceptance::mean) return target_->accuracy.mean - accuracy.mean <= options_.beta;
+    // Accuracies are decimals: 0.92 - 0.91 is above 0.01 for a double, and is not to be for a search.
+    if (options_.acceptance == switch_acceptance::mean)
+      return target_->accuracy.mean - accuracy.mean <= options_.beta + rounding;
     return welch_p(accuracy, target_->accuracy, -options_.beta) <= options_.level;
   }
 
@@ -302,7 +318,6 @@ class switch_search {
 
   // The share to be tried next; none if there is nothing left.
   [[nodiscard]] std::optional<double> between() const noexcept {
-    constexpr double rounding = 1e-9;  // of two levels as near, it is not to decide
     const double middle = (failed_ + passed_) / 2;
     std::optional<double> nearest;
     if (options_.levels.empty() && middle > failed_ && middle < passed_) nearest = middle;
@@ -314,6 +329,8 @@ class switch_search {
   }
 
   void end() noexcept { over_ = true; }
+
+  static constexpr double rounding = 1e-9;  // is not to decide, whether of two levels as near or at `beta` itself
 
   switch_search_options options_;
   std::optional<switch_target> target_;

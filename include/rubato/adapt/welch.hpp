@@ -96,25 +96,22 @@ namespace detail {
 /// no more than `difference` above that of `b`. Small values speak for more. The variances may differ.
 ///
 /// Where neither sample scatters there is nothing to estimate: 0 if the means are farther apart, else 1.
-/// Precondition: both have at least two values.
+/// Precondition: both have at least two values; their variances are at most 1e300.
 /// Cost    that of student_t_cdf. No allocation. Thread-safe.
 ///
-/// Tests   tests/adapt/welch_test.cpp: OfAKnownExample, WithoutScatter, KeepsItsLevel
+/// Tests   tests/adapt/welch_test.cpp: OfAKnownExample, WithoutScatter, OfAnyScale, KeepsItsLevel
 /// Source  Welch, "The Generalization of Student's Problem when Several Different Population Variances are Involved",
 ///         Biometrika 34, 1947; degrees of freedom after Satterthwaite
 [[nodiscard]] inline double welch_p(const sample_summary& a, const sample_summary& b, double difference) noexcept {
   RUBATO_ASSERT(a.size >= 2 && b.size >= 2, "welch_p: each sample needs two values");
   const auto of_mean = [](const sample_summary& s) { return s.variance / static_cast<double>(s.size); };
-  const auto per_degree = [&](const sample_summary& s) {
-    return of_mean(s) * of_mean(s) / static_cast<double>(s.size - 1);
-  };
   const double above = a.mean - b.mean - difference;
   const double variance = of_mean(a) + of_mean(b);
   if (!(variance > 0)) return above > 0 ? 0.0 : 1.0;
-  const double squares = per_degree(a) + per_degree(b);
-  // Variances so small that their squares are 0 leave the fewest degrees of freedom that there can be.
-  const double fewest = static_cast<double>((std::min)(a.size, b.size) - 1);
-  const double degrees = squares > 0 ? variance * variance / squares : fewest;
+  // By the part that each has in the variance, since squares of variances may be too large for a double, or too small.
+  const double of_a = of_mean(a) / variance, of_b = of_mean(b) / variance;
+  const double degrees =
+      1 / (of_a * of_a / static_cast<double>(a.size - 1) + of_b * of_b / static_cast<double>(b.size - 1));
   return 1 - student_t_cdf(above / std::sqrt(variance), degrees);
 }
 

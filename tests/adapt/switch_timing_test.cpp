@@ -62,8 +62,9 @@ TEST(SwitchSearch, HalvesUntilTheFirstFailure) {
 
 // The differences of these decimals are above and below 0.01 for a double.
 TEST(SwitchSearch, ExactlyBetaBelowIsGoodEnough) {
-  for (const auto& [target, accuracy] : {std::pair{0.92, 0.91}, {0.74, 0.73}, {0.9, 0.89}, {92.0, 91.99}})
+  for (const auto& of : {std::pair{0.92, 0.91}, {0.74, 0.73}, {0.9, 0.89}, {92.0, 91.99}})
     for (const bool lower : {false, true}) {
+      const double target = of.first, accuracy = of.second;
       switch_search search = made({.target_runs = 1, .runs = 1, .most_candidates = 1});
       static_cast<void>(driven(search, [&](const switch_trial& trial) {
         return switch_outcome{trial.share == 1 ? target : accuracy - (lower ? 1e-6 : 0.0), 10};

@@ -89,16 +89,25 @@ TEST(SwitchTrials, WholeSharesAreTheRules) {
   EXPECT_NE(switching_policy(0.5, 100).describe().json, switching_policy(0.25, 100).describe().json);
 }
 
+// At this rate and momentum asynchronous training loses a twentieth of the accuracy from 50 % on, and nearly all of it
+// from 25 % on.
 TEST(SwitchTrials, FindsTheShareThatIsNeeded) {
   switch_bench quiet;
-  switch_request asked = quick_job();
-  asked.search.beta = 1;  // everything is good enough
-  const switch_trials all = quiet.search(asked);
-  EXPECT_EQ(all.search.share(), 0.125);
-  ASSERT_EQ(all.search.curve().size(), 4u);
-  EXPECT_GT(all.search.curve()[0].time, all.search.curve()[3].time) << "asynchronous training is quicker";
-  for (const auto& point : all.search.curve()) EXPECT_EQ(point.runs.size(), 2u);
-  EXPECT_NE(quiet.shown.str().find("12.5 % BSP"), std::string::npos) << quiet.shown.str();
+  switch_request asked = quick_job({"objective.momentum=0.5"});
+  asked.scenario.run.learning_rate.base *= 4;
+  const auto answer = [&](double beta) {
+    asked.search.beta = beta;
+    return quiet.search(asked).search;
+  };
+  const rubato::adapt::switch_search found = answer(0.2);
+  EXPECT_EQ(found.share(), 0.5);
+  ASSERT_EQ(found.curve().size(), 3u) << "25 % was the last to be tried";
+  EXPECT_FALSE(found.curve()[2].passed);
+  EXPECT_GT(found.curve()[0].time, found.curve()[1].time) << "asynchronous training is quicker";
+  for (const auto& point : found.curve()) EXPECT_EQ(point.runs.size(), 2u);
+  EXPECT_NE(quiet.shown.str().find("25 % BSP"), std::string::npos) << quiet.shown.str();
+  EXPECT_EQ(answer(0.01).share(), 1);
+  EXPECT_EQ(answer(1).share(), 0.125);
 }
 
 TEST(SwitchTrials, SameForAnyThreads) {

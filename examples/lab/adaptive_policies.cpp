@@ -7,15 +7,14 @@
 #include <rubato/sync/rivals/zipline.hpp>
 
 #include "policy_arguments.hpp"
+#include "support/sync_switch_name.hpp"
 
 namespace rubato::lab {
 namespace {
 
 // A step takes about 1 in the scenarios, and a run some hundreds.
 constexpr double adasync_interval = 10.0;
-// Gradients of a run: a rule is made before the scenario is known, and runs end at an accuracy. See docs/lab.md.
-constexpr std::uint32_t usual_workload = 1000;
-// For the same reason stragglers have to be found within some six barriers.
+// In runs of some hundreds of rounds stragglers have to be found within some six barriers.
 constexpr straggler_options quickly{.window = 5.0, .steps = 2};
 
 any_policy make_dssp(policy_arguments given) {
@@ -73,19 +72,10 @@ any_policy make_adasync(policy_arguments given) {
 }
 
 any_policy make_syncswitch(policy_arguments given) {
-  sync_switch_options o{.workload = usual_workload, .stragglers = quickly, .scales_rate = true};
-  o.share = real_number(argument(given, 0), "a share of the workload, 0 to 1", 0.0, 1.0);
-  given = given.subspan(1);
-  for (const straggler_reaction each : {straggler_reaction::greedy, straggler_reaction::elastic})
-    if (argument(given, 0) == name(each)) o.reaction = each;
-  const bool reacts = o.reaction != straggler_reaction::none;
-  if (reacts) given = given.subspan(1);
-  at_most(given, 1);
-  if (!given.empty())
-    o.workload = whole_number(
-        given[0], reacts ? "a workload of at least 1 gradient" : "greedy, elastic or a workload of at least 1 gradient",
-        1);
-  return sync_switch<>{o};
+  auto options = support::sync_switch_named(given);
+  if (!options) throw std::invalid_argument{options.error().message};
+  options->stragglers = quickly;
+  return sync_switch<>{*options};
 }
 
 }  // namespace
@@ -114,11 +104,11 @@ std::vector<rule> adaptive_rules() {
        {"adasync", "adasync:2:ksync", "adasync:1:kasync", "adasync:1:kbatch", "adasync:1:kbatchasync"},
        make_adasync},
       {"syncswitch",
-       "syncswitch:SHARE[:greedy|:elastic][:WORKLOAD]",
-       "bsp, at the rate of bsp:sum, for that SHARE of WORKLOAD (1000) gradients, then asp; until then greedy is asp "
+       support::sync_switch_syntax,
+       "bsp, at the rate of bsp:sum, for that SHARE of the STEPS of all workers, then asp; until then greedy is asp "
        "while somebody straggles, and elastic excludes who does",
-       {"syncswitch:0.0625", "syncswitch:0.125", "syncswitch:0.25", "syncswitch:0.5", "syncswitch:0.125:greedy",
-        "syncswitch:0.125:elastic"},
+       {"syncswitch:0.0625:1000", "syncswitch:0.125:1000", "syncswitch:0.25:1000", "syncswitch:0.5:1000",
+        "syncswitch:0.125:greedy:1000", "syncswitch:0.125:elastic:1000"},
        make_syncswitch},
   };
 }

@@ -1,7 +1,6 @@
 #ifndef RUBATO_EXAMPLES_LAB_POLICY_ARGUMENTS_HPP
 #define RUBATO_EXAMPLES_LAB_POLICY_ARGUMENTS_HPP
 
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -10,24 +9,15 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
-#include <vector>
+
+#include "support/name_parts.hpp"
 
 namespace rubato::lab {
 
 /// What follows a rule's name, without the ':' between.
 using policy_arguments = std::span<const std::string_view>;
 
-/// The parts between the separators, at least one.
-[[nodiscard]] inline std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
+using support::split;
 
 /// Throws std::invalid_argument: found this, expected that.
 [[noreturn]] inline void refuse_argument(std::string_view found, std::string_view expected) {
@@ -47,22 +37,17 @@ inline void at_most(policy_arguments given, std::size_t count) {
 [[nodiscard]] inline std::uint32_t whole_number(std::string_view text, std::string_view expected,
                                                 std::uint32_t least = 0,
                                                 std::uint32_t most = (std::numeric_limits<std::uint32_t>::max)()) {
-  std::uint32_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || rest != end || number < least || number > most) refuse_argument(text, expected);
-  return number;
+  const auto number = support::number_in<std::uint32_t>(text);
+  if (!number || *number < least || *number > most) refuse_argument(text, expected);
+  return *number;
 }
 
 /// The same for a number.
 [[nodiscard]] inline double real_number(std::string_view text, std::string_view expected, double least,
                                         double most = (std::numeric_limits<double>::max)()) {
-  double number = 0.0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  const bool fits = std::isfinite(number) && number >= least && number <= most;
-  if (error != std::errc{} || rest != end || !fits) refuse_argument(text, expected);
-  return number;
+  const auto number = support::number_in<double>(text);
+  if (!number || !std::isfinite(*number) || *number < least || *number > most) refuse_argument(text, expected);
+  return *number;
 }
 
 }  // namespace rubato::lab

@@ -7,7 +7,7 @@
 namespace rubato::lab {
 
 /// The rule of a training of so many pushes that is synchronous for this share of them and asynchronous after that:
-/// what the lab calls syncswitch:SHARE:PUSHES. As in Sync-Switch a round of n workers is n steps of the workload, and
+/// what is named syncswitch:SHARE:PUSHES. As in Sync-Switch a round of n workers is n steps of the workload, and
 /// one update by the mean of its gradients at n times the learning rate; with momentum that is not what bsp:sum comes
 /// to, which makes n updates. Share 1 is synchronous throughout, share 0 is asp.
 ///

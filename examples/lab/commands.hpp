@@ -10,6 +10,9 @@ namespace rubato::lab {
 
 struct search_agent;
 
+/// Folder of results, unless given.
+inline constexpr const char* default_cache = "out/cache";
+
 /// Options of `rubato-lab compare` and `room` as they are given.
 struct compare_arguments {
   std::string scenario = "shared4";
@@ -25,7 +28,7 @@ struct compare_arguments {
   std::string csv;
   std::string trace;
   std::string log;
-  std::string cache = "out/cache";
+  std::string cache = default_cache;
   bool no_cache = false;
   bool tune = false;
   std::uint32_t tuning_seeds = 12;
@@ -119,7 +122,7 @@ struct search_switch_arguments {
   bool go_on = false;
   bool charge_diverged = false;
   std::string json;
-  std::optional<std::string> cache;  ///< out/cache unless given
+  std::optional<std::string> cache;  ///< default_cache unless given
   bool no_cache = false;
   unsigned threads = 0;  ///< 0: as many as the machine has
   std::string data;      ///< empty: the images in the source tree
@@ -136,7 +139,7 @@ struct experiment_arguments {
   std::uint32_t seeds = 5;
   double switch_time = 36;
   std::string json;
-  std::string cache = "out/cache";
+  std::string cache = default_cache;
   bool no_cache = false;
   unsigned threads = 0;  ///< 0: as many as the machine has
   std::string data;      ///< empty: the images in the source tree

@@ -1,7 +1,6 @@
 // `compare`: reads what was asked for, compares, writes what was found.
 #include <algorithm>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -71,15 +70,8 @@ int run_compare(const compare_arguments& given) {
   output_file every_run{given.csv, "--csv"};
   output_file log{given.log, "--log"};
   output_file trace{given.trace, "--trace"};
-  const auto cache =
-      given.no_cache ? std::make_unique<result_cache>() : std::make_unique<result_cache>(given.cache, code_version());
-
-  const runner run{.data = data,
-                   .cache = *cache,
-                   .threads = asked.host != host_kind::simulator ? 1 : given_threads(given.threads),
-                   .stop = catch_interrupt(),
-                   .progress = std::cerr,
-                   .display = {.quiet = given.quiet}};
+  const auto cache = given_cache(given.cache, given.no_cache);
+  const runner run = given_runner(data, *cache, asked.host == host_kind::simulator ? given.threads : 1, given.quiet);
   const comparison made = compare(asked, run);
 
   const std::string document = to_json(made).dump(2) + "\n";

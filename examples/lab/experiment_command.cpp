@@ -1,13 +1,11 @@
 // `experiment`: lists experiments, or makes one and prints its tables.
 #include <algorithm>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
 #include "given.hpp"
-#include "interrupt.hpp"
-#include "output_file.hpp"
+#include "result_output.hpp"
 #include "shipped.hpp"
 #include "support/scenario_files.hpp"
 #include "support/user_error.hpp"
@@ -53,30 +51,12 @@ int run_experiment(const experiment_arguments& given) {
   support::apply_settings(asked.scenario, given.settings);
   for (const std::string& part : asked.parts) static_cast<void>(cases_of(part, asked.scenario));  // refuses early
   const training_data data = given_data(asked.scenario, given.data);
-  const bool to_screen = given.json == "-";
-  check_outputs({{"--scenario", support::scenario_file(given.scenario)}}, {{"--json", to_screen ? "" : given.json}});
-  output_file json{to_screen ? "" : given.json, "--json"};
-  const auto cache =
-      given.no_cache ? std::make_unique<result_cache>() : std::make_unique<result_cache>(given.cache, code_version());
-  const runner run{.data = data,
-                   .cache = *cache,
-                   .threads = given_threads(given.threads),
-                   .stop = catch_interrupt(),
-                   .progress = std::cerr,
-                   .display = {.quiet = given.quiet}};
-  const switch_experiment made = run_switch_experiment(asked, run);
+  result_output output{given.json, {{"--scenario", support::scenario_file(given.scenario)}}};
+  const auto cache = given_cache(given.cache, given.no_cache);
+  const switch_experiment made = run_switch_experiment(asked, given_runner(data, *cache, given.threads, given.quiet));
   const std::string document = to_json(made, data).dump(2) + "\n";
-  if (!made.interrupted) {
-    json.write(document);  // before the text: whoever reads that may close the pipe
-    json.remove_partial();
-    std::cout << (to_screen ? document : table(made)) << std::flush;
-    return 0;
-  }
-  const std::string partial = json.write_partial(document);
-  if (!to_screen) std::cout << table(made) << std::flush;
-  std::cerr << "rubato-lab: interrupted" << (partial.empty() ? "" : "; partial result in " + partial)
-            << (given.no_cache ? "; nothing else is kept" : "; the same command goes on") << '\n';
-  return interrupted_status();
+  return made.interrupted ? output.put_partial(document, table(made), !given.no_cache)
+                          : output.put(document, table(made));
 }
 
 }  // namespace rubato::lab

@@ -30,6 +30,19 @@ unsigned given_threads(unsigned threads) {
   return threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
 }
 
+std::unique_ptr<result_cache> given_cache(const std::string& folder, bool no_cache) {
+  return no_cache ? std::make_unique<result_cache>() : std::make_unique<result_cache>(folder, code_version());
+}
+
+runner given_runner(const training_data& data, result_cache& cache, unsigned threads, bool quiet) {
+  return {.data = data,
+          .cache = cache,
+          .threads = given_threads(threads),
+          .stop = catch_interrupt(),
+          .progress = std::cerr,
+          .display = {.quiet = quiet}};
+}
+
 run_context given_context(const training_data& data, unsigned threads, bool quiet) {
   return {.data = data,
           .threads = given_threads(threads),

@@ -1,10 +1,12 @@
 #ifndef RUBATO_EXAMPLES_LAB_GIVEN_HPP
 #define RUBATO_EXAMPLES_LAB_GIVEN_HPP
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "run_context.hpp"
+#include "runner.hpp"
 #include "support/scenario.hpp"
 #include "workbench.hpp"
 
@@ -20,6 +22,12 @@ namespace rubato::lab {
 
 /// --threads; if it is 0, as many as the machine has.
 [[nodiscard]] unsigned given_threads(unsigned threads);
+
+/// --cache and --no-cache.
+[[nodiscard]] std::unique_ptr<result_cache> given_cache(const std::string& folder, bool no_cache);
+
+/// --threads and --quiet: runs whose results are kept, reported as below. `data` and the cache must outlive it.
+[[nodiscard]] runner given_runner(const training_data& data, result_cache&, unsigned threads, bool quiet);
 
 /// --threads and --quiet: runs that report to standard error and stop at an interrupt. `data` must outlive it.
 [[nodiscard]] run_context given_context(const training_data& data, unsigned threads, bool quiet);

@@ -41,6 +41,27 @@ void add_set_option(CLI::App& command, std::vector<std::string>& settings) {
       ->allow_extra_args(false);
 }
 
+// Options of whatever makes runs.
+template <class Arguments>
+void add_run_options(CLI::App& command, Arguments& given) {
+  command.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
+  command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");
+  if constexpr (requires { given.quiet; }) command.add_flag("--quiet", given.quiet, "No progress");
+}
+
+template <class Arguments>
+void add_json_option(CLI::App& command, Arguments& given, const std::string& in_place_of) {
+  command.add_option("--json", given.json,
+                     "Write the result there (- for standard output instead of the " + in_place_of + ")");
+}
+
+template <class Arguments>
+void add_cache_options(CLI::App& command, Arguments& given, const std::string& what) {
+  command.add_option("--cache", given.cache, "Folder of results, from which an interrupted " + what + " resumes")
+      ->default_str(default_cache);
+  command.add_flag("--no-cache", given.no_cache, "Neither read nor write it");
+}
+
 void add_compare_options(CLI::App& command, compare_arguments& given) {
   command.add_option("--scenario", given.scenario, "Shipped scenario, or a .json file")->capture_default_str();
   add_set_option(command, given.settings);
@@ -60,15 +81,11 @@ void add_compare_options(CLI::App& command, compare_arguments& given) {
       ->check(whole(0, first_tuning_seed - most_seeds))
       ->capture_default_str();
   command.add_option("--seeds", given.seeds, "Runs of each policy")->check(whole(1, most_seeds))->capture_default_str();
-  command.add_option("--threads", given.threads, "Threads; the results do not depend on it")->check(whole(1, 1'024));
-  command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");
-  command.add_option("--json", given.json, "Write the result there (- for standard output instead of the table)");
+  add_json_option(command, given, "table");
   command.add_option("--csv", given.csv, "Write every run there");
   command.add_option("--trace", given.trace, "Write a Chrome trace of the first policy, first seed, there");
   command.add_option("--log", given.log, "Write the decision log of the first policy, first seed, there");
-  command.add_option("--cache", given.cache, "Folder of results, from which an interrupted comparison resumes")
-      ->capture_default_str();
-  command.add_flag("--no-cache", given.no_cache, "Neither read nor write it");
+  add_cache_options(command, given, "comparison");
   command.add_flag("--tune", given.tune, "Find each policy's parameter (of a bare name such as ssp) and learning rate");
   command.add_option("--tuning-seeds", given.tuning_seeds, "Seeds for that, and for target_accuracy=auto")
       ->check(whole(1, most_seeds))
@@ -76,7 +93,7 @@ void add_compare_options(CLI::App& command, compare_arguments& given) {
   command.add_flag("--by-h", given.by_hidden_layers, "A second table, by number of hidden layers");
   command.add_flag("--clairvoyant", given.clairvoyant,
                    "A last row for what a plan reaches that knows the runs beforehand, and each rule's regret");
-  command.add_flag("--quiet", given.quiet, "No progress");
+  add_run_options(command, given);
 }
 
 void add_train_options(CLI::App& command, train_arguments& given) {
@@ -137,9 +154,7 @@ void add_train_options(CLI::App& command, train_arguments& given) {
   command.add_flag("--resume", given.resume, "Go on with a training that was interrupted or killed");
   command.add_option("--curve", given.curve, "Write all evaluations there, as CSV");
   command.add_option("--licence", given.licence, "SPDX identifier for the policy's card");
-  command.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
-  command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");
-  command.add_flag("--quiet", given.quiet, "No progress");
+  add_run_options(command, given);
 }
 
 void add_explain_options(CLI::App& command, explain_arguments& given) {
@@ -154,8 +169,7 @@ void add_explain_options(CLI::App& command, explain_arguments& given) {
       ->capture_default_str();
   command.add_option("--map", given.map,
                      "Write a picture there (SVG): what it answers over the two features that matter most");
-  command.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
-  command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");
+  add_run_options(command, given);
 }
 
 void add_fit_options(CLI::App& command, fit_arguments& given) {
@@ -181,10 +195,8 @@ void add_advise_options(CLI::App& command, advise_arguments& given) {
   command.add_option("--threshold", given.threshold, "Gain in per cent below which nothing is changed")
       ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
-  command.add_option("--json", given.json, "Write everything there (- for standard output instead of the text)");
-  command.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
-  command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");
-  command.add_flag("--quiet", given.quiet, "No progress");
+  add_json_option(command, given, "text");
+  add_run_options(command, given);
 }
 
 void add_search_switch_options(CLI::App& command, search_switch_arguments& given) {
@@ -215,13 +227,9 @@ void add_search_switch_options(CLI::App& command, search_switch_arguments& given
   command.add_option("--candidates", given.candidates, "Most candidates")->check(whole(1, 64))->capture_default_str();
   command.add_flag("--go-on", given.go_on, "By bisection after a candidate that is not good enough, too");
   command.add_flag("--charge-diverged", given.charge_diverged, "Trainings that diverge cost their time");
-  command.add_option("--json", given.json, "Write the result there (- for standard output instead of the table)");
-  command.add_option("--cache", given.cache,
-                     "Folder of results, from which an interrupted search resumes; default: out/cache");
-  command.add_flag("--no-cache", given.no_cache, "Neither read nor write it");
-  command.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
-  command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");
-  command.add_flag("--quiet", given.quiet, "No progress");
+  add_json_option(command, given, "table");
+  add_cache_options(command, given, "search");
+  add_run_options(command, given);
 }
 
 void add_experiment_options(CLI::App& command, experiment_arguments& given) {
@@ -241,13 +249,9 @@ void add_experiment_options(CLI::App& command, experiment_arguments& given) {
   command.add_option("--switch-time", given.switch_time, "Time that a switch costs, where it is counted")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
-  command.add_option("--json", given.json, "Write the result there (- for standard output instead of the tables)");
-  command.add_option("--cache", given.cache, "Folder of results, from which an interrupted experiment resumes")
-      ->capture_default_str();
-  command.add_flag("--no-cache", given.no_cache, "Neither read nor write it");
-  command.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
-  command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");
-  command.add_flag("--quiet", given.quiet, "No progress");
+  add_json_option(command, given, "tables");
+  add_cache_options(command, given, "experiment");
+  add_run_options(command, given);
 }
 
 int run(int argc, char** argv) {

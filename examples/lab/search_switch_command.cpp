@@ -1,14 +1,11 @@
 // `search-switch`: reads what was asked for, searches in simulations or in logs, says what was found.
-#include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "commands.hpp"
 #include "given.hpp"
-#include "interrupt.hpp"
-#include "output_file.hpp"
+#include "result_output.hpp"
 #include "shipped.hpp"
 #include "support/scenario_files.hpp"
 #include "support/user_error.hpp"
@@ -50,14 +47,6 @@ void refuse_others(const std::string& way, const std::vector<std::pair<const cha
     if (is_given) throw user_error{std::string{option} + ": found it with " + way + ", expected one of them"};
 }
 
-[[nodiscard]] int write_result(output_file& file, bool to_screen, const std::string& document,
-                               const std::string& text) {
-  file.write(document);  // before the text: whoever reads that may close the pipe
-  file.remove_partial();
-  std::cout << (to_screen ? document : text) << std::flush;
-  return 0;
-}
-
 [[nodiscard]] int search_in_logs(const search_switch_arguments& given) {
   refuse_others("--logs", {{"--scenario", !given.scenario.empty()},
                            {"--set", !given.settings.empty()},
@@ -73,11 +62,9 @@ void refuse_others(const std::string& way, const std::vector<std::pair<const cha
                            {"--threads", given.threads != 0},
                            {"--data", !given.data.empty()}});
   if (given.workload.empty()) throw user_error{"--workload: found none beside --logs, expected the name of one"};
-  const bool to_screen = given.json == "-";
-  check_outputs({{"--logs", given.logs + "/summary.csv"}}, {{"--json", to_screen ? "" : given.json}});
-  output_file json{to_screen ? "" : given.json, "--json"};
+  result_output output{given.json, {{"--logs", given.logs + "/summary.csv"}}};
   const logged_search made = search_logs(read_switch_logs(given.logs, given.workload), search_options_of(given));
-  return write_result(json, to_screen, to_json(made).dump(2) + "\n", table(made));
+  return output.put(to_json(made).dump(2) + "\n", table(made));
 }
 
 [[nodiscard]] switch_request switch_request_of(const search_switch_arguments& given) {
@@ -102,25 +89,12 @@ void refuse_others(const std::string& way, const std::vector<std::pair<const cha
 [[nodiscard]] int search_in_simulations(const search_switch_arguments& given) {
   const switch_request asked = switch_request_of(given);
   const training_data data = given_data(asked.scenario, given.data);
-  const bool to_screen = given.json == "-";
-  check_outputs({{"--scenario", support::scenario_file(given.scenario)}}, {{"--json", to_screen ? "" : given.json}});
-  output_file json{to_screen ? "" : given.json, "--json"};
-  const auto cache = given.no_cache ? std::make_unique<result_cache>()
-                                    : std::make_unique<result_cache>(given.cache.value_or("out/cache"), code_version());
-  const runner run{.data = data,
-                   .cache = *cache,
-                   .threads = given_threads(given.threads),
-                   .stop = catch_interrupt(),
-                   .progress = std::cerr,
-                   .display = {.quiet = given.quiet}};
-  const switch_trials made = search_switch(asked, run);
+  result_output output{given.json, {{"--scenario", support::scenario_file(given.scenario)}}};
+  const auto cache = given_cache(given.cache.value_or(default_cache), given.no_cache);
+  const switch_trials made = search_switch(asked, given_runner(data, *cache, given.threads, given.quiet));
   const std::string document = to_json(asked, made, data).dump(2) + "\n";
-  if (!made.interrupted) return write_result(json, to_screen, document, table(asked, made));
-  const std::string partial = json.write_partial(document);
-  if (!to_screen) std::cout << table(asked, made) << std::flush;
-  std::cerr << "rubato-lab: interrupted" << (partial.empty() ? "" : "; partial result in " + partial)
-            << (given.no_cache ? "; nothing else is kept" : "; the same command goes on") << '\n';
-  return interrupted_status();
+  return made.interrupted ? output.put_partial(document, table(asked, made), !given.no_cache)
+                          : output.put(document, table(asked, made));
 }
 
 }  // namespace

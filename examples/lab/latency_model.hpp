@@ -37,6 +37,8 @@ struct latency_model {
 };
 
 /// By least squares of the logarithms.
+///
+/// Pre     each slows its training down, and not all have the same delay x workers
 /// Tests   tests/examples/latency_model_test.cpp: FitsTheLogs, ComesThroughWhatFollowsTheLaw
 [[nodiscard]] latency_model fit_latency(const std::array<logged_latency, 4>& = logged_latencies) noexcept;
 

@@ -41,6 +41,9 @@ const std::array<logged_share_of_bsp, 11> logged_shares_of_bsp{{{1, {0.9188, 10'
 }
 
 [[nodiscard]] std::uint64_t pushes_of(const support::scenario& s) { return s.run.workload / s.run.batch; }
+[[nodiscard]] std::uint64_t samples_of_a_round(const support::scenario& s) {
+  return std::uint64_t{s.run.batch} * s.cluster.workers;
+}
 
 [[nodiscard]] any_policy bsp_then_asp(double share, const support::scenario& s,
                                       straggler_reaction reaction = straggler_reaction::none,
@@ -68,7 +71,7 @@ const std::array<logged_share_of_bsp, 11> logged_shares_of_bsp{{{1, {0.9188, 10'
 
 // An eighth of the workload: it is a matter of time alone. Latency is there from the beginning to the end.
 [[nodiscard]] case_list latency_cases(support::scenario s) {
-  s.run.workload = (std::max)(s.run.workload / 8, std::uint64_t{s.run.batch});
+  s.run.workload = (std::max)(s.run.workload / 8, samples_of_a_round(s));
   const latency_model model = fit_latency();
   case_list all;
   for (const bool synchronous : {true, false}) {
@@ -168,6 +171,9 @@ const std::array<logged_share_of_bsp, 11> logged_shares_of_bsp{{{1, {0.9188, 10'
 }
 
 [[nodiscard]] case_list cluster_cases(support::scenario s) {
+  std::vector<double>& step_times = s.cluster.step_time;
+  const std::vector<double> once = step_times;
+  if (once.size() > 1) step_times.insert(step_times.end(), once.begin(), once.end());
   s.cluster.workers *= 2;
   case_list all;
   for (const auto& [share, logged] : {std::pair<double, logged_case>{1, {0.9229, 9'631}},
@@ -190,7 +196,7 @@ const std::array<logged_share_of_bsp, 11> logged_shares_of_bsp{{{1, {0.9188, 10'
 
 const std::vector<switch_part>& switch_parts() {
   static const std::vector<switch_part> all{
-      {"latency", "the model of injected latency, and what it does to BSP and ASP"},
+      {"latency", "the model of injected latency, and what it does to BSP and ASP in an eighth of a training"},
       {"share", "accuracy and time against the share of BSP"},
       {"order", "BSP first against ASP first"},
       {"configuration", "momentum and learning rate after the switch"},
@@ -202,9 +208,12 @@ const std::vector<switch_part>& switch_parts() {
 
 std::vector<switch_case> cases_of(std::string_view part, const support::scenario& s) {
   if (s.run.stop != sim::stop_rule::workload)
-    throw user_error{"--scenario: found one that stops at an accuracy, expected stop = workload"};
+    throw user_error{"--scenario: found another stop rule, expected stop = workload"};
   if (s.cluster.workers < 4)
     throw user_error{"--scenario: found " + std::to_string(s.cluster.workers) + " workers, expected at least 4"};
+  if (s.run.workload < samples_of_a_round(s))
+    throw user_error{"--scenario: found objective.workload = " + std::to_string(s.run.workload) +
+                     ", expected at least " + std::to_string(samples_of_a_round(s)) + ": a batch of each worker"};
   if (part == "latency") return latency_cases(s);
   if (part == "share") return share_cases(s);
   if (part == "order") return order_cases(s);

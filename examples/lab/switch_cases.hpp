@@ -40,13 +40,14 @@ struct switch_case {
 /// The cases of a part, in rows of its table; of `latency` the synchronous ones, then the asynchronous ones, each with
 /// no latency first and then as in logged_latencies.
 ///
-/// The scenario is that of the experiment with eight workers: stop is workload. `cluster` has twice as many workers.
-/// What is set in seconds (occurrences of latency) is in units of time here.
+/// The scenario is that of the experiment with eight workers. `cluster` has twice as many, each step time twice. What
+/// is set in seconds (occurrences of latency) is in units of time here.
 ///
-/// Errors  user_error: a scenario that does not stop after a workload, or of fewer than four workers
+/// Pre     the part is one of switch_parts(); the scenario is valid
+/// Errors  user_error: a scenario that does not stop after a workload, or after less than a batch of each worker, or
+///         that has fewer than four workers
 /// Tests   tests/examples/switch_cases_test.cpp: EachPartHasCases, SharesAreWhatThePolicyDoes,
-/// AnOccurrenceIsWithinTheShare,
-///         RefusesOtherScenarios
+///         AnOccurrenceIsWithinTheShare, TwiceAsManyWorkersHaveTheirStepTimes, RefusesOtherScenarios
 [[nodiscard]] std::vector<switch_case> cases_of(std::string_view part, const support::scenario&);
 
 }  // namespace rubato::lab

@@ -1,3 +1,4 @@
+// What was measured as tables and as JSON.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -34,6 +35,11 @@ using cell_rows = std::vector<std::vector<std::string>>;
 
 [[nodiscard]] std::string meaning_of(const std::string& part) {
   return std::string{std::ranges::find(switch_parts(), part, &switch_part::name)->meaning};
+}
+
+// How much more one number is than another, in per cent.
+[[nodiscard]] std::string off_by(double number, double from) {
+  return std::isfinite(number) ? fixed_text(100 * (number / from - 1), 0) + " %" : "-";
 }
 
 // A number of the logs, and what is said about it.
@@ -73,16 +79,15 @@ using cell_rows = std::vector<std::vector<std::string>>;
                      fixed_text(model.exponent, 3) + " rounds\n";
   cell_rows rows{{"", "excess: logs", "fitted", "off by", "slowdown: simulated", "logs", "off by"}};
   for (std::size_t i = 0; i < part.rows.size(); ++i) {
-    const switch_trainings& row = part.rows[i];
-    const logged_latency* logged = latency_of(i);
-    const support::estimate slowdown = compare_with(part.rows[row.of.baseline], row, 0).times;
+    const logged_latency* const logged = latency_of(i);
     if (logged == nullptr) continue;
+    const switch_trainings& row = part.rows[i];
+    const support::estimate slowdown = compare_with(part.rows[row.of.baseline], row, 0).times;
     const double excess = logged_excess(*logged), fitted = model.excess(logged->delay, logged->workers);
     const double factor = is_synchronous(i) ? 1 + excess : logged_asynchronous_slowdown(*logged);
-    const auto off = [](double a, double b) { return fixed_text(100 * (a / b - 1), 0) + " %"; };
     rows.push_back({row.of.name, is_synchronous(i) ? fixed_text(excess, 3) : "",
-                    is_synchronous(i) ? fixed_text(fitted, 3) : "", is_synchronous(i) ? off(fitted, excess) : "",
-                    mean_text(slowdown, 3), fixed_text(factor, 3), off(slowdown.value, factor)});
+                    is_synchronous(i) ? fixed_text(fitted, 3) : "", is_synchronous(i) ? off_by(fitted, excess) : "",
+                    mean_text(slowdown, 3), fixed_text(factor, 3), off_by(slowdown.value, factor)});
   }
   return text + aligned_text(rows);
 }
@@ -103,8 +108,8 @@ using cell_rows = std::vector<std::vector<std::string>>;
   const switch_comparison found = compare_with(baseline, row, asked.switch_time);
   const switch_verdict said = verdict_on(found, baseline, row);
   const logged_case& logged = row.of.logged;
-  json runs = json::array();
-  for (std::size_t i = 0; i < row.runs.size(); ++i) runs.push_back(run_json(asked.seed + i, row.runs[i]));
+  json trainings = json::array();
+  for (std::size_t i = 0; i < row.runs.size(); ++i) trainings.push_back(run_json(asked.seed + i, row.runs[i]));
   return {{"name", row.of.name},
           {"policy", json::parse(row.of.policy.describe().json)},
           {"baseline", baseline.of.name},
@@ -119,7 +124,7 @@ using cell_rows = std::vector<std::vector<std::string>>;
             {"time", logged.time ? json(*logged.time) : json(nullptr)},
             {"diverged", logged.diverged}}},
           {"verdict", {{"accuracy", said.accuracy}, {"time", said.time}}},
-          {"runs", std::move(runs)}};
+          {"runs", std::move(trainings)}};
 }
 
 }  // namespace

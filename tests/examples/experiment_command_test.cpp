@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -52,27 +51,16 @@ TEST(Experiment, PartsAreMadeInTheirOrder) {
   EXPECT_EQ(made["parts"][1]["part"], "policies");
 }
 
-// It gets a signal as soon as a first run is in the cache, and is then made again, to its end and anew.
-TEST(Experiment, InterruptedExperimentGoesOn) {
+const std::string long_experiment = quick_experiment +
+                                    "--part order --seeds 6 --set objective.workload=500000 "
+                                    "--set objective.max_time=1000000";
+
+TEST(Experiment, InterruptedExperimentGoesOn) { rubato::test::expect_it_goes_on(long_experiment); }
+
+TEST(Experiment, AnInterruptedDocumentIsNotPrinted) {
   const lab_program lab;
-  const std::string long_one = quick_experiment +
-                               "--part order --seeds 6 --set objective.workload=500000 "
-                               "--set objective.max_time=1000000 --quiet ";
-  const outcome got = rubato::test::shell(
-      "cd '" + lab.folder.path().string() + "' || exit; '" RUBATO_LAB_BINARY "' " + long_one +
-      "--json a.json --threads 1 2>&1 & for i in $(seq 600); do cat out/cache/* 2>/dev/null | grep -q . && break; "
-      "sleep 0.05; done; kill -INT $!; wait $!");
-  EXPECT_EQ(got.status, 130) << got.text;
-  EXPECT_NE(got.text.find("INTERRUPTED"), std::string::npos) << got.text;
-  EXPECT_NE(got.text.find("rubato-lab: interrupted; partial result in a.json.partial; the same command goes on\n"),
-            std::string::npos)
-      << got.text;
-  EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "a.json"));
-  EXPECT_EQ(json::parse(lab.content("a.json.partial"))["interrupted"], true);
-  EXPECT_EQ(lab.run(long_one + "--json a.json").status, 0);
-  EXPECT_EQ(lab.run(long_one + "--json b.json --no-cache").status, 0);
-  EXPECT_EQ(lab.content("a.json"), lab.content("b.json"));
-  EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "a.json.partial"));
+  EXPECT_EQ(lab.interrupted(long_experiment + " --quiet --json - --threads 1 2>said").text, "");
+  EXPECT_EQ(lab.content("said"), "rubato-lab: interrupted; --json -: nothing printed; the same command goes on\n");
 }
 
 TEST(Experiment, BadInputIsOneLineAndStatus2) {
@@ -80,12 +68,14 @@ TEST(Experiment, BadInputIsOneLineAndStatus2) {
   for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
            {"sync-swich", "experiment: found \"sync-swich\", expected sync-switch"},
            {"sync-switch --part shares", "--part: found \"shares\", expected one of latency, share, order,"},
-           {"sync-switch --scenario quick.json", "--scenario: found one that stops at an accuracy, expected stop"},
+           {"sync-switch --scenario quick.json", "--scenario: found another stop rule, expected stop = workload"},
            {"sync-switch --scenario shared4 --set stop=workload --set objective.workload=10 --set workers=2",
             "--scenario: found 2 workers, expected at least 4"},
            {"sync-switch --seeds 0", "--seeds: found \"0\", expected a whole number from 1"},
            {"sync-switch --switch-time -1", "--switch-time"},
-           {"sync-switch --scenario quick.json --set stop=workload --set objective.workload=10 --json quick.json",
+           {"sync-switch --scenario quick.json --set stop=workload --set objective.workload=10",
+            "--scenario: found objective.workload = 10, expected at least 160: a batch of each worker"},
+           {"sync-switch --scenario quick.json --set stop=workload --set objective.workload=5120 --json quick.json",
             "--json: found \"quick.json\", which --scenario needs"}}) {
     const outcome got = lab.run("experiment --quiet " + arguments + " 2>&1 >/dev/null");
     EXPECT_EQ(got.status, 2) << arguments;

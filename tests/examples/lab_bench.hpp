@@ -12,26 +12,30 @@
 
 namespace rubato::test {
 
-/// What a comparison of quick runs needs: a noisy quadratic, no data, no display.
+/// What quick runs need: a noisy quadratic, no data, no display.
 struct lab_bench {
   lab::training_data data;
   std::atomic<bool> stop = false;
   std::ostringstream shown;
   std::function<double()> now = [] { return 0.0; };
   std::uint64_t calls = 0;  ///< for a `now` that counts
+  lab::result_cache nothing{};
+
+  [[nodiscard]] lab::runner runner(lab::result_cache& cache, unsigned threads = 1) {
+    return {.data = data,
+            .cache = cache,
+            .threads = threads,
+            .stop = stop,
+            .progress = shown,
+            .display = {.terminal = false, .now = now}};
+  }
+  [[nodiscard]] lab::runner runner(unsigned threads = 1) { return runner(nothing, threads); }
 
   [[nodiscard]] lab::comparison compare(const lab::compare_options& asked, lab::result_cache& cache,
                                         unsigned threads = 1) {
-    const lab::runner run{.data = data,
-                          .cache = cache,
-                          .threads = threads,
-                          .stop = stop,
-                          .progress = shown,
-                          .display = {.terminal = false, .now = now}};
-    return lab::compare(asked, run);
+    return lab::compare(asked, runner(cache, threads));
   }
   [[nodiscard]] lab::comparison compare(const lab::compare_options& asked, unsigned threads = 1) {
-    lab::result_cache nothing;
     return compare(asked, nothing, threads);
   }
 };

@@ -1,11 +1,14 @@
 #ifndef RUBATO_TESTS_EXAMPLES_LAB_PROGRAM_HPP
 #define RUBATO_TESTS_EXAMPLES_LAB_PROGRAM_HPP
 
+#include <gtest/gtest.h>
 #include <sys/wait.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "temporary_directory.hpp"
@@ -41,11 +44,35 @@ struct lab_program {
   [[nodiscard]] outcome compare(const std::string& arguments) const {
     return run("compare --scenario quick.json --seeds 3 " + arguments);
   }
+  /// The same with a signal as soon as a first result is in the cache.
+  [[nodiscard]] outcome interrupted(const std::string& arguments, const std::string& signal = "INT") const {
+    return shell(
+        "cd '" + folder.path().string() + "' || exit; '" RUBATO_LAB_BINARY "' " + arguments +
+        " & for i in $(seq 600); do cat out/cache/* 2>/dev/null | grep -q . && break; sleep 0.05; done; kill -" +
+        signal + " $!; wait $!");
+  }
   [[nodiscard]] std::string content(const std::string& name) const {
     std::ifstream stream{folder.path() / name, std::ios::binary};
     return {std::istreambuf_iterator<char>{stream}, {}};
   }
 };
+
+/// That what such a command keeps when it is interrupted is enough for it to go on, as if nothing had happened.
+inline void expect_it_goes_on(const std::string& command) {
+  const lab_program lab;
+  const outcome got = lab.interrupted(command + " --quiet --json a.json --threads 1 2>&1");
+  EXPECT_EQ(got.status, 130) << got.text;
+  EXPECT_NE(got.text.find("INTERRUPTED"), std::string::npos) << got.text;
+  EXPECT_NE(got.text.find("rubato-lab: interrupted; partial result in a.json.partial; the same command goes on\n"),
+            std::string::npos)
+      << got.text;
+  EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "a.json"));
+  EXPECT_EQ(nlohmann::json::parse(lab.content("a.json.partial"))["interrupted"], true);
+  EXPECT_EQ(lab.run(command + " --quiet --json a.json").status, 0);
+  EXPECT_EQ(lab.run(command + " --quiet --json b.json --no-cache").status, 0);
+  EXPECT_EQ(lab.content("a.json"), lab.content("b.json"));
+  EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "a.json.partial"));
+}
 
 }  // namespace rubato::test
 

@@ -55,12 +55,9 @@ TEST(LabProgram, ResumesFromItsCache) {
 
 // A long comparison that gets a signal as soon as a first run is in the cache.
 outcome interrupted(const lab_program& lab, const std::string& signal, const std::string& arguments) {
-  return shell("cd '" + lab.folder.path().string() +
-               "' || exit; '" RUBATO_LAB_BINARY
-               "' compare --scenario quick.json --set objective.target_accuracy=1 --seeds 500 --quiet --threads 2 " +
-               arguments +
-               " & for i in $(seq 600); do cat out/cache/* 2>/dev/null | grep -q . && break; sleep 0.1; done; kill -" +
-               signal + " $!; wait $!");
+  return lab.interrupted(
+      "compare --scenario quick.json --set objective.target_accuracy=1 --seeds 500 --quiet --threads 2 " + arguments,
+      signal);
 }
 
 TEST(LabProgram, InterruptKeepsWholeResultsAndWritesThePartBesideThem) {

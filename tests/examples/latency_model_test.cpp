@@ -11,7 +11,7 @@ using namespace rubato::lab;
 TEST(LatencyModel, FitsTheLogs) {
   const latency_model model = fit_latency();
   for (const logged_latency& each : logged_latencies)
-    EXPECT_NEAR(model.excess(each.delay, each.workers) / logged_excess(each), 1, 0.2) << each.delay << each.workers;
+    EXPECT_NEAR(model.excess(each.delay, each.workers) / logged_excess(each), 1, 0.085) << each.delay << each.workers;
   EXPECT_EQ(model.excess(10, 0), 0);
 }
 

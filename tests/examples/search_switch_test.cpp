@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -70,27 +69,10 @@ TEST(SearchSwitch, AStoredTargetTakesNoRuns) {
   EXPECT_EQ(made["target"]["time"], 100.0);
 }
 
-// It gets a signal as soon as a first run is in the cache, and is then made again, to its end and anew.
 TEST(SearchSwitch, InterruptedSearchGoesOn) {
-  const lab_program lab;
-  const std::string search =
+  rubato::test::expect_it_goes_on(
       "search-switch --scenario quick.json --pushes 20000 --set objective.max_time=100000 --bsp-runs 20 --runs 20 "
-      "--candidates 1 --quiet ";
-  const outcome got = rubato::test::shell(
-      "cd '" + lab.folder.path().string() + "' || exit; '" RUBATO_LAB_BINARY "' " + search +
-      "--json a.json --threads 1 2>&1 & for i in $(seq 600); do cat out/cache/* 2>/dev/null | grep -q . && break; "
-      "sleep 0.05; done; kill -INT $!; wait $!");
-  EXPECT_EQ(got.status, 130) << got.text;
-  EXPECT_NE(got.text.find("INTERRUPTED"), std::string::npos) << got.text;
-  EXPECT_NE(got.text.find("rubato-lab: interrupted; partial result in a.json.partial; the same command goes on\n"),
-            std::string::npos)
-      << got.text;
-  EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "a.json"));
-  EXPECT_EQ(json::parse(lab.content("a.json.partial"))["interrupted"], true);
-  EXPECT_EQ(lab.run(search + "--json a.json").status, 0);
-  EXPECT_EQ(lab.run(search + "--json b.json --no-cache").status, 0);
-  EXPECT_EQ(lab.content("a.json"), lab.content("b.json"));
-  EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "a.json.partial"));
+      "--candidates 1");
 }
 
 TEST(SearchSwitch, BadInputIsOneLineAndStatus2) {

@@ -27,7 +27,7 @@ TEST(SwitchCases, EachPartHasCases) {
     const auto all = cases_of(switch_parts()[i].name, shipped_job());
     EXPECT_EQ(all.size(), sizes[i]) << switch_parts()[i].name;
     for (const switch_case& each : all) {
-      EXPECT_LE(each.baseline, all.size());
+      ASSERT_LT(each.baseline, all.size());
       EXPECT_EQ(all[each.baseline].baseline, each.baseline) << each.name;
       EXPECT_EQ(problem(each.at.scenario.cluster), "") << each.name;
       EXPECT_EQ(problem_of(each.policy, each.at.scenario.cluster.workers), "") << each.name;
@@ -61,15 +61,29 @@ TEST(SwitchCases, AnOccurrenceIsWithinTheShare) {
   }
 }
 
+TEST(SwitchCases, TwiceAsManyWorkersHaveTheirStepTimes) {
+  rubato::support::scenario uneven = shipped_job();
+  uneven.cluster.workers = 4;
+  uneven.cluster.step_time = {1, 2, 3, 4};
+  for (const switch_case& each : cases_of("cluster", uneven)) {
+    EXPECT_EQ(each.at.scenario.cluster.step_time, (std::vector<double>{1, 2, 3, 4, 1, 2, 3, 4}));
+    EXPECT_EQ(problem(each.at.scenario.cluster), "") << each.name;
+  }
+}
+
 TEST(SwitchCases, RefusesOtherScenarios) {
   rubato::support::scenario other = shipped_job();
   other.run.stop = rubato::sim::stop_rule::target;
   EXPECT_EQ(rubato::test::message_of<user_error>([&] { return cases_of("share", other); }),
-            "--scenario: found one that stops at an accuracy, expected stop = workload");
+            "--scenario: found another stop rule, expected stop = workload");
   other = shipped_job();
   other.cluster.workers = 3;
   EXPECT_EQ(rubato::test::message_of<user_error>([&] { return cases_of("share", other); }),
             "--scenario: found 3 workers, expected at least 4");
+  other = shipped_job();
+  other.run.workload = 127;
+  EXPECT_EQ(rubato::test::message_of<user_error>([&] { return cases_of("share", other); }),
+            "--scenario: found objective.workload = 127, expected at least 128: a batch of each worker");
 }
 
 }  // namespace

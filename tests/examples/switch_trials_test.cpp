@@ -3,22 +3,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
-#include <functional>
 #include <rubato/core/number_text.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "../../examples/lab/policies.hpp"
 #include "../../examples/lab/switching_policy.hpp"
 #include "../../examples/support/user_error.hpp"
+#include "lab_bench.hpp"
 #include "temporary_directory.hpp"
 
 namespace {
 
 using namespace rubato::lab;
 using rubato::support::user_error;
+using rubato::test::lab_bench;
 using rubato::test::message_of;
 using rubato::test::temporary_directory;
 
@@ -30,26 +29,6 @@ switch_request quick_job(std::vector<std::string> settings = {}) {
   rubato::support::apply_settings(asked.scenario, settings);
   return asked;
 }
-
-struct switch_bench {
-  training_data data;
-  std::atomic<bool> stop = false;
-  std::ostringstream shown;
-
-  switch_trials search(const switch_request& asked, result_cache& cache, unsigned threads = 1) {
-    const runner run{.data = data,
-                     .cache = cache,
-                     .threads = threads,
-                     .stop = stop,
-                     .progress = shown,
-                     .display = {.terminal = false, .now = [] { return 0.0; }}};
-    return search_switch(asked, run);
-  }
-  switch_trials search(const switch_request& asked, unsigned threads = 1) {
-    result_cache nothing;
-    return search(asked, nothing, threads);
-  }
-};
 
 // What the server has handled at each staleness above 0, in the order of pushes.
 std::vector<std::uint64_t> stalenesses(double share, std::uint64_t pushes) {
@@ -92,12 +71,12 @@ TEST(SwitchTrials, WholeSharesAreTheRules) {
 // At this rate and momentum asynchronous training loses a twentieth of the accuracy from 50 % on, and nearly all of it
 // from 25 % on.
 TEST(SwitchTrials, FindsTheShareThatIsNeeded) {
-  switch_bench quiet;
+  lab_bench quiet;
   switch_request asked = quick_job({"objective.momentum=0.5"});
   asked.scenario.run.learning_rate.base *= 4;
   const auto answer = [&](double beta) {
     asked.search.beta = beta;
-    return quiet.search(asked).search;
+    return search_switch(asked, quiet.runner()).search;
   };
   const rubato::adapt::switch_search found = answer(0.2);
   EXPECT_EQ(found.share(), 0.5);
@@ -111,8 +90,9 @@ TEST(SwitchTrials, FindsTheShareThatIsNeeded) {
 }
 
 TEST(SwitchTrials, SameForAnyThreads) {
-  switch_bench quiet;
-  const switch_trials one = quiet.search(quick_job(), 1), three = quiet.search(quick_job(), 3);
+  lab_bench quiet;
+  const switch_trials one = search_switch(quick_job(), quiet.runner()),
+                      three = search_switch(quick_job(), quiet.runner(3));
   ASSERT_EQ(one.search.curve().size(), three.search.curve().size());
   for (std::size_t i = 0; i < one.search.curve().size(); ++i)
     for (std::size_t r = 0; r < one.search.curve()[i].runs.size(); ++r) {
@@ -123,35 +103,35 @@ TEST(SwitchTrials, SameForAnyThreads) {
 
 TEST(SwitchTrials, GoesOnFromTheCache) {
   const temporary_directory folder;
-  switch_bench quiet;
-  const switch_trials whole = quiet.search(quick_job());
+  lab_bench quiet;
+  const switch_trials whole = search_switch(quick_job(), quiet.runner());
   {
     result_cache cache{folder.path(), "v"};
     switch_request first = quick_job();
     first.search.most_candidates = 1;
-    static_cast<void>(quiet.search(first, cache));
+    static_cast<void>(search_switch(first, quiet.runner(cache)));
   }
   result_cache cache{folder.path(), "v"};
   quiet.stop = true;  // nothing new can be run
-  const switch_trials part = quiet.search(quick_job(), cache);
+  const switch_trials part = search_switch(quick_job(), quiet.runner(cache));
   EXPECT_TRUE(part.interrupted);
   ASSERT_GE(part.search.curve().size(), 2u);
   EXPECT_EQ(part.search.curve()[1].runs.size(), 2u);
   quiet.stop = false;
-  const switch_trials again = quiet.search(quick_job(), cache);
+  const switch_trials again = search_switch(quick_job(), quiet.runner(cache));
   EXPECT_FALSE(again.interrupted);
   EXPECT_EQ(again.search.share(), whole.search.share());
   EXPECT_EQ(again.search.cost(), whole.search.cost());
 }
 
 TEST(SwitchTrials, DivergedTrainingsTakeUntilNoticed) {
-  switch_bench quiet;
+  lab_bench quiet;
   switch_request asked = quick_job();
   asked.scenario.run.learning_rate.base = 1e30;
   asked.search.stored = rubato::adapt::switch_target{{1, 0.9, 0}, 100};
   asked.search.target_runs = 0;
   asked.search.charges_diverged = true;
-  const switch_trials made = quiet.search(asked);
+  const switch_trials made = search_switch(asked, quiet.runner());
   ASSERT_EQ(made.search.curve().size(), 1u);
   const auto& point = made.search.curve().front();
   ASSERT_EQ(point.runs.size(), 1u) << "the other one was not asked for";
@@ -162,14 +142,15 @@ TEST(SwitchTrials, DivergedTrainingsTakeUntilNoticed) {
 }
 
 TEST(SwitchTrials, RefusesARunThatIsNotOver) {
-  switch_bench quiet;
+  lab_bench quiet;
   EXPECT_EQ(message_of<user_error>([&] {
-              return quiet.search(quick_job({"objective.max_time=5"}));
+              return search_switch(quick_job({"objective.max_time=5"}), quiet.runner());
             }).find("--scenario: found a run with 100 % of BSP that has made "),
             0u);
   switch_request bad = quick_job();
   bad.search.runs = 0;
-  EXPECT_EQ(message_of<user_error>([&] { return quiet.search(bad); }), "switch_search: runs is 0, expected at least 1");
+  EXPECT_EQ(message_of<user_error>([&] { return search_switch(bad, quiet.runner()); }),
+            "switch_search: runs is 0, expected at least 1");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long a job over Gloo stands still when it goes from BSP to ASP; for docs/sync-switch.md.
+"""How long a job over Gloo stands still when it goes from BSP to ASP; for docs/sync-switch-results.md.
 
     switch_pause.py build/release/bin [--programs torch --data FOLDER] [--workers 4] [--steps 400] [--runs 5]
 
@@ -27,9 +27,9 @@ SHARE = 0.25
 
 def job(o, seed, policy, folder, *server):
     """The server's output."""
-    command = [sys.executable, LAUNCH, "--bin", o.bin, "--programs", o.programs, "--workers", str(o.workers), "--policy", policy,
-               "--steps", str(o.steps), "--stragglers", "0", "--task", "images", "--seed", str(seed), "--logs", folder,
-               "--time-limit", "900"]
+    command = [sys.executable, LAUNCH, "--bin", o.bin, "--programs", o.programs, "--workers", str(o.workers),
+               "--policy", policy, "--steps", str(o.steps), "--stragglers", "0", "--task", "images",
+               "--seed", str(seed), "--logs", folder, "--time-limit", "900"]
     command += ["--data", o.data] if o.data else []
     made = subprocess.run([*command, "--", *server], capture_output=True, text=True, check=False)
     if made.returncode != 0:
@@ -38,7 +38,7 @@ def job(o, seed, policy, folder, *server):
 
 
 def silences(log, workers, barriers):
-    """Seconds from the last gradient of each of the first barriers to the next gradient."""
+    """Seconds from the last gradient of each of the first barriers to the next gradient, of whomever."""
     arrivals = [entry["now"] for entry in map(json.loads, log.read_text().splitlines()) if entry.get("what") == "admit"]
     return [arrivals[b * workers] - arrivals[b * workers - 1] for b in range(1, barriers + 1)]
 
@@ -79,15 +79,17 @@ def main():
     parser.add_argument("--steps", type=int, default=400, help="of each worker")
     parser.add_argument("--runs", type=int, default=5)
     o = parser.parse_args()
-    print("| seed | silence at the switch, ms | at the barriers before it: median, longest, ms | pause of an order, ms |\n"
-          "| --- | --- | --- | --- |")
+    if o.workers < 1 or o.steps < 8 or o.runs < 1:
+        parser.error("expected --workers and --runs of at least 1, and --steps of at least 8: barriers before the switch")
+    print("| seed | silence at the switch, ms | at the barriers before it: median, longest, ms | "
+          "pause of an operator's order, ms |\n| --- | --- | --- | --- |")
     for seed in range(1, o.runs + 1):
         with tempfile.TemporaryDirectory() as made:
             folder = pathlib.Path(made)
             switch, before = in_place(o, seed, folder)
             pause = ordered(o, seed, folder)
-        print(f"| {seed} | {1e3 * switch:.1f} | {1e3 * statistics.median(before):.1f}, {1e3 * max(before):.1f} | {1e3 * pause:.3f} |",
-              flush=True)
+        print(f"| {seed} | {1e3 * switch:.1f} | {1e3 * statistics.median(before):.1f}, {1e3 * max(before):.1f} | "
+              f"{1e3 * pause:.3f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 #include <rubato/sync/rivals/batched.hpp>
 #include <rubato/sync/rivals/k_async.hpp>
 #include <rubato/sync/rivals/k_batch_async.hpp>
+#include <rubato/sync/rivals/zipline.hpp>
 #include <rubato/sync/ssp.hpp>
 #include <string>
 #include <utility>
@@ -311,13 +312,31 @@ TEST(SyncSwitch, AnyPair) {
   EXPECT_EQ(c.heard().releases.back().terms.batch, 0u) << "the host's default";
 }
 
+// Worker 0 waits under ssp for the step of worker 1, and then, since the switch comes before it may go, under bsp for
+// that of worker 2: five units of time where the longest step takes four.
 TEST(SyncSwitch, WaitsNoLongerThanBoth) {
+  test::cluster c{sync_switch{ssp{.staleness = 1}, bsp{}, {.share = 0.5, .workload = 8}}, 3};
+  c.at(1).push(0).at(2).push(0).at(3).push(2);
+  EXPECT_EQ(c.parked(), (std::vector{0u})) << "from 2 on";
+  c.at(4).push(1);
+  EXPECT_EQ(policy_of(c).phase(), second);
+  EXPECT_EQ(c.parked(), (std::vector{0u, 1u}));
+  c.at(7).push(2);
+  EXPECT_EQ(c.running().size(), 3u);
+  const double waited = 7 - 2, longest_step = 4;
+  EXPECT_GT(waited, longest_step * ssp{}.max_legal_wait(0));
+  EXPECT_GT(waited, longest_step * bsp{}.max_legal_wait(0));
+  EXPECT_LE(waited, longest_step * policy_of(c).max_legal_wait(0));
+}
+
+TEST(SyncSwitch, OnlyAPolicyThatMayBeInChargeMakesOthersWait) {
   const auto wait = [](const auto& policy) { return policy.max_legal_wait(0); };
-  EXPECT_EQ(wait(sync_switch<>{}), 1.0);
-  EXPECT_EQ(wait(sync_switch{ssp{.staleness = 1}, bsp{}}), 2.0);
-  EXPECT_EQ(wait(sync_switch{ssp{.staleness = 1}, bsp{}, {.share = 1.0}}), 1.0);
-  EXPECT_EQ(wait(sync_switch{asp{}, bsp{}, {.share = 1.0}}), 0.0);
-  EXPECT_EQ(wait(sync_switch{asp{}, bsp{}, {.share = 1.0, .reaction = greedy}}), 1.0) << "it may go there";
+  const zipline three{.lookahead = 3};
+  EXPECT_EQ(wait(sync_switch{three, bsp{}}), 4.0);
+  EXPECT_EQ(wait(sync_switch{three, bsp{}, {.share = 1.0}}), 3.0);
+  EXPECT_EQ(wait(sync_switch{three, bsp{}, {.share = 0.0}}), 1.0);
+  EXPECT_EQ(wait(sync_switch{three, bsp{}, {.share = 1.0, .reaction = greedy}}), 4.0) << "it may go there";
+  EXPECT_EQ(wait(sync_switch{three, bsp{}, {.share = 0.0, .reaction = greedy}}), 1.0) << "and from there nowhere";
   EXPECT_EQ(wait(sync_switch{k_async{}, asp{}}), std::numeric_limits<double>::infinity());
   EXPECT_EQ(wait(sync_switch<>{{.reaction = elastic}}), std::numeric_limits<double>::infinity()) << "the excluded";
 }

@@ -40,7 +40,7 @@ namespace rubato::inline RUBATO_ABI {
 ///          AsksTheSecondAfresh, AllStartWhereARoundIsFlushed, StartsOnlyWhomTheSecondBoundLetsGo,
 ///          RebasesToATighterBound, JoinsInEachPhase, SavesInEachPhase, RefusesWhatAnotherPairSaved,
 ///          EntersBeforeItIsWoken, WhatTheDeadHadAdmittedIsNoStep, AnyPair, FlushesAreWhatTheConfigurationSays,
-///          WaitsNoLongerThanBoth, RefusesBadOptions, DescribesItself;
+///          WaitsNoLongerThanBoth, OnlyAPolicyThatMayBeInChargeMakesOthersWait, RefusesBadOptions, DescribesItself;
 ///          tests/sync/rivals/sync_switch_stragglers_test.cpp: GreedyGoesThereAndBack, StepsOfADetourAreNoneOfTheShare,
 ///          ElasticEvictsAndReadmitsAtTheSwitch, ElasticDropsWhatTheEvictedComputes, ToTheFirstTheEvictedHasGone,
 ///          WhatTheEvictedHadAdmittedIsNoMeasure, ElasticKeepsTwo, ElasticTakesBackWhereFewerThanTwoAreLeft,

@@ -173,7 +173,7 @@ struct switch_point {
 ///         JudgesWithFewerRuns;
 ///         tests/adapt/logged_search_test.cpp
 /// Source  Li, Mangoubi, Xu, Guo, "Sync-Switch: Hybrid Parameter Synchronization for Distributed Deep Learning", ICDCS
-///         2021, IV-B1; the rule is the one that its Table II follows from, see docs/sync-switch.md
+///         2021, IV-B1; the rule is the one that its Table II follows from, see docs/sync-switch-results.md
 class switch_search {
  public:
   /// Errors: invalid_option, with problem(options).

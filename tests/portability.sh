@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Tries other compilers, standard libraries and processors: compiles the umbrellas with all warnings, builds the tests of
-# modules together with GoogleTest's sources, and runs them; those for aarch64 under qemu.
+# Tries other compilers, standard libraries and processors, and flags that few use: compiles the umbrellas with all
+# warnings, builds the tests of modules together with GoogleTest's sources, and runs them; those for aarch64 and s390x,
+# whose bytes come in the other order, under qemu. i686 has words of 32 bits; without SSE2 it would round otherwise.
 # usage: portability.sh [ROW]...     ROW: a name below; without one, all whose compilers are installed. g++-NN that are
 #                                    installed are rows, too. Modules of a row: RUBATO_MODULES instead, if it is set.
 set -euo pipefail
@@ -13,6 +14,13 @@ rows=(
   "clang-19-libc++|clang++-19 -std=c++23 -stdlib=libc++||core sync encode nn io"
   "clang-22|clang++-22 -std=c++23||core sync encode nn"
   "aarch64|aarch64-linux-gnu-g++ -std=c++20|qemu-aarch64 -L /usr/aarch64-linux-gnu|core sync encode nn"
+  "i686|i686-linux-gnu-g++ -std=c++20 -msse2 -mfpmath=sse -D_FILE_OFFSET_BITS=64|/usr/i686-linux-gnu/lib/ld-linux.so.2 --library-path /usr/i686-linux-gnu/lib|core sync encode nn io learned"
+  "s390x|s390x-linux-gnu-g++ -std=c++20|qemu-s390x -L /usr/s390x-linux-gnu|core sync encode nn io learned"
+  "debug-library|g++ -std=c++20 -D_GLIBCXX_DEBUG -D_GLIBCXX_ASSERTIONS||core sync encode io"
+  "hardened|g++ -std=gnu++20 -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fno-strict-aliasing -fwrapv -fPIE -pie||core sync io"
+  "odd|g++ -std=c++20 -funsigned-char -fshort-enums -fno-threadsafe-statics -fno-inline -fvisibility=hidden -ftrapv||core sync io"
+  "odd-clang|clang++ -std=c++20 -funsigned-char -fshort-enums -fno-threadsafe-statics -fno-inline -fvisibility=hidden -ftrapv||core sync io"
+  "lto|g++ -std=c++20 -flto=auto||core sync nn"
 )
 for newer in $(compgen -c g++- | grep -xE 'g\+\+-[0-9]+' | sort -uV); do rows+=("$newer|$newer -std=c++23||core sync encode nn"); done
 for wanted in "$@"; do

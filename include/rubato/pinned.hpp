@@ -82,12 +82,35 @@ RUBATO_DETAIL_PINNED_INLINE inline float square_root(float x) noexcept { return 
 RUBATO_DETAIL_PINNED_INLINE inline double square_root(double x) noexcept { return __builtin_sqrt(x); }
 #endif
 
-// Neither infinite nor NaN, by its bits: std::isfinite is always true in a unit with -ffast-math.
+// What a number is, by its bits. In a unit with -ffast-math no number is infinite or NaN, so std::isnan is false, and
+// whatever a comparison says of NaN may be turned round. Newer versions of clang know as much of the bits of a number,
+// which after an assembler statement nobody knows anything of.
+template <class T>
+[[nodiscard]] constexpr auto bits_of(T x) noexcept {
+  static_assert(std::numeric_limits<T>::is_iec559, "rubato: floating-point numbers are those of IEEE 754");
+  auto bits = std::bit_cast<std::conditional_t<sizeof(T) == sizeof(std::uint32_t), std::uint32_t, std::uint64_t>>(x);
+  if (std::is_constant_evaluated()) return bits;
+  if constexpr (sizeof bits > sizeof(void*))
+    __asm__("" : "+m"(bits));
+  else
+    __asm__("" : "+r"(bits));
+  return bits;
+}
+// Neither infinite nor NaN.
 template <class T>
 [[nodiscard]] constexpr bool is_finite(T x) noexcept {
-  using bits = std::conditional_t<sizeof(T) == sizeof(std::uint32_t), std::uint32_t, std::uint64_t>;
-  constexpr auto infinite = std::bit_cast<bits>((std::numeric_limits<T>::infinity)());
-  return (std::bit_cast<bits>(x) & infinite) != infinite;
+  constexpr auto infinite = bits_of((std::numeric_limits<T>::infinity)());
+  return (bits_of(x) & infinite) != infinite;
+}
+template <class T>
+[[nodiscard]] constexpr bool is_nan(T x) noexcept {
+  constexpr auto infinite = bits_of((std::numeric_limits<T>::infinity)());
+  return bits_of(x) << 1 > infinite << 1;
+}
+// From `least` to `most`, and not NaN.
+template <class T>
+[[nodiscard]] constexpr bool within(T x, std::type_identity_t<T> least, std::type_identity_t<T> most) noexcept {
+  return !is_nan(x) && x >= least && x <= most;
 }
 
 // sum + a * b, of which a compiler may make one fused operation elsewhere: for the few places where a number that is

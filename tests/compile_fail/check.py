@@ -4,7 +4,8 @@
 usage: check.py CASE.cpp COMPILER [FLAG...]
 
 The first line of the case is `// expect: REGEX`, matched against the compiler's first error, or `// expect success` for
-the control that shows that includes and flags are right.
+the control that shows that includes and flags are right. A second line `// names: CONCEPT`: the first error names the
+concept that is not satisfied, itself (g++) or in the note that belongs to it (clang).
 """
 import re
 import subprocess
@@ -15,6 +16,7 @@ def main():
     case, command = sys.argv[1], sys.argv[2:]
     with open(case, encoding="utf-8") as file:
         first_line = file.readline().rstrip("\n")
+        concept = re.fullmatch(r"// names: (\w+)\n", file.readline())
     run = subprocess.run([*command, "-std=c++20", "-fsyntax-only", "-fno-diagnostics-color", case],
                          capture_output=True, text=True, env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"})
     if first_line == "// expect success":
@@ -30,6 +32,11 @@ def main():
         return 1
     if not re.search(expected[1], errors[0]):
         print(f"{case}: first error does not match '{expected[1]}':\n{run.stderr}")
+        return 1
+    said = [line for line in run.stderr.splitlines() if re.search(r"\b(error|note): ", line)]
+    first = next(i for i, line in enumerate(said) if "error: " in line)
+    if concept and not re.search(rf"\b{concept[1]}\b", " ".join(said[first:first + 2])):
+        print(f"{case}: the first error does not name {concept[1]}:\n{run.stderr}")
         return 1
     print(errors[0])
     return 0

@@ -1,4 +1,5 @@
 // expect: constraint(s not satisfied| failure) for .*controller
+// names: Observer
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/controller.hpp>
 

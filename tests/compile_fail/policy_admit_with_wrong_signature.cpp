@@ -1,4 +1,5 @@
 // expect: constraint(s not satisfied| failure) for .*controller
+// names: SyncPolicy
 #include <rubato/sync/controller.hpp>
 
 // An optional member that does not fit must be refused: ignored, it would apply every gradient in full.

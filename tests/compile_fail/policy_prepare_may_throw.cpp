@@ -1,4 +1,5 @@
 // expect: constraint(s not satisfied| failure) for .*controller
+// names: SyncPolicy
 #include <rubato/sync/controller.hpp>
 
 struct throwing {

@@ -8,6 +8,7 @@
 - C++ blocks compile; those with a main() also run, and end with 0. One that does not begin with an #include is a part
   of something: the comment before it, `<!-- in FILE -->`, names a file in whose line `// BLOCK` it stands.
 - Lines of prose are not too long.
+- The limits of SECURITY.md stand where it says, and the tests that it names exist.
 - Every test that a docstring names ("Tests   path: Name, Name") exists in the file that it names, and that entry
   begins a line.
 
@@ -154,6 +155,29 @@ def check_blocks(root, left_out):
             yield f"{where}: {wrong}"
 
 
+def check_limits(root):
+    known = set()
+    for source in (root / "tests").rglob("*_test.cpp"):
+        for suite, name, typed_suite, typed_name in TEST_NAME.findall(source.read_text(encoding="utf-8")):
+            known.add(f"{suite or typed_suite}.{name or typed_name}")
+    text = (root / "SECURITY.md").read_text(encoding="utf-8")
+    for test in re.findall(r"`([A-Z]\w+\.[A-Z]\w+)`", text):
+        if test not in known:
+            yield f"SECURITY.md: there is no test {test}"
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines()
+            if re.search(r"`[\w/]+/[\w/]+\.\w+`: `", line)]
+    if len(rows) < 20:
+        yield f"SECURITY.md: found {len(rows)} limits, expected 20 at least"
+    for row in rows:
+        path, _, expressions = row[2].partition(": ")
+        source = root / path.strip("`")
+        for expression in re.findall(r"`([^`]+)`", expressions):
+            if not source.is_file() or expression not in source.read_text(encoding="utf-8"):
+                yield f"SECURITY.md: {row[0]}: {path} does not have {expression}"
+        if not re.search(r"`[A-Z]\w+\.[A-Z]\w+`", row[3]):
+            yield f"SECURITY.md: {row[0]}: no test holds it"
+
+
 def check_named_tests(root):
     for header in sorted(h for folder in ("include", "examples", "integrations") for h in (root / folder).rglob("*")
                          if h.suffix in (".hpp", ".cuh")):
@@ -180,7 +204,8 @@ def check_named_tests(root):
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2]).resolve()
     left_out = []
-    findings = [*check_links(root), *check_widths(root), *check_named_tests(root), *check_first_example(root), *check_blocks(root, left_out)]
+    findings = [*check_links(root), *check_widths(root), *check_named_tests(root), *check_limits(root),
+                *check_first_example(root), *check_blocks(root, left_out)]
     for line in findings:
         print(f"error: {line}")
     if left_out:

@@ -1,9 +1,12 @@
+#include "refusals.hpp"
 #include "unit.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,6 +14,14 @@ std::vector<flags_unit>& flags_units() {
   static std::vector<flags_unit> units;
   return units;
 }
+
+std::vector<refusing_unit>& refusing_units() {
+  static std::vector<refusing_unit> units;
+  return units;
+}
+
+const std::array<std::uint64_t, 3> strange_doubles{0x7FF8000000000000, 0x7FF0000000000000, 0xFFF0000000000000};
+const std::array<std::uint32_t, 3> strange_floats{0x7FC00000, 0x7F800000, 0xFF800000};
 
 namespace {
 
@@ -63,6 +74,26 @@ TEST(Flags, KernelSetsHaveTheSameBits) {
       EXPECT_EQ(each.bits, other->bits) << each.what << " by " << flags_units()[u].flags;
     }
   }
+}
+
+// Of hosts, policies and files: numbers that are none, also where the compiler has been told that there are no such.
+TEST(Flags, StrangeInputsAreRefused) {
+  ASSERT_GE(refusing_units().size(), 3U);
+  for (const refusing_unit& unit : refusing_units())
+    for (const refusal& each : unit.inputs()) EXPECT_TRUE(each.refused) << each.what << " by " << unit.flags;
+}
+
+TEST(Flags, OptionsThatAreNoNumbersAreRefused) {
+  for (const refusing_unit& unit : refusing_units())
+    for (const refusal& each : unit.options()) EXPECT_TRUE(each.refused) << each.what << " by " << unit.flags;
+}
+
+TEST(Flags, ForgedStatesAreRefusedAlike) {
+  const auto plain_one =
+      std::ranges::find_if(refusing_units(), [](const refusing_unit& unit) { return unit.flags == "-O1"; });
+  ASSERT_NE(plain_one, refusing_units().end());
+  const std::vector<std::uint64_t> expected = plain_one->forged_states();
+  for (const refusing_unit& unit : refusing_units()) EXPECT_EQ(unit.forged_states(), expected) << unit.flags;
 }
 
 }  // namespace

@@ -35,6 +35,9 @@ using rubato::test::parsed;
 using rubato::test::rewritten;
 using rubato::test::written;
 
+// Whether values can be read where they lie in the file.
+constexpr bool in_place = std::endian::native == std::endian::little;
+
 template <class T>
 std::vector<T> values(const safetensors& file, std::string_view name) {
   const tensor* t = file.find(name);
@@ -79,8 +82,8 @@ TEST(Safetensors, ViewsNeedNoCopy) {
   const auto file = safetensors::load(golden_path("policy"));
   ASSERT_TRUE(file);
   for (const tensor& t : file->tensors()) {
-    EXPECT_EQ(t.values<float>().has_value(), t.type == dtype::f32) << t.name;
-    EXPECT_EQ(t.values<double>().has_value(), t.type == dtype::f64) << t.name;
+    EXPECT_EQ(t.values<float>().has_value(), in_place && t.type == dtype::f32) << t.name;
+    EXPECT_EQ(t.values<double>().has_value(), in_place && t.type == dtype::f64) << t.name;
   }
 }
 
@@ -90,7 +93,7 @@ TEST(Safetensors, DataIsAlignedWhateverTheHeader) {
     const auto file = parsed(
         container(R"({"a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}})" + std::string(spaces, ' '), "12345678"));
     ASSERT_TRUE(file);
-    EXPECT_TRUE(file->find("a")->values<double>());
+    EXPECT_EQ(file->find("a")->values<double>().has_value(), in_place);
   }
   const auto file = parsed(container(R"({"b":{"dtype":"U64","shape":[1],"data_offsets":[4,12]},)"
                                      R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
@@ -104,10 +107,10 @@ TEST(Safetensors, DataIsAlignedWhateverTheHeader) {
 TEST(Safetensors, ViewsSurviveAMove) {
   auto file = safetensors::load(golden_path("types"));
   ASSERT_TRUE(file);
-  const float* before = file->find("scalar")->values<float>()->data();
+  const std::byte* before = file->find("scalar")->bytes.data();
   const safetensors moved{std::move(*file)};
-  EXPECT_EQ(moved.find("scalar")->values<float>()->data(), before);
-  EXPECT_EQ(*before, 7.5F);
+  EXPECT_EQ(moved.find("scalar")->bytes.data(), before);
+  EXPECT_EQ(moved.find("scalar")->at<float>(0), 7.5F);
 }
 
 TEST(Safetensors, Metadata) {

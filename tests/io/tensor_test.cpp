@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -19,9 +20,11 @@ alignas(8) constexpr std::array<std::byte, 20> one_and_two{std::byte{0},    std:
 TEST(Tensor, Values) {
   const tensor t{.name = "t", .type = dtype::f32, .shape = {2}, .bytes = std::span{one_and_two}.first(8)};
   const auto values = t.values<float>();
-  ASSERT_TRUE(values) << "on a little-endian machine";
-  EXPECT_EQ(static_cast<const void*>(values->data()), one_and_two.data()) << "no copy";
-  EXPECT_EQ(std::vector<float>(values->begin(), values->end()), (std::vector{1.0F, 2.0F}));
+  ASSERT_EQ(values.has_value(), std::endian::native == std::endian::little);
+  if (values) {
+    EXPECT_EQ(static_cast<const void*>(values->data()), one_and_two.data()) << "no copy";
+    EXPECT_EQ(std::vector<float>(values->begin(), values->end()), (std::vector{1.0F, 2.0F}));
+  }
   EXPECT_EQ(t.at<float>(1), 2.0F);
 }
 

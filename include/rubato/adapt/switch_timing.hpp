@@ -113,13 +113,13 @@ struct switch_point {
   if (o.stored && o.stored->accuracy.size < (tests ? 2U : 1U))
     return wrong("stored.accuracy.size", std::to_string(o.stored->accuracy.size),
                  tests ? "at least 2 for a test" : "at least 1");
-  if (o.stored && !(std::abs(o.stored->accuracy.mean) <= most_switch_value))
+  if (o.stored && !pinned::within(o.stored->accuracy.mean, -most_switch_value, most_switch_value))
     return wrong("stored.accuracy.mean", number(o.stored->accuracy.mean), "a number from -" + most + " to " + most);
   constexpr double most_variance = most_switch_value * most_switch_value;
-  if (o.stored && !(o.stored->accuracy.variance >= 0 && o.stored->accuracy.variance <= most_variance))
+  if (o.stored && !pinned::within(o.stored->accuracy.variance, 0, most_variance))
     return wrong("stored.accuracy.variance", number(o.stored->accuracy.variance),
                  "a number from 0 to " + number(most_variance));
-  if (o.stored && !(o.stored->time > 0 && o.stored->time <= most_switch_value))
+  if (o.stored && !(pinned::within(o.stored->time, 0, most_switch_value) && o.stored->time > 0))
     return wrong("stored.time", number(o.stored->time), "a number above 0, at most " + most);
   if (o.runs < (tests ? 2U : 1U))
     return wrong("runs", std::to_string(o.runs), tests ? "at least 2 for a test" : "at least 1");
@@ -200,10 +200,10 @@ class switch_search {
     if (over_) return refused("found " + name_of(trial) + " after the end of the search, expected none");
     if (!(trial == next())) return refused("found " + name_of(trial) + ", expected " + name_of(next()));
     const std::string most = rubato::detail::text_of(most_switch_value);
-    if (!(what.time >= 0 && what.time <= most_switch_value) || (!what.diverged && !(what.time > 0)))
+    if (!pinned::within(what.time, 0, most_switch_value) || (!what.diverged && what.time <= 0))
       return refused(name_of(trial) + ": found the time " + rubato::detail::text_of(what.time) +
                      ", expected a number above 0, at most " + most);
-    if (!what.diverged && !(std::abs(what.accuracy) <= most_switch_value))
+    if (!what.diverged && !pinned::within(what.accuracy, -most_switch_value, most_switch_value))
       return refused(name_of(trial) + ": found the accuracy " + rubato::detail::text_of(what.accuracy) +
                      ", expected a number from -" + most + " to " + most + ", or that the run has diverged");
     switch_point& point = points_.back();

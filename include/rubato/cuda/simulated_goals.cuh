@@ -10,6 +10,7 @@
 
 #include "../core/result.hpp"
 #include "../core/rng.hpp"
+#include "../pinned.hpp"
 #include "../sim/options.hpp"
 #include "../sim/quadratic.hpp"
 #include "draws.cuh"
@@ -235,7 +236,8 @@ struct logistic_goal {
  private:
   [[nodiscard]] static const char* problem_of(const logistic_options& o) noexcept {
     if (o.samples == 0) return "samples: expected at least 1";
-    if (!(o.label_noise >= 0 && o.label_noise < 0.5)) return "label_noise: expected a share in [0, 1/2)";
+    if (!(pinned::within(o.label_noise, 0, 0.5) && o.label_noise < 0.5))
+      return "label_noise: expected a share in [0, 1/2)";
     if (!(o.decay >= 0) || !pinned::is_finite(o.decay)) return "decay: expected 0 or more";
     return nullptr;
   }

@@ -10,6 +10,7 @@
 #include "../core/cluster_view.hpp"
 #include "../core/decision.hpp"
 #include "../core/event.hpp"
+#include "../pinned.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -61,8 +62,8 @@ inline constexpr std::size_t group_actions = group_action_names.size();  ///< as
                                             std::uint32_t legal) noexcept {
   const auto [hold, submitter, all] = std::array<float, group_actions>{values[0], values[1], values[2]};
   const bool may_hold = (legal & bit_of(group_action::hold)) != 0, may_all = (legal & bit_of(group_action::all)) != 0;
-  const bool holds = may_hold & (hold == hold) & !(submitter > hold);
-  const bool starts_all = may_all & (all == all) & !((holds ? hold : submitter) >= all);
+  const bool holds = may_hold & !pinned::is_nan(hold) & !(submitter > hold);
+  const bool starts_all = may_all & !pinned::is_nan(all) & !((holds ? hold : submitter) >= all);
   return starts_all ? group_action::all : holds ? group_action::hold : group_action::submitter;
 }
 

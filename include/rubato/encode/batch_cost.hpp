@@ -129,10 +129,10 @@ class batch_cost {
 
   [[nodiscard]] bool is_sound() const noexcept {
     const bool finite = pinned::is_finite(squares_) && pinned::is_finite(products_);
-    const bool sums = squares_ > 0 && finite && std::abs(at_) <= largest;
+    const bool sums = squares_ > 0 && finite && pinned::within(at_, -largest, largest);
     const bool counts = obeyed_ <= most_obeyed && (obeyed_ == 0 || usual_ > 0);
     for (const note& each : latest_)
-      if (!pinned::is_finite(each.time) || !(each.batch >= 0 && static_cast<double>(each.batch) <= largest))
+      if (!pinned::is_finite(each.time) || !pinned::within(static_cast<double>(each.batch), 0, largest))
         return false;
     return sums && counts;
   }

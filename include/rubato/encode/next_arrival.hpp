@@ -83,7 +83,7 @@ class next_arrival {
       bool active = contains(w);
       bytes(active, each.since, each.due);
       if (bytes.saving()) continue;
-      if (!pinned::is_finite(each.since) || !(each.due >= each.since)) bytes.fail();
+      if (!pinned::is_finite(each.since) || pinned::is_nan(each.due) || each.due < each.since) bytes.fail();
       if (!bytes.ok()) return;
       read.steps_[w] = {each.since, each.due};
       if (active) read.insert(w);

@@ -181,7 +181,7 @@ class chrome_trace {
     return why >= reason::liveness && why <= reason::nobody_left;
   }
 
-  void push(const item& event) noexcept { ring_[made_++ % ring_.size()] = event; }
+  void push(const item& event) noexcept { ring_[static_cast<std::size_t>(made_++ % ring_.size())] = event; }
 
   [[nodiscard]] bool is_open(const record& r, span what) const noexcept {
     const track& t = tracks_[r.worker.index];

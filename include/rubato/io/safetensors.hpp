@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
 #include <span>
@@ -148,6 +149,8 @@ class safetensors {
 
   [[nodiscard]] static result<safetensors> read(input& from, std::uint64_t total, std::string source,
                                                 safetensors_limits limits) {
+    constexpr std::uint64_t most = (std::numeric_limits<std::ptrdiff_t>::max)();  // what a machine has addresses for
+    limits = {(std::min)(limits.header, most), (std::min)(limits.data, most)};
     safetensors file;
     file.source_ = std::move(source);
     if (total < prefix)

@@ -17,6 +17,7 @@
 #include "../encode/normaliser.hpp"
 #include "../nn/aligned_vector.hpp"
 #include "../nn/concepts.hpp"
+#include "../pinned.hpp"
 #include "../sync/concepts.hpp"
 #include "fingerprint.hpp"
 
@@ -32,7 +33,8 @@ struct q_policy_options {
 
 /// What is wrong with the options, or nullptr.
 [[nodiscard]] constexpr const char* problem(const q_policy_options& options) noexcept {
-  return options.max_idle > 0 ? nullptr : "max_idle: expected a number of steps above 0";
+  const bool right = !pinned::is_nan(options.max_idle) && options.max_idle > 0;
+  return right ? nullptr : "max_idle: expected a number of steps above 0";
 }
 
 /// Does at each push what a network values most: nobody starts, the submitter starts, or everybody who waits.

@@ -46,7 +46,7 @@ struct trained_range {
   /// Whether each input is within its range, ends included; never for NaN.
   [[nodiscard]] bool contains(std::span<const float, Dim> inputs) const noexcept {
     for (std::size_t i = 0; i < Dim; ++i)
-      if (!(inputs[i] >= least[i] && inputs[i] <= most[i])) return false;
+      if (pinned::is_nan(inputs[i]) || inputs[i] < least[i] || inputs[i] > most[i]) return false;
     return true;
   }
 
@@ -157,7 +157,8 @@ class residual_policy {
     encoder_.state(bytes);
     rule_.state(bytes);
     bytes(in_charge_, alternates_, rate_, batch_);
-    if (!(std::abs(rate_) <= largest_corrections[0]) || !(std::abs(batch_) <= largest_corrections[1])) bytes.fail();
+    if (!pinned::within(rate_, -largest_corrections[0], largest_corrections[0]) ||
+        !pinned::within(batch_, -largest_corrections[1], largest_corrections[1])) bytes.fail();
   }
   [[nodiscard]] std::string problem(std::uint32_t capacity) const { return problem_of(rule_, capacity); }
 

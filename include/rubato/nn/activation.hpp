@@ -43,7 +43,7 @@ struct activation {
 [[nodiscard]] constexpr const char* problem(const activation& what) noexcept {
   if (static_cast<std::uint8_t>(what.kind) > static_cast<std::uint8_t>(activation_kind::tanh))
     return "kind: expected identity, relu, leaky_relu or tanh";
-  if (!(what.slope >= 0 && what.slope <= 1e30)) return "slope: expected a finite number >= 0";
+  if (!pinned::within(what.slope, 0, 1e30)) return "slope: expected a finite number >= 0";
   return nullptr;
 }
 

@@ -34,12 +34,12 @@ struct adam_options {
 
 namespace detail {
 
-[[nodiscard]] constexpr bool is_learning_rate(double rate) noexcept { return rate >= 0 && rate <= 1e30; }
+[[nodiscard]] constexpr bool is_learning_rate(double rate) noexcept { return pinned::within(rate, 0, 1e30); }
 
 // In [0, 1) as a T, too.
 template <std::floating_point T>
 [[nodiscard]] constexpr bool is_decay(double factor) noexcept {
-  return factor >= 0 && factor < 1 && static_cast<T>(factor) < 1;
+  return pinned::within(factor, 0, 1) && static_cast<T>(factor) < 1;
 }
 
 // Saves a learning rate, or loads one; bytes with one that no options could have are bad.
@@ -66,8 +66,9 @@ template <std::floating_point T = float>
   if (!detail::is_learning_rate(options.learning_rate)) return "learning_rate: expected a number >= 0";
   if (!detail::is_decay<T>(options.beta1)) return "beta1: expected a number in [0, 1)";
   if (!detail::is_decay<T>(options.beta2)) return "beta2: expected a number in [0, 1)";
-  if (!(options.epsilon <= 1 && static_cast<T>(options.epsilon) > 0)) return "epsilon: expected a number in (0, 1]";
-  if (!(options.weight_decay >= 0 && options.weight_decay <= 1e30)) return "weight_decay: expected a number >= 0";
+  if (!(pinned::within(options.epsilon, 0, 1) && static_cast<T>(options.epsilon) > 0))
+    return "epsilon: expected a number in (0, 1]";
+  if (!pinned::within(options.weight_decay, 0, 1e30)) return "weight_decay: expected a number >= 0";
   return nullptr;
 }
 
@@ -173,7 +174,7 @@ class basic_adam {
     detail::saved_learning_rate(bytes, options_.learning_rate);
     double first = beta1_power_, second = beta2_power_;
     bytes(first, second);
-    if (!(first >= 0 && first <= 1 && second >= 0 && second <= 1)) bytes.fail();
+    if (!pinned::within(first, 0, 1) || !pinned::within(second, 0, 1)) bytes.fail();
     if (bytes.ok()) beta1_power_ = first, beta2_power_ = second;
     detail::saved_values(bytes, std::span<T>{first_});
     detail::saved_values(bytes, std::span<T>{second_});

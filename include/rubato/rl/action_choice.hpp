@@ -2,12 +2,12 @@
 #define RUBATO_RL_ACTION_CHOICE_HPP
 
 #include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "../core/rng.hpp"
+#include "../pinned.hpp"
 #include "environment.hpp"
 
 namespace rubato::inline RUBATO_ABI::rl {
@@ -25,15 +25,17 @@ namespace rubato::inline RUBATO_ABI::rl {
 [[nodiscard]] inline std::uint32_t best_action(std::span<const float> values, std::uint32_t legal,
                                                std::uint32_t undecided = 0) noexcept {
   const std::uint32_t among = legal_among(values.size(), legal);
-  if (among == legal_among(values.size(), all_legal)) {  // as most often; `most` is NaN only if the first is
+  if (among == legal_among(values.size(), all_legal)) {  // as most often
     std::uint32_t best = 0;
     float most = values[0];
+    bool numbers = !pinned::is_nan(most);
     for (std::uint32_t a = 1; a < values.size(); ++a) {
       const float value = values[a];
+      numbers &= !pinned::is_nan(value);
       best = value > most ? a : best;
       most = value > most ? value : most;
     }
-    if (!std::isnan(most)) return best;
+    if (numbers) return best;
   }
   auto best = static_cast<std::uint32_t>(std::countr_zero(among));
   auto most = std::bit_cast<std::uint32_t>(values[best]);
@@ -41,14 +43,13 @@ namespace rubato::inline RUBATO_ABI::rl {
     const auto a = static_cast<std::uint32_t>(std::countr_zero(rest));
     const float value = values[a], so_far = std::bit_cast<float>(most);
     // Without a branch: which action is best is hard to foresee.
-    const std::uint32_t first_number =
-        static_cast<std::uint32_t>(std::isnan(so_far)) & static_cast<std::uint32_t>(!std::isnan(value));
-    const std::uint32_t better = static_cast<std::uint32_t>(value > so_far) | first_number;
+    const std::uint32_t better = static_cast<std::uint32_t>(!pinned::is_nan(value)) &
+                                 static_cast<std::uint32_t>(pinned::is_nan(so_far) | (value > so_far));
     best ^= (best ^ a) & (0U - better);
     most ^= (most ^ std::bit_cast<std::uint32_t>(value)) & (0U - better);
   }
   const bool allowed = undecided < max_actions && (among >> undecided & 1) != 0;
-  return allowed && std::isnan(std::bit_cast<float>(most)) ? undecided : best;
+  return allowed && pinned::is_nan(std::bit_cast<float>(most)) ? undecided : best;
 }
 
 /// One of the legal actions, all equally likely.

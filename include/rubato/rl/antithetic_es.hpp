@@ -31,9 +31,10 @@ struct antithetic_es_options {
 /// What is wrong with the options, or nullptr.
 [[nodiscard]] inline const char* problem(const antithetic_es_options& o) noexcept {
   if (!(o.step_size > 0 && pinned::is_finite(o.step_size))) return "step_size: expected a number above 0";
-  if (!(o.learning_rate > 0 && o.learning_rate <= 1e30))
+  if (!(pinned::within(o.learning_rate, 0, 1e30) && o.learning_rate > 0))
     return "learning_rate: expected a number above 0, at most 1e30";
-  if (!(o.averaging >= 0 && o.averaging < 1)) return "averaging: expected a number of at least 0 and below 1";
+  if (!(pinned::within(o.averaging, 0, 1) && o.averaging < 1))
+    return "averaging: expected a number of at least 0 and below 1";
   if (o.population < 2 || o.population % 2 != 0) return "population: expected an even number of at least 2";
   return nullptr;
 }
@@ -123,7 +124,7 @@ class antithetic_es {
   void state(archive& bytes) {
     bytes(generation_);
     for (std::vector<double>* all : {&mean_, &guess_, &first_, &second_}) detail::finite_numbers(bytes, *all);
-    if (!std::ranges::all_of(second_, [](double v) { return v >= 0; })) bytes.fail();
+    if (!std::ranges::all_of(second_, [](double v) { return !pinned::is_nan(v) && v >= 0; })) bytes.fail();
   }
 
  private:
@@ -135,7 +136,7 @@ class antithetic_es {
   // Centred ranks.
   [[nodiscard]] static std::vector<double> utilities(std::span<const double> costs) {
     const std::vector<std::size_t> order = detail::by_cost(costs);
-    const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+    const auto same = [](double a, double b) { return a == b || (pinned::is_nan(a) && pinned::is_nan(b)); };
     std::vector<double> utility(costs.size());
     for (std::size_t from = 0, to = 0; from < order.size(); from = to) {
       while (to < order.size() && same(costs[order[to]], costs[order[from]])) ++to;

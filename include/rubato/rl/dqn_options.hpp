@@ -161,9 +161,9 @@ struct dqn_options {
 
 /// What is wrong with the options, or nullptr.
 [[nodiscard]] constexpr const char* problem(const dqn_options& o) noexcept {
-  constexpr auto share = [](double x) { return x >= 0 && x <= 1; };
+  constexpr auto share = [](double x) { return pinned::within(x, 0, 1); };
   if (!share(o.gamma)) return "gamma: expected a number in [0, 1]";
-  if (!(o.time_unit > 0 && o.time_unit <= 1e30)) return "time_unit: expected a number > 0";
+  if (!(pinned::within(o.time_unit, 0, 1e30) && o.time_unit > 0)) return "time_unit: expected a number > 0";
   if (o.n_step < 1 || o.n_step > 1000) return "n_step: expected 1 to 1000";
   if (!share(o.epsilon.first) || !share(o.epsilon.last)) return "epsilon: expected numbers in [0, 1]";
   if (o.replay_capacity < 1 || o.replay_capacity > 1'000'000'000) return "replay_capacity: expected 1 to 10^9";
@@ -171,14 +171,16 @@ struct dqn_options {
   if (o.learn_after < o.batch || o.learn_after > o.replay_capacity)
     return "learn_after: expected batch to replay_capacity";
   if (o.update_every < 1) return "update_every: expected at least 1";
-  if (!(o.priority.alpha >= 0 && o.priority.alpha <= 10)) return "priority.alpha: expected a number in [0, 10]";
+  if (!pinned::within(o.priority.alpha, 0, 10)) return "priority.alpha: expected a number in [0, 10]";
   if (!share(o.priority.beta) || !share(o.priority.final_beta)) return "priority.beta: expected numbers in [0, 1]";
-  if (!(o.priority.smallest > 0 && o.priority.smallest <= 1e30)) return "priority.smallest: expected a number > 0";
+  if (!(pinned::within(o.priority.smallest, 0, 1e30) && o.priority.smallest > 0))
+    return "priority.smallest: expected a number > 0";
   if (o.target_period < 1) return "target_period: expected at least 1";
-  if (!(o.target_rate >= 1e-30 && o.target_rate <= 1)) return "target_rate: expected a number from 1e-30 to 1";
-  if (!(o.huber_delta >= 1e-30 && o.huber_delta <= 1e30)) return "huber_delta: expected a number from 1e-30 to 1e30";
-  if (!(o.max_gradient_norm >= 0)) return "max_gradient_norm: expected a number >= 0";
-  if (!(o.learning_rate >= 0 && o.learning_rate <= 1e30)) return "learning_rate: expected a number >= 0";
+  if (!pinned::within(o.target_rate, 1e-30, 1)) return "target_rate: expected a number from 1e-30 to 1";
+  if (!pinned::within(o.huber_delta, 1e-30, 1e30)) return "huber_delta: expected a number from 1e-30 to 1e30";
+  if (pinned::is_nan(o.max_gradient_norm) || o.max_gradient_norm < 0)
+    return "max_gradient_norm: expected a number >= 0";
+  if (!pinned::within(o.learning_rate, 0, 1e30)) return "learning_rate: expected a number >= 0";
   if (o.undecided_action >= max_actions) return "undecided_action: expected 0 to 31";
   return nullptr;
 }

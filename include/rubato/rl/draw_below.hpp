@@ -14,6 +14,25 @@
 
 namespace rubato::inline RUBATO_ABI::rl {
 
+namespace detail {
+
+// The upper 64 bits of a product.
+#if defined(__SIZEOF_INT128__)
+[[nodiscard]] constexpr std::uint64_t upper_product(std::uint64_t a, std::uint64_t b) noexcept {
+  __extension__ using twice = unsigned __int128;
+  return static_cast<std::uint64_t>(twice{a} * b >> 64);
+}
+#else
+[[nodiscard]] constexpr std::uint64_t upper_product(std::uint64_t a, std::uint64_t b) noexcept {
+  constexpr std::uint64_t lower = 0xFFFFFFFF;
+  const std::uint64_t low = (a & lower) * (b & lower), cross = (a >> 32) * (b & lower) + (low >> 32);
+  const std::uint64_t other = (a & lower) * (b >> 32) + (cross & lower);
+  return (a >> 32) * (b >> 32) + (cross >> 32) + (other >> 32);
+}
+#endif
+
+}  // namespace detail
+
 /// to[i] = random.below(n), one after another: the same numbers, after which `random` goes on from the same place. 0s
 /// for n = 0. Precondition: a T holds n - 1.
 ///
@@ -37,8 +56,7 @@ void draw_below(random_sequence& random, std::uint64_t n, std::span<T> to) noexc
       for (std::size_t k = 0; k < draws; ++k) {
         const auto& word = words[k / 2];
         const std::uint64_t bits = (std::uint64_t{word[2 * (k % 2) + 1]} << 32) | word[2 * (k % 2)];
-        __extension__ using twice = unsigned __int128;
-        const std::uint64_t quotient = static_cast<std::uint64_t>(twice{bits} * inverse >> 64);  // or one too few
+        const std::uint64_t quotient = detail::upper_product(bits, inverse);  // or one too few
         const std::uint64_t rest = bits - quotient * n;
         to[i + k] = static_cast<T>(rest < n ? rest : rest - n);
         largest = (std::max)(largest, bits);

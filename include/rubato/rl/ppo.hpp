@@ -259,7 +259,7 @@ class ppo {
     const std::size_t width = policy_.inputs();
     std::iota(order_.begin(), order_.end(), 0U);
     tally sums;
-    bool near = true;  // the policy is within max_divergence of the one that acted
+    bool is_close = true;  // the policy is within max_divergence of the one that acted
     for (std::uint32_t pass = 0; pass < options_.epochs; ++pass) {
       for (std::size_t i = order_.size(); i > 1; --i)  // Fisher and Yates
         std::swap(order_[i - 1], order_[static_cast<std::size_t>(random.below(i))]);
@@ -270,11 +270,11 @@ class ppo {
           const auto row = rollout_.observation(chosen[i]);
           std::copy(row.begin(), row.end(), observations_.data() + i * width);
         }
-        near = near && improve(chosen, sums);
+        is_close = is_close && improve(chosen, sums);
         regress(chosen, sums);
       }
     }
-    if (!near) ++counters_.stopped;
+    if (!is_close) ++counters_.stopped;
     const auto mean = [](float sum, std::uint32_t count) { return count > 0 ? sum / static_cast<float>(count) : 0.0F; };
     return {.learned = counters_.updates + counters_.value_updates > before,
             .loss = mean(sums.policy_loss, sums.policy_batches) + mean(sums.value_loss, sums.value_batches),
@@ -310,7 +310,7 @@ class ppo {
     ++sums.policy_batches;
     policy_.backward(slopes, policy_work_, policy_gradient_, nn::gradient_mode::overwrite);
     const double norm = follow(policy_gradient_, policy_, policy_optimiser_, counters_.updates);
-    if (!std::isnan(sums.gradient_norm) && !(norm <= sums.gradient_norm)) sums.gradient_norm = norm;
+    if (!pinned::is_nan(sums.gradient_norm) && !(norm <= sums.gradient_norm)) sums.gradient_norm = norm;
     return true;
   }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "../pinned.hpp"
 #include "dqn_options.hpp"
 #include "environment.hpp"
 #include "setting.hpp"
@@ -52,20 +53,20 @@ struct ppo_options {
 
 /// What is wrong with the options, or nullptr.
 [[nodiscard]] constexpr const char* problem(const ppo_options& o) noexcept {
-  constexpr auto share = [](double x) { return x >= 0 && x <= 1; };
+  constexpr auto share = [](double x) { return pinned::within(x, 0, 1); };
   if (o.horizon < 1 || o.horizon > 1'000'000'000) return "horizon: expected 1 to 10^9";
   if (o.batch < 1 || o.batch > o.horizon) return "batch: expected 1 to horizon";
   if (o.epochs < 1 || o.epochs > 1000) return "epochs: expected 1 to 1000";
   if (!share(o.gamma)) return "gamma: expected a number in [0, 1]";
-  if (!(o.time_unit > 0 && o.time_unit <= 1e30)) return "time_unit: expected a number > 0";
+  if (!(pinned::within(o.time_unit, 0, 1e30) && o.time_unit > 0)) return "time_unit: expected a number > 0";
   if (!share(o.lambda)) return "lambda: expected a number in [0, 1]";
-  if (!(o.clip >= 1e-30 && o.clip <= 1e30)) return "clip: expected a number from 1e-30 to 1e30";
-  if (!(o.entropy_bonus >= 0 && o.entropy_bonus <= 1e30)) return "entropy_bonus: expected a number >= 0";
-  if (!(o.max_divergence >= 0)) return "max_divergence: expected a number >= 0";
-  if (!(o.max_gradient_norm >= 0)) return "max_gradient_norm: expected a number >= 0";
-  if (!(o.learning_rate >= 0 && o.learning_rate <= 1e30)) return "learning_rate: expected a number >= 0";
-  if (!(o.value_learning_rate >= 0 && o.value_learning_rate <= 1e30))
-    return "value_learning_rate: expected a number >= 0";
+  if (!pinned::within(o.clip, 1e-30, 1e30)) return "clip: expected a number from 1e-30 to 1e30";
+  if (!pinned::within(o.entropy_bonus, 0, 1e30)) return "entropy_bonus: expected a number >= 0";
+  if (pinned::is_nan(o.max_divergence) || o.max_divergence < 0) return "max_divergence: expected a number >= 0";
+  if (pinned::is_nan(o.max_gradient_norm) || o.max_gradient_norm < 0)
+    return "max_gradient_norm: expected a number >= 0";
+  if (!pinned::within(o.learning_rate, 0, 1e30)) return "learning_rate: expected a number >= 0";
+  if (!pinned::within(o.value_learning_rate, 0, 1e30)) return "value_learning_rate: expected a number >= 0";
   if (o.undecided_action >= max_actions) return "undecided_action: expected 0 to 31";
   return nullptr;
 }

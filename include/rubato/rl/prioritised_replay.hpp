@@ -88,18 +88,18 @@ class priorities {
   void added(std::size_t slot) noexcept { tree_.set(slot, largest_); }
 
   /// Draws slots and their weights. Preconditions: something was added; spans of the same length.
-  void sample(std::size_t stored, random_sequence& random, std::span<std::uint32_t> slots,
+  void sample(std::size_t stored, random_sequence& random, std::span<std::uint32_t> chosen,
               std::span<float> weights) const noexcept {
-    const double segment = tree_.total() / static_cast<double>(slots.size());
+    const double segment = tree_.total() / static_cast<double>(chosen.size());
     const double exponent = -beta();
     double most = 0;
-    for (std::size_t i = 0; i < slots.size(); ++i) {
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
       const double sum = pinned::plus_product(0.0, static_cast<double>(i) + random.uniform(), segment);
-      slots[i] = static_cast<std::uint32_t>(tree_.find(sum));
-      most = (std::max)(most, weight(stored, slots[i], exponent));
+      chosen[i] = static_cast<std::uint32_t>(tree_.find(sum));
+      most = (std::max)(most, weight(stored, chosen[i], exponent));
     }
-    for (std::size_t i = 0; i < slots.size(); ++i)
-      weights[i] = static_cast<float>(weight(stored, slots[i], exponent) / most);
+    for (std::size_t i = 0; i < chosen.size(); ++i)
+      weights[i] = static_cast<float>(weight(stored, chosen[i], exponent) / most);
   }
 
   /// What was learned from a slot had this error (target minus prediction); one that is not finite changes nothing.

@@ -74,10 +74,10 @@ class replay_buffer {
 
   /// The observations that slots hold, side by side.
   /// Preconditions: each slot < size(); `to` has observation_size numbers for each.
-  void gather(std::span<const std::uint32_t> slots, std::span<float> to) const noexcept { copy_rows(slots, 0, to); }
+  void gather(std::span<const std::uint32_t> chosen, std::span<float> to) const noexcept { copy_rows(chosen, 0, to); }
   /// The same of the observations after the action.
-  void gather_next(std::span<const std::uint32_t> slots, std::span<float> to) const noexcept {
-    copy_rows(slots, width_, to);
+  void gather_next(std::span<const std::uint32_t> chosen, std::span<float> to) const noexcept {
+    copy_rows(chosen, width_, to);
   }
 
   /// Asks memory for a slot's observation after the action, so that it comes while something else is done.
@@ -89,24 +89,25 @@ class replay_buffer {
     prefetch(slot, 2 * width_, stride_);
   }
 
-  /// Fills `slots` with slots drawn uniformly, with replacement, and asks for what follows them by prefetch_next().
-  /// Precondition: size() > 0. O(slots).
-  void sample(random_sequence& random, std::span<std::uint32_t> slots) const noexcept {
+  /// Fills `chosen` with slots drawn uniformly, with replacement, and asks for what follows them by prefetch_next().
+  /// Precondition: size() > 0. O(chosen).
+  void sample(random_sequence& random, std::span<std::uint32_t> chosen) const noexcept {
     RUBATO_ASSERT(size_ > 0, "replay_buffer: nothing to sample");
-    draw_below(random, size_, slots);
-    for (const std::uint32_t slot : slots) prefetch_next(slot);
+    draw_below(random, size_, chosen);
+    for (const std::uint32_t slot : chosen) prefetch_next(slot);
   }
 
-  /// The same without replacement: every set of slots is equally likely. Precondition: size() >= slots.size().
-  /// O(slots^2) comparisons (Floyd's algorithm).
-  void sample_distinct(random_sequence& random, std::span<std::uint32_t> slots) const noexcept {
-    RUBATO_ASSERT(size_ >= slots.size(), "replay_buffer: too little to sample");
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      const std::size_t last = size_ - slots.size() + i;
+  /// The same without replacement: every set of slots is equally likely. Precondition: size() >= chosen.size().
+  /// O(chosen^2) comparisons (Floyd's algorithm).
+  void sample_distinct(random_sequence& random, std::span<std::uint32_t> chosen) const noexcept {
+    RUBATO_ASSERT(size_ >= chosen.size(), "replay_buffer: too little to sample");
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const std::size_t last = size_ - chosen.size() + i;
       const auto drawn = static_cast<std::uint32_t>(random.below(last + 1));
-      const auto taken = slots.first(i);
-      slots[i] = std::find(taken.begin(), taken.end(), drawn) == taken.end() ? drawn : static_cast<std::uint32_t>(last);
-      prefetch_next(slots[i]);
+      const auto taken = chosen.first(i);
+      const bool is_new = std::find(taken.begin(), taken.end(), drawn) == taken.end();
+      chosen[i] = is_new ? drawn : static_cast<std::uint32_t>(last);
+      prefetch_next(chosen[i]);
     }
   }
 
@@ -145,11 +146,11 @@ class replay_buffer {
       __builtin_prefetch(memory_.data() + slot * stride_ + i);
   }
   // In pieces of two registers: a row is too short for a call of memmove().
-  void copy_rows(std::span<const std::uint32_t> slots, std::size_t first, std::span<float> to) const noexcept {
-    RUBATO_ASSERT(to.size() == slots.size() * width_, "replay_buffer: needs rows of observation_size numbers");
+  void copy_rows(std::span<const std::uint32_t> chosen, std::size_t first, std::span<float> to) const noexcept {
+    RUBATO_ASSERT(to.size() == chosen.size() * width_, "replay_buffer: needs rows of observation_size numbers");
     const std::size_t width = width_;
     float* row = to.data();
-    for (const std::uint32_t slot : slots) {
+    for (const std::uint32_t slot : chosen) {
       const float* const from = memory_.data() + slot * stride_ + first;
       std::size_t i = 0;
       for (; i + 8 <= width; i += 8) std::memcpy(row + i, from + i, 8 * sizeof(float));

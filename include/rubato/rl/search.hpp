@@ -2,7 +2,6 @@
 #define RUBATO_RL_SEARCH_HPP
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -55,7 +54,7 @@ namespace detail {
   std::vector<std::size_t> order(costs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [costs](std::size_t a, std::size_t b) {
-    return costs[a] < costs[b] || (std::isnan(costs[b]) && !std::isnan(costs[a]));
+    return costs[a] < costs[b] || (pinned::is_nan(costs[b]) && !pinned::is_nan(costs[a]));
   });
   return order;
 }

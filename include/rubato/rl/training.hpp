@@ -2,7 +2,6 @@
 #define RUBATO_RL_TRAINING_HPP
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "../pinned.hpp"
 #include "checkpoint.hpp"
 #include "evaluation.hpp"
 #include "learner.hpp"
@@ -248,7 +248,7 @@ class trainer {
     if (!seen) return false;
     seen->steps = progress_.steps;
     seen->episodes = progress_.episodes;
-    const bool better = seen->mean > best_mean_ || (std::isnan(best_mean_) && !std::isnan(seen->mean));
+    const bool better = seen->mean > best_mean_ || (pinned::is_nan(best_mean_) && !pinned::is_nan(seen->mean));
     if (evaluations_.empty() || better) {
       best_ = agent_.policy();
       best_mean_ = seen->mean;

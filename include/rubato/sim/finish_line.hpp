@@ -43,7 +43,7 @@ class finish_line {
 
   /// Takes an evaluation into account; `unfinished` if the run goes on.
   [[nodiscard]] run_end judge(const evaluation& now, std::uint64_t pushes) noexcept {
-    constexpr double most = (std::numeric_limits<float>::max)();
+    constexpr auto most = static_cast<double>((std::numeric_limits<float>::max)());
     // Gradients report their loss as float: beyond its range all of them would be dropped.
     if (!(std::abs(now.loss) <= most) || !pinned::is_finite(now.accuracy)) return run_end::diverged;
     next_ = pushes + every_ * (stop_ == stop_rule::target ? spacing(target_ - now.accuracy) : 1);

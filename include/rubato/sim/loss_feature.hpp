@@ -30,7 +30,7 @@ class loss_feature {
     if (!pinned::is_finite(work.loss)) return work.loss;
     if (!pinned::is_finite(work.norm)) return work.norm;
     if (probes()) return static_cast<float>(probed_);
-    return static_cast<float>(cancelled ? average_.value() : average_(work.loss));
+    return static_cast<float>(cancelled ? average_.value() : average_(static_cast<double>(work.loss)));
   }
 
  private:

@@ -40,7 +40,8 @@ class mlp_gradient_norm {
       gram(right_.data(), pass.delta[layer], net.stride(layer), rows, kernel);
       for (std::size_t n = 0; n < rows; ++n)
         for (std::size_t m = 0; m < rows; ++m)
-          squares += (double{left_.data()[n * stride + m]} + 1) * double{right_.data()[n * stride + m]};
+          squares += (static_cast<double>(left_.data()[n * stride + m]) + 1) *
+                     static_cast<double>(right_.data()[n * stride + m]);
     }
     // Rounding may leave a tiny negative number; a NaN must stay one.
     return static_cast<float>(std::sqrt(squares < 0 ? 0 : squares));

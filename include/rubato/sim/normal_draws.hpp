@@ -54,10 +54,11 @@ class normal_draws {
   [[nodiscard]] double operator()(std::uint32_t worker, std::uint64_t step) noexcept {
     RUBATO_ASSERT(worker < workers_, "normal_draws: no stream for this worker");
     const std::uint64_t block = step >> bits_;
-    const std::size_t place = (std::size_t{worker} << kept_bits_) + (block & ((std::uint64_t{1} << kept_bits_) - 1));
+    const std::uint64_t kept = block & ((std::uint64_t{1} << kept_bits_) - 1);
+    const std::size_t place = (std::size_t{worker} << kept_bits_) + static_cast<std::size_t>(kept);
     if (drawn_[place] != block) [[unlikely]]
       draw(worker, block, place);
-    return values_[(place << bits_) + (step - (block << bits_))];
+    return values_[(place << bits_) + static_cast<std::size_t>(step - (block << bits_))];
   }
 
  private:

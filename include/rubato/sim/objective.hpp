@@ -41,12 +41,12 @@ struct evaluation {
 /// The batch depends on nothing but (seed, worker, step), so the order of events never changes what a worker sees.
 /// Satisfied by sgd_objective, quadratic.
 template <class T>
-concept Objective = requires(T& objective, std::uint64_t number, std::uint32_t small,
+concept Objective = requires(T& objective, std::uint64_t number, std::uint32_t count,
                              std::span<const contribution> contributions, double learning_rate) {
   { objective.reset(number) } -> std::same_as<void>;
-  { objective.compute(small, number, small) } -> std::same_as<gradient>;
+  { objective.compute(count, number, count) } -> std::same_as<gradient>;
   { objective.update(contributions, learning_rate) } -> std::same_as<void>;
-  { objective.release(small) } -> std::same_as<void>;
+  { objective.release(count) } -> std::same_as<void>;
   { objective.evaluate() } -> std::same_as<evaluation>;
   { objective.probe() } -> std::same_as<double>;
 };

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../pinned.hpp"
 #include "../sync/guard.hpp"
 #include "learning_rate.hpp"
 #include "out_of_range.hpp"
@@ -116,7 +117,7 @@ namespace detail {
   for (std::size_t i = 0; i < o.step_time.size(); ++i)
     if (!is_duration(o.step_time[i]) || o.step_time[i] < detail::shortest)
       return out_of_range("step_time[" + std::to_string(i) + "]", o.step_time[i], detail::a_positive_duration);
-  if (!(o.jitter >= 0 && o.jitter <= 1)) return out_of_range("jitter", o.jitter, "0 to 1");
+  if (!pinned::within(o.jitter, 0, 1)) return out_of_range("jitter", o.jitter, "0 to 1");
   if (!is_duration(o.link.bandwidth)) return out_of_range("link.bandwidth", o.link.bandwidth, a_duration);
   if (!is_duration(o.link.latency)) return out_of_range("link.latency", o.link.latency, a_duration);
   if (!is_duration(o.link.model_size)) return out_of_range("link.model_size", o.link.model_size, a_duration);
@@ -150,7 +151,7 @@ inline constexpr std::uint32_t largest_batch = 65'535;  ///< that objectives are
 /// The same for a run.
 [[nodiscard]] inline std::string problem(const run_options& o) {
   using detail::out_of_range;
-  if (o.stop == stop_rule::target && !(o.target_accuracy > 0 && o.target_accuracy <= 1))
+  if (o.stop == stop_rule::target && !(pinned::within(o.target_accuracy, 0, 1) && o.target_accuracy > 0))
     return out_of_range("target_accuracy", o.target_accuracy, "a share above 0 and at most 1");
   if (o.stop == stop_rule::workload && o.workload == 0) return "workload is 0, expected a number of samples above 0";
   if (!detail::is_duration(o.max_time) || o.max_time < detail::shortest)

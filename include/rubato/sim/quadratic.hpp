@@ -31,7 +31,7 @@ struct quadratic_options {
   if (options.dimension == 0) return "dimension: expected at least 1";
   if (!(options.condition >= 1) || !pinned::is_finite(options.condition)) return "condition: expected at least 1";
   if (!(options.noise >= 0) || !pinned::is_finite(options.noise)) return "noise: expected 0 or more";
-  if (!(options.momentum >= 0 && options.momentum < 1)) return "momentum: expected a number in [0, 1)";
+  if (!(pinned::within(options.momentum, 0, 1) && options.momentum < 1)) return "momentum: expected a number in [0, 1)";
   return nullptr;
 }
 

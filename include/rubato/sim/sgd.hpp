@@ -12,6 +12,7 @@
 
 #include "../config.hpp"
 #include "../core/rng.hpp"
+#include "../pinned.hpp"
 #include "aligned_buffer.hpp"
 #include "dataset.hpp"
 #include "gradient_pool.hpp"
@@ -65,8 +66,9 @@ struct sgd_options {
   if (options.hidden_layers > max_hidden_layers) return "hidden_layers: expected 0 to 6";
   if (options.hidden_units == 0) return "hidden_units: expected at least 1";
   if (options.batch == 0 || options.batch > 65'535) return "batch: expected 1 to 65535";
-  if (!(options.momentum >= 0 && options.momentum < 1)) return "momentum: expected a number in [0, 1)";
-  if (!(options.data_fraction > 0 && options.data_fraction <= 1)) return "data_fraction: expected a number in (0, 1]";
+  if (!(pinned::within(options.momentum, 0, 1) && options.momentum < 1)) return "momentum: expected a number in [0, 1)";
+  if (!(pinned::within(options.data_fraction, 0, 1) && options.data_fraction > 0))
+    return "data_fraction: expected a number in (0, 1]";
   if (options.validation_samples == 0) return "validation_samples: expected at least 1";
   if (options.probe_samples == 0) return "probe_samples: expected at least 1";
   return nullptr;
@@ -162,10 +164,10 @@ class sgd_objective {
     float* logits = to.pass.activation[mlp_.hidden()];
     const std::size_t stride = mlp_.stride(mlp_.hidden());
     for (std::size_t row = 0; row < batch; ++row)
-      loss += kernel_
-                  ->softmax(logits + row * stride, data_->training.classes(), to.input.labels[row],
-                            1 / static_cast<float>(batch))
-                  .loss;
+      loss += static_cast<double>(kernel_
+                                      ->softmax(logits + row * stride, data_->training.classes(), to.input.labels[row],
+                                                1 / static_cast<float>(batch))
+                                      .loss);
     mlp_.backward(parameters_.data(), batch, to.pass);
 
     const float norm =
@@ -180,7 +182,8 @@ class sgd_objective {
     float* target = heavy ? velocity_.data() : parameters_.data();
     for (const contribution& part : contributions) {
       const slot& from = pool_[part.handle];
-      const double scale = heavy ? double{part.weight} : -learning_rate * double{part.weight};
+      const auto weight = static_cast<double>(part.weight);
+      const double scale = heavy ? weight : -learning_rate * weight;
       mlp_.accumulate(target, static_cast<float>(scale), from.input, from.pass, transposed_);
     }
     if (heavy) kernel_->add(parameters_.data(), velocity_.data(), mlp_.size(), static_cast<float>(-learning_rate));
@@ -266,7 +269,7 @@ class sgd_objective {
     drawn_.resize(batch);
     for (std::uint32_t& sample : drawn_) {
       // 32 random bits scaled down: uneven by under 1 in 2^32 / size, and free of the division of below().
-      sample = subset_[((random() >> 32) * subset_.size()) >> 32];
+      sample = subset_[static_cast<std::size_t>(((random() >> 32) * subset_.size()) >> 32)];
       data_->training.prefetch_position(sample);
     }
     for (const std::uint32_t sample : drawn_) data_->training.prefetch_pixels(sample);
@@ -301,7 +304,7 @@ class sgd_objective {
       for (std::size_t row = 0; row < count; ++row) {
         const kernels::outcome one =
             kernel_->softmax(logits + row * stride, data_->training.classes(), input.labels[first + row], 1);
-        loss += one.loss;
+        loss += static_cast<double>(one.loss);
         correct += one.correct ? 1 : 0;
       }
     }

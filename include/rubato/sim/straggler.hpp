@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../core/rng.hpp"
+#include "../pinned.hpp"
 #include "normal_draws.hpp"
 #include "out_of_range.hpp"
 
@@ -65,7 +66,7 @@ struct straggler_options {
   using detail::a_duration;
   using detail::is_duration;
   using detail::out_of_range;
-  if (!(o.probability >= 0 && o.probability <= 1))
+  if (!pinned::within(o.probability, 0, 1))
     return out_of_range("stragglers.probability", o.probability, "0 to 1");
   if (o.count.has_value() && *o.count > workers)
     return out_of_range("stragglers.count", *o.count, "at most the number of workers");
@@ -75,7 +76,8 @@ struct straggler_options {
     return out_of_range("stragglers.burst_length", o.burst_length, detail::a_positive_duration);
   if (!is_duration(o.burst_gap) || o.burst_gap < detail::shortest)
     return out_of_range("stragglers.burst_gap", o.burst_gap, detail::a_positive_duration);
-  if (!(o.tail_index > 1)) return out_of_range("stragglers.tail_index", o.tail_index, "a number above 1");
+  if (pinned::is_nan(o.tail_index) || o.tail_index <= 1)
+    return out_of_range("stragglers.tail_index", o.tail_index, "a number above 1");
   for (std::size_t i = 0; i < o.episodes.size(); ++i) {
     const straggler_episode& each = o.episodes[i];
     const std::string field = "stragglers.episodes[" + std::to_string(i) + "]";

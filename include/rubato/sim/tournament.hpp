@@ -2,6 +2,7 @@
 #define RUBATO_SIM_TOURNAMENT_HPP
 
 #include <bit>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -22,8 +23,8 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// Source  Knuth, The Art of Computer Programming, vol. 3, 2nd ed., 1998, section 5.4.1
 class tournament {
  public:
-  /// Slots 0 to slots - 1, without times.
-  explicit tournament(std::uint32_t slots) : leaves_{std::bit_ceil(std::size_t{slots} + (slots == 0 ? 1 : 0))} {
+  /// Slots 0 to count - 1, without times.
+  explicit tournament(std::uint32_t count) : leaves_{std::bit_ceil(std::size_t{count} + (count == 0 ? 1 : 0))} {
     nodes_.resize(2 * leaves_);
     for (std::size_t i = 0; i < leaves_; ++i)
       nodes_[leaves_ + i] = node_of(std::numeric_limits<double>::infinity(), static_cast<std::uint32_t>(i));
@@ -54,6 +55,7 @@ class tournament {
  private:
   // A time and below it a slot, in their order: times are not negative, so that they have the order of their bits. As
   // one number they are compared without a branch.
+#if defined(__SIZEOF_INT128__)
   __extension__ typedef __int128 node;
 
   [[nodiscard]] static node node_of(double time, std::uint32_t slot) noexcept {
@@ -63,6 +65,19 @@ class tournament {
     return std::bit_cast<double>(static_cast<std::int64_t>(n >> 64));
   }
   [[nodiscard]] static std::uint32_t slot_of(node n) noexcept { return static_cast<std::uint32_t>(n); }
+#else  // as a pair, where the machine has no such numbers
+  struct node {
+    std::int64_t time;
+    std::uint32_t slot;
+    friend auto operator<=>(const node&, const node&) = default;
+  };
+
+  [[nodiscard]] static node node_of(double time, std::uint32_t slot) noexcept {
+    return {std::bit_cast<std::int64_t>(time + 0.0), slot};
+  }
+  [[nodiscard]] static double time_of(node n) noexcept { return std::bit_cast<double>(n.time); }
+  [[nodiscard]] static std::uint32_t slot_of(node n) noexcept { return n.slot; }
+#endif
 
   std::size_t leaves_;       // a power of two
   std::vector<node> nodes_;  // the root is 1, below i are 2 i and 2 i + 1, the leaves come last

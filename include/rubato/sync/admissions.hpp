@@ -115,7 +115,7 @@ class admissions : protected executor<Policy, Ticket, Watcher> {
       const ledger::finished_round finished = ledger_.commit_add(done.slot, succeeded);
       what.pending = succeeded && done.slot == ledger_.open_slot();
       what.flushed = finished.flushed;
-      this->emit(finished, sink);
+      this->end_round(finished, sink);
     }
   }
 

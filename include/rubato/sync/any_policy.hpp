@@ -63,9 +63,9 @@ class any_policy {
   template <class P>
   static constexpr char type_of = 0;  // its address stands for P, also without run-time type information
 
-  struct interface {
-    virtual ~interface() = default;
-    [[nodiscard]] virtual interface* clone() const = 0;
+  struct held_policy {
+    virtual ~held_policy() = default;
+    [[nodiscard]] virtual held_policy* clone() const = 0;
     virtual decision release(const cluster_view&, const event&) noexcept = 0;
     virtual admission admit(const cluster_view&, const event&) noexcept = 0;
     virtual void observe(const feedback&) noexcept = 0;
@@ -83,9 +83,9 @@ class any_policy {
   };
 
   template <class P>
-  struct model final : interface {
+  struct model final : held_policy {
     explicit model(P held) : policy{std::move(held)} {}
-    interface* clone() const override { return new model{policy}; }
+    held_policy* clone() const override { return new model{policy}; }
     decision release(const cluster_view& v, const event& e) noexcept override { return policy.release(v, e); }
     admission admit([[maybe_unused]] const cluster_view& v, [[maybe_unused]] const event& e) noexcept override {
       if constexpr (AdmittingPolicy<P>) return policy.admit(v, e);
@@ -124,7 +124,7 @@ class any_policy {
     bool admit, observe, shape, prepare, bound;
   };
 
-  interface* held_;
+  held_policy* held_;
   members has_;
 };
 

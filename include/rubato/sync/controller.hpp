@@ -228,7 +228,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     if (!problem_of(policy, workers_.capacity()).empty()) return errc::invalid_option;
     advance(now);
     this->drain(sink);
-    this->emit(waiting == pending_gradients::flush ? ledger_.complete(1.0F) : ledger_.abandon(), sink);
+    this->end_round(waiting == pending_gradients::flush ? ledger_.complete(1.0F) : ledger_.abandon(), sink);
     policy_ = std::move(policy);
     if constexpr (ResizablePolicy<Policy>) policy_.resize(workers_.capacity());
     at_.wake_at = std::numeric_limits<double>::infinity();

@@ -81,7 +81,7 @@ class executor {
     if (answer.is_degraded) adjust(reason::degraded, what.worker);
     if (answer.wakes) set_deadline(answer.wake_at);
     const std::uint64_t round = ledger_.open_round();
-    if (answer.flushes) emit(ledger_.complete(finite_or_one(answer.flush_scale)), sink);
+    if (answer.flushes) end_round(ledger_.complete(finite_or_one(answer.flush_scale)), sink);
     if (answer.verb == release_verb::submitter && !answer.cancels && !answer.rebases) {
       // A submitter that goes on at once is spared the parking lists.
       if (what.worker < workers_.capacity()) release_one(what.worker, answer.batch, answer.lr_scale, sink);
@@ -160,7 +160,7 @@ class executor {
   }
 
   template <class Sink>
-  void emit(const ledger::finished_round& done, const Sink& sink) {
+  void end_round(const ledger::finished_round& done, const Sink& sink) {
     if (!done.ready) return;
     if (done.flushed) {
       sink.flush(done.round, done.scale, done.adds);
@@ -242,8 +242,8 @@ class executor {
   }
 
   void set_deadline(double time) noexcept {
-    if (!(time > -std::numeric_limits<double>::infinity())) return adjust(reason::invalid_decision, no_worker);
-    at_.wake_at = time;
+    const bool is_time = pinned::is_finite(time) || (!pinned::is_nan(time) && time > 0);  // infinity: never
+    is_time ? static_cast<void>(at_.wake_at = time) : adjust(reason::invalid_decision, no_worker);
   }
 
   [[nodiscard]] decision answer_to(const event& what) {

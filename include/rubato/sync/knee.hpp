@@ -70,7 +70,7 @@ struct knee {
   void reset(std::uint32_t worker) noexcept { finder.reset(worker); }
   void state(archive& bytes) { finder.state(bytes); }
   [[nodiscard]] std::string problem(std::uint32_t) const {
-    if (!(threshold > 0.0F && threshold < 1.0F))
+    if (!(pinned::within(threshold, 0, 1) && threshold > 0.0F && threshold < 1.0F))
       return "threshold is " + detail::text_of(threshold) + ", expected a number between 0 and 1";
     if (most_scatter > 0.0F) return {};
     return "most_scatter is " + detail::text_of(most_scatter) + ", expected a number above 0";

@@ -81,12 +81,12 @@ class basic_knee_finder {
     bytes(limit_, deadline_, log_batch_factor_, longest_batch_, windows_, patience_, has_barrier_);
     for (knee_note& e : each_) {
       bytes(e.usual, e.speed, e.period, e.doubt);
-      if (e.doubt > unknown || !(std::abs(e.usual) <= most_log) || !(e.speed >= 0.0F && e.speed <= most_speed))
+      if (e.doubt > unknown || !pinned::within(e.usual, -most_log, most_log) || !pinned::within(e.speed, 0, most_speed))
         bytes.fail();
     }
     sum_speeds();
     if (level_ == 0 || larger(patience_, search_.patience) > level_search::longest_patience ||
-        !pinned::is_finite(scatter_ + log_batch_factor_ + longest_batch_ + limit_))
+        !pinned::is_finite(static_cast<double>(scatter_ + log_batch_factor_ + longest_batch_) + limit_))
       bytes.fail();
   }
 
@@ -256,7 +256,7 @@ class basic_knee_finder {
   }
 
   // That a step of everybody may take.
-  RUBATO_DETAIL_SHARED double longest() const noexcept { return limit_ * std::exp(double{longest_batch_}); }
+  RUBATO_DETAIL_SHARED double longest() const noexcept { return limit_ * std::exp(double(longest_batch_)); }
 
   // Whether those who have come wait for the rest. Steps that take too long say that the cluster is another one now.
   RUBATO_DETAIL_UNCHECKED [[nodiscard]] RUBATO_DETAIL_SHARED bool meet(const View& view) noexcept {

@@ -1,13 +1,13 @@
 #ifndef RUBATO_SYNC_OPTIONS_HPP
 #define RUBATO_SYNC_OPTIONS_HPP
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
 
 #include "../core/number_text.hpp"
 #include "../core/types.hpp"
+#include "../pinned.hpp"
 #include "concepts.hpp"
 
 namespace rubato::inline RUBATO_ABI {
@@ -31,10 +31,10 @@ struct guard_options {
 
 /// What is wrong with these options, as a sentence; empty if nothing is.
 [[nodiscard]] inline std::string problem(const guard_options& o) {
-  if (!(o.max_wait >= 0)) return "guard.max_wait is " + detail::text_of(o.max_wait) + ", expected a time of 0 or more";
-  if (!(o.max_lr_scale > 0))
-    return "guard.max_lr_scale is " + detail::text_of(o.max_lr_scale) + ", expected a factor above 0";
-  return {};
+  if (pinned::is_nan(o.max_wait) || o.max_wait < 0)
+    return "guard.max_wait is " + detail::text_of(o.max_wait) + ", expected a time of 0 or more";
+  const bool right = !pinned::is_nan(o.max_lr_scale) && o.max_lr_scale > 0;
+  return right ? "" : "guard.max_lr_scale is " + detail::text_of(o.max_lr_scale) + ", expected a factor above 0";
 }
 
 /// Which of a worker's requests waits for its release.

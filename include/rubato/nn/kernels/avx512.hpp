@@ -29,6 +29,13 @@ struct pack_of {
 template <std::size_t N>
 using pack = typename pack_of<N>::type;
 
+// The mask of all lanes, as each compiler declares it.
+#if defined(__clang__)
+inline constexpr std::uint16_t all_of_16 = 0xFFFF;
+#else
+inline constexpr std::int16_t all_of_16 = -1;
+#endif
+
 template <std::size_t N>
 RUBATO_DETAIL_HELPER inline pack<N> multiply_add(const pack<N>& a, const pack<N>& b, const pack<N>& c) noexcept {
 #if RUBATO_DETAIL_ELEMENTWISE_FMA
@@ -39,7 +46,7 @@ RUBATO_DETAIL_HELPER inline pack<N> multiply_add(const pack<N>& a, const pack<N>
   else if constexpr (N == 8)
     return __builtin_ia32_vfmaddps256(a, b, c);
   else
-    return __builtin_ia32_vfmaddps512_mask(a, b, c, static_cast<std::uint16_t>(-1), 4);
+    return __builtin_ia32_vfmaddps512_mask(a, b, c, all_of_16, 4);
 #endif
 }
 typedef double wide __attribute__((vector_size(64)));
@@ -75,7 +82,7 @@ RUBATO_DETAIL_HELPER inline pack<N> smaller(const pack<N>& a, const pack<N>& b) 
     return __builtin_ia32_minps512(a, b, 4);
 #else
   else
-    return __builtin_ia32_minps512_mask(a, b, a, static_cast<std::uint16_t>(-1), 4);
+    return __builtin_ia32_minps512_mask(a, b, a, all_of_16, 4);
 #endif
 }
 // b if either is NaN
@@ -90,7 +97,7 @@ RUBATO_DETAIL_HELPER inline pack<N> larger(const pack<N>& a, const pack<N>& b) n
     return __builtin_ia32_maxps512(a, b, 4);
 #else
   else
-    return __builtin_ia32_maxps512_mask(a, b, a, static_cast<std::uint16_t>(-1), 4);
+    return __builtin_ia32_maxps512_mask(a, b, a, all_of_16, 4);
 #endif
 }
 template <std::size_t N>

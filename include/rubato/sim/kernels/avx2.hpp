@@ -33,7 +33,7 @@ RUBATO_DETAIL_AVX2 inline void widen(const std::uint8_t* bytes, std::size_t coun
 template <int Vectors>
 RUBATO_DETAIL_AVX2_TILE inline void sparse_tile(float* to, const std::uint16_t* index, const float* value,
                                                 std::size_t count, const float* y, std::size_t y_stride, float scale) {
-  __m256 sum[Vectors];
+  __m256 sum[static_cast<std::size_t>(Vectors)];
 #pragma GCC unroll 8
   for (int v = 0; v < Vectors; ++v) sum[v] = _mm256_setzero_ps();
   for (std::size_t j = 0; j < count; ++j) {
@@ -116,7 +116,7 @@ RUBATO_DETAIL_AVX2 inline void sparse_outer(float* c, std::size_t c_stride, std:
 template <int Rows>
 RUBATO_DETAIL_AVX2_TILE inline void multiply_tile(float* c, std::size_t c_stride, strided_view x, std::size_t depth,
                                                   const float* y, std::size_t y_stride, float scale) {
-  __m256 low[Rows], high[Rows];
+  __m256 low[static_cast<std::size_t>(Rows)], high[static_cast<std::size_t>(Rows)];
 #pragma GCC unroll 6
   for (int r = 0; r < Rows; ++r) low[r] = high[r] = _mm256_setzero_ps();
   const float* at = x.data;
@@ -176,14 +176,14 @@ template <int Rows>
 RUBATO_DETAIL_AVX2_TILE inline void transposed_tile(float* c, std::size_t c_stride, const float* x,
                                                     std::size_t x_stride, std::size_t depth, const float* y,
                                                     std::size_t y_stride) {
-  __m256 sum[Rows][4];
+  __m256 sum[static_cast<std::size_t>(Rows)][4];
 #pragma GCC unroll 3
   for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) sum[r][i] = _mm256_setzero_ps();
   }
   for (std::size_t k = 0; k < depth; k += 8) {
-    __m256 left[Rows];
+    __m256 left[static_cast<std::size_t>(Rows)];
 #pragma GCC unroll 3
     for (std::size_t r = 0; r < Rows; ++r) left[r] = _mm256_loadu_ps(x + r * x_stride + k);
 #pragma GCC unroll 4

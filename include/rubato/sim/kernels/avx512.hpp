@@ -21,7 +21,7 @@ namespace rubato::inline RUBATO_ABI::sim::kernels::avx512::inline RUBATO_DETAIL_
 // Sums of 64 * Panels columns.
 template <int Panels>
 struct panel_sums {
-  __m512 of[Panels][4];
+  __m512 of[static_cast<std::size_t>(Panels)][4];
 };
 
 template <int Panels>
@@ -180,7 +180,7 @@ RUBATO_DETAIL_AVX512 inline void sparse_outer(float* c, std::size_t c_stride, st
 template <int Rows, int Vectors>
 RUBATO_DETAIL_AVX512_TILE inline void multiply_tile(float* c, std::size_t c_stride, strided_view x, std::size_t depth,
                                                     const float* y, std::size_t y_stride, float scale) {
-  __m512 sum[Rows][Vectors];
+  __m512 sum[static_cast<std::size_t>(Rows)][static_cast<std::size_t>(Vectors)];
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 8
@@ -188,7 +188,7 @@ RUBATO_DETAIL_AVX512_TILE inline void multiply_tile(float* c, std::size_t c_stri
   }
   const float* at = x.data;
   for (std::size_t k = 0; k < depth; ++k, at += x.column_step, y += y_stride) {
-    __m512 from[Vectors];
+    __m512 from[static_cast<std::size_t>(Vectors)];
 #pragma GCC unroll 8
     for (int v = 0; v < Vectors; ++v) from[v] = _mm512_loadu_ps(y + 16 * v);
 #pragma GCC unroll 8
@@ -251,7 +251,7 @@ template <int Rows>
 RUBATO_DETAIL_AVX512_TILE inline void transposed_tile(float* c, std::size_t c_stride, const float* x,
                                                       std::size_t x_stride, std::size_t depth, const float* y,
                                                       std::size_t y_stride) {
-  __m512 low[Rows], high[Rows];
+  __m512 low[static_cast<std::size_t>(Rows)], high[static_cast<std::size_t>(Rows)];
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r) low[r] = high[r] = _mm512_setzero_ps();
   for (std::size_t k = 0; k < depth; k += 8) {

@@ -42,8 +42,9 @@ struct straggler_options {
   if (!(o.window >= 0 && pinned::is_finite(o.window))) return wrong("window", o.window, "a time of 0 or more");
   if (o.steps == 0) return "stragglers.steps is 0, expected at least 1";
   if (o.windows == 0) return "stragglers.windows is 0, expected at least 1";
-  if (!(o.slow > 0 && o.slow < 1)) return wrong("slow", o.slow, "a share between 0 and 1");
-  if (!(o.recovered >= o.slow && o.recovered <= 1))
+  if (!(pinned::within(o.slow, 0, 1) && o.slow > 0 && o.slow < 1))
+    return wrong("slow", o.slow, "a share between 0 and 1");
+  if (!pinned::within(o.recovered, o.slow, 1))
     return wrong("recovered", o.recovered, "a share from slow, " + detail::text_of(o.slow) + ", to 1");
   return {};
 }

@@ -8,6 +8,7 @@
 
 #include "../../core/number_text.hpp"
 #include "../../dynarray.hpp"
+#include "../../pinned.hpp"
 #include "../concepts.hpp"
 #include "wording.hpp"
 
@@ -56,8 +57,8 @@ struct aimd {
   }
   [[nodiscard]] std::string problem(std::uint32_t) const {
     return detail::first_of({detail::unless_above_0("tolerance", tolerance),
-                             detail::unless(decrease > 0.0F && decrease < 1.0F, "decrease", decrease,
-                                            "a number above 0 and below 1")});
+                             detail::unless(pinned::within(decrease, 0, 1) && decrease > 0.0F && decrease < 1.0F,
+                                            "decrease", decrease, "a number above 0 and below 1")});
   }
   [[nodiscard]] description describe() const {
     std::string json = R"({"kind":"aimd","tolerance":)";

@@ -40,8 +40,8 @@ struct buffered {
     return last ? admission::accumulate_and_flush() : admission::accumulate();
   }
   [[nodiscard]] decision release(const cluster_view& view, const event& what) const noexcept {
-    const std::uint32_t slots = of_living(active, view);
-    const std::uint32_t free = slots - (std::min)(slots, view.busy());
+    const std::uint32_t places = of_living(active, view);
+    const std::uint32_t free = places - (std::min)(places, view.busy());
     decision next = free >= of_living(open, view) ? decision::up_to(free) : decision::hold();
     if (view.round_admissions() >= of_living(buffer, view)) next = next.with_flush();  // somebody went
     return next.with_degraded(detail::updates_now(view, what, next) && view.alive() < active);

@@ -10,6 +10,7 @@
 
 #include "../../config.hpp"
 #include "../../dynarray.hpp"
+#include "../../pinned.hpp"
 #include "wording.hpp"
 
 namespace rubato::inline RUBATO_ABI {
@@ -30,7 +31,7 @@ struct dc_asgd_options {
 /// What is wrong with these options, as a sentence; empty if nothing is.
 [[nodiscard]] inline std::string problem(const dc_asgd_options& o) {
   return detail::first_of({detail::unless_from_0("lambda", o.lambda),
-                           detail::unless(o.decay >= 0.0F && o.decay < 1.0F, "decay", o.decay,
+                           detail::unless(pinned::within(o.decay, 0, 1) && o.decay < 1.0F, "decay", o.decay,
                                           "a number of at least 0 and below 1"),
                            detail::unless_above_0("epsilon", o.epsilon)});
 }

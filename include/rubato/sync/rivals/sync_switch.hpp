@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "../../pinned.hpp"
 #include "../asp.hpp"
 #include "../bsp.hpp"
 #include "switch_configuration.hpp"
@@ -201,8 +202,8 @@ class sync_switch {
     sync_switch_options saved = options;
     bytes.text(saved_pair);
     bytes(saved.share, saved.workload, saved.reaction);
-    if (saved_pair != pair || saved.share != options.share || saved.workload != options.workload ||
-        saved.reaction != options.reaction)
+    if (saved_pair != pair || pinned::bits_of(saved.share) != pinned::bits_of(options.share) ||
+        saved.workload != options.workload || saved.reaction != options.reaction)
       bytes.fail();
   }
   [[nodiscard]] switch_phase due() const noexcept {

@@ -54,7 +54,7 @@ template <class Number>
 /// How far each new value moves an average.
 template <class Number>
 [[nodiscard]] std::string unless_a_share(std::string_view option, Number found) {
-  return unless(found > 0 && found <= 1, option, found, "a number above 0, at most 1");
+  return unless(pinned::within(found, 0, 1) && found > 0, option, found, "a number above 0, at most 1");
 }
 
 /// The first of these that says something.

@@ -64,11 +64,11 @@ RUBATO_DETAIL_HELPER inline gate_pack hyperbolic_tangent(const gate_pack& x) noe
   q = add_product(gates(-0.0537434965F), q, square);
   q = add_product(gates(0.133314908F), q, square);
   q = add_product(gates(-0.333332837F), q, square);
-  const gate_pack near = add_product(x, x * square, q);
+  const gate_pack inner = add_product(x, x * square, q);
   const gate_pack power = exponential(choose(size > gates(10), gates(20), size + size));
-  const gate_pack far = gates(1) - gates(2) / (power + gates(1));
-  const gate_pack signed_far = __builtin_bit_cast(gate_pack, __builtin_bit_cast(gate_bits, far) | sign);
-  return choose(size > gates(0.625F), signed_far, near);
+  const gate_pack outer = gates(1) - gates(2) / (power + gates(1));
+  const gate_pack signed_outer = __builtin_bit_cast(gate_pack, __builtin_bit_cast(gate_bits, outer) | sign);
+  return choose(size > gates(0.625F), signed_outer, inner);
 }
 
 // What the loops below work on: packs of floats, or one double, whose functions are the C library's.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <rubato/cuda/shared_body.cuh>
+#include <rubato/pinned.hpp>
 #include <string>
 
 namespace rubato::inline RUBATO_ABI::cuda_ps {
@@ -33,13 +34,15 @@ struct rule_options {
 
 /// What is wrong with these options, as a sentence; empty if nothing is.
 [[nodiscard]] inline std::string problem(const rule_options& o) {
-  const auto is_decay = [](double x) { return x >= 0 && x < 1 && static_cast<float>(x) < 1; };
+  const auto is_decay = [](double x) { return pinned::within(x, 0, 1) && static_cast<float>(x) < 1; };
   if (o.kind > rule_kind::adam) return "kind: expected sgd, momentum or adam";
-  if (!(o.learning_rate >= 0 && o.learning_rate < 1e6)) return "learning_rate: expected a number in [0, 1e6)";
+  if (!(pinned::within(o.learning_rate, 0, 1e6) && o.learning_rate < 1e6))
+    return "learning_rate: expected a number in [0, 1e6)";
   if (!is_decay(o.momentum)) return "momentum: expected a number in [0, 1)";
   if (!is_decay(o.beta1)) return "beta1: expected a number in [0, 1)";
   if (!is_decay(o.beta2)) return "beta2: expected a number in [0, 1)";
-  if (!(o.epsilon <= 1 && static_cast<float>(o.epsilon) > 0)) return "epsilon: expected a number in (0, 1]";
+  if (!(pinned::within(o.epsilon, 0, 1) && static_cast<float>(o.epsilon) > 0))
+    return "epsilon: expected a number in (0, 1]";
   return {};
 }
 

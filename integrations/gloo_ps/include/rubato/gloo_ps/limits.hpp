@@ -2,8 +2,8 @@
 #define RUBATO_GLOO_PS_LIMITS_HPP
 
 #include <algorithm>
-#include <cmath>
 #include <rubato/core/number_text.hpp>
+#include <rubato/pinned.hpp>
 #include <string>
 
 #include "transport.hpp"
@@ -21,13 +21,14 @@ struct limit_options {
 /// What is wrong with these options, as a sentence; empty if nothing is.
 [[nodiscard]] inline std::string problem(const limit_options& o) {
   const auto number = [](double x) { return rubato::detail::text_of(x); };
-  if (!(o.floor > 0)) return "limits.floor is " + number(o.floor) + ", expected seconds above 0";
-  if (!(o.ceiling >= o.floor && o.ceiling <= longest_time))
+  if (pinned::is_nan(o.floor) || o.floor <= 0)
+    return "limits.floor is " + number(o.floor) + ", expected seconds above 0";
+  if (!pinned::within(o.ceiling, o.floor, longest_time))
     return "limits.ceiling is " + number(o.ceiling) + ", expected at least the floor, " + number(o.floor) +
            ", and at most " + number(longest_time);
-  if (!(o.slack >= 1 && std::isfinite(o.slack)))
+  if (!pinned::is_finite(o.slack) || o.slack < 1)
     return "limits.slack is " + number(o.slack) + ", expected a factor of at least 1";
-  if (!(o.hello > 0 && o.hello <= longest_time))
+  if (!pinned::within(o.hello, 0, longest_time) || o.hello <= 0)
     return "limits.hello is " + number(o.hello) + ", expected seconds above 0 and at most " + number(longest_time);
   return {};
 }

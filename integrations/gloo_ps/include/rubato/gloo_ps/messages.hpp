@@ -3,12 +3,12 @@
 
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <rubato/core/archive.hpp>
 #include <rubato/core/types.hpp>
+#include <rubato/pinned.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -166,7 +166,7 @@ static_assert(std::endian::native == std::endian::little, "floats are sent as th
 
 // One function for both directions, as everywhere in the library; floats, which may be many, come after it, in bulk.
 inline void body_state(archive& a, hello_message& m) { a(m.model.parameters, m.model.shards, m.seen); }
-inline bool is_time(double seconds) { return seconds >= 0 && std::isfinite(seconds); }
+inline bool is_time(double seconds) { return rubato::pinned::is_finite(seconds) && seconds >= 0; }
 inline void body_state(archive& a, welcome_message& m) {
   a(m.nominal_samples, m.wait);
   if (!is_time(m.wait)) a.fail();

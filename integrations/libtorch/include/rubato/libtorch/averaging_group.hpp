@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <rubato/core/result.hpp>
+#include <rubato/pinned.hpp>
 #include <span>
 #include <sstream>
 #include <string>
@@ -49,7 +50,8 @@ struct group_options {
   if (o.founders == 0) return "founders is 0, expected at least 1";
   for (const auto& [name, seconds] :
        {std::pair{"gather", o.gather}, {"patience", o.patience}, {"exchange", o.exchange}})
-    if (!(seconds > 0 && seconds <= 86'400)) return std::string{name} + " is not above 0 and up to 86400";
+    if (!pinned::within(seconds, 0, 86'400) || seconds <= 0)
+      return std::string{name} + " is not above 0 and up to 86400";
   return {};
 }
 

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <rubato/pinned.hpp>
 #include <rubato/sync.hpp>
 
 #include "members.hpp"
@@ -42,7 +43,8 @@ template <SyncPolicy Policy>
 [[nodiscard]] std::string problem(const handler_options& o, const Policy& policy) {
   if (o.pushes_per_step == 0) return "pushes_per_step is 0, expected at least 1";
   if (o.nominal_samples == 0) return "nominal_samples is 0, expected at least 1";
-  if (!(o.patience >= 0)) return "patience is negative or not a number, expected 0 or more seconds";
+  if (pinned::is_nan(o.patience) || o.patience < 0)
+    return "patience is negative or not a number, expected 0 or more seconds";
   return rubato::problem(controller_options{.capacity = o.capacity, .quorum = o.quorum, .guard = o.guard}, policy);
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <rubato/config.hpp>
+#include <rubato/pinned.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,8 +45,9 @@ struct sgd_options {
 
 /// What is wrong with these options, as a sentence; empty if nothing is.
 [[nodiscard]] inline std::string problem(const sgd_options& o) {
-  if (!(o.learning_rate >= 0 && o.learning_rate < 1e6F)) return "learning_rate: expected a number in [0, 1e6)";
-  if (!(o.momentum >= 0 && o.momentum < 1)) return "momentum: expected a number in [0, 1)";
+  if (!(pinned::within(o.learning_rate, 0, 1e6F) && o.learning_rate < 1e6F))
+    return "learning_rate: expected a number in [0, 1e6)";
+  if (!(pinned::within(o.momentum, 0, 1) && o.momentum < 1)) return "momentum: expected a number in [0, 1)";
   return {};
 }
 

@@ -97,19 +97,27 @@ TEST(Roster, ExcludedWorkersLeaveEveryCount) {
   EXPECT_EQ(all[2].state, worker_state::parked) << "the promise is withdrawn";
 }
 
-TEST(Roster, ReadmissionRaisesTheClock) {
+TEST(Roster, ReadmissionMovesTheClockBetweenTheMinimumAndTheHighest) {
   roster all = running(3);
   park(all, 1, 1.0);
   all.exclude(0);
   all.exclude(1);
   for (int i = 0; i < 5; ++i) all.clock().tick(2);
-  EXPECT_TRUE(all.readmit(0, 5, 2.0));
+  EXPECT_TRUE(all.readmit(0, 9, 2.0));
   EXPECT_EQ(all.clock().clock(0), 5u);
   EXPECT_EQ(all[0].state, worker_state::running);
-  EXPECT_FALSE(all.readmit(1, 0, 3.0)) << "at or above the floor it stays";
+  all.clock().set(1, 8);
+  EXPECT_FALSE(all.readmit(1, 7, 3.0)) << "a parked one may be one further";
+  EXPECT_EQ(all.clock().clock(1), 8u);
   EXPECT_EQ(parked(all), (std::vector{1u}));
   EXPECT_EQ(all[1].parked_at, 3.0);
-  EXPECT_EQ(all.excluded(), 0u);
+  all.exclude(0);
+  all.clock().set(0, 8);
+  EXPECT_TRUE(all.readmit(0, 7, 4.0));
+  EXPECT_EQ(all.clock().clock(0), 7u);
+  for (const std::uint32_t w : {0u, 1u, 2u}) all.exclude(w);
+  EXPECT_FALSE(all.readmit(0, 0, 5.0)) << "where nobody counts there is nothing to keep within";
+  EXPECT_EQ(all.excluded(), 2u);
 }
 
 TEST(Roster, DepartureEndsAnExclusion) {

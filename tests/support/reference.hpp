@@ -140,7 +140,7 @@ class reference : public reference_state, public journal_reader {
       abandon(work.worker, reason::departed_worker, t);
       what.why = cause::death;
       ask(what);
-      if (w.is == state::joining) enter(i);
+      if (w.is == state::joining) drain(), enter(i);
       return errc::ok;
     }
     if (w.waits_with) {

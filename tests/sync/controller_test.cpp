@@ -49,6 +49,23 @@ TEST(Controller, WhatADeathReleasedIsNotForWhoComesBackInTheSameCall) {
   }
 }
 
+TEST(Controller, WhatTheLastCommitOfALifeReleasedIsNotForTheNextOne) {
+  for (const std::uint32_t at_once : {1u, no_worker}) {
+    script s;
+    s.always(decision::hold());
+    bench<scripted> b{s, 4, {.guard = {.enabled = false}, .max_release_per_call = at_once}};
+    ASSERT_EQ(b.sync.force_release({0, 0}, b.now, b.sink), errc::ok);
+    const admitted last = b.admit(0);
+    b.join(0, 1);  // which waits for that commit
+    s.answer = [](const cluster_view&, const event& what) {
+      return what.why == cause::death ? decision::all() : decision::hold();
+    };
+    b.finish(last);
+    EXPECT_EQ(b.state(0), worker_state::parked) << at_once;
+    EXPECT_EQ(b.sync.workers().in(worker_state::running), 3u) << at_once;
+  }
+}
+
 TEST(Controller, PreparesAfterTheReleases) {
   struct ahead {
     std::vector<std::string>* said;

@@ -179,17 +179,17 @@ class roster {
     if (r.state == worker_state::released) r.state = worker_state::parked;  // the promise is withdrawn
   }
 
-  /// Counts an excluded worker again, its clock raised to at least `floor`. O(distinct clocks). True if it was raised.
-  bool readmit(std::uint32_t worker, clock_type floor, double now) noexcept {
+  /// Counts an excluded worker again, its clock moved into [minimum, highest + (parked)]. O(clocks). True if moved.
+  bool readmit(std::uint32_t worker, clock_type highest, double now) noexcept {
     worker_record& r = records_[worker];
-    const bool raised = clock_.clock(worker) < floor;
-    if (raised) clock_.set(worker, floor);
-    r.excluded = false;
-    --excluded_;
-    ++in_[static_cast<std::size_t>(r.state)];
+    const clock_type own = clock_.clock(worker);
+    const clock_type most = saturating_add(highest, r.state == worker_state::parked ? 1 : 0);
+    const clock_type fitting = clock_.size() == 0 ? own : std::clamp(own, clock_.minimum(), most);
+    if (fitting != own) clock_.set(worker, fitting);
+    r.excluded = false, --excluded_, ++in_[static_cast<std::size_t>(r.state)];
     count(worker);
     if (r.state == worker_state::parked) park(worker, now);
-    return raised;
+    return fitting != own;
   }
 
   /// Notes the duration of a finished step (smoothing 0.2 per step).

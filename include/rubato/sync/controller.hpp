@@ -153,7 +153,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
       this->note_commit(work.worker, done, how);
       what.why = cause::death;  // the submitter is not there to be released; whoever waited for its gradient may be
       this->ask(what, sink);
-      if (workers_[w].state == worker_state::joining) enter(w, sink);
+      if (workers_[w].state == worker_state::joining) this->drain(sink), enter(w, sink);
       return errc::ok;
     }
     if (tickets_[w].has_value()) {  // a repeat of this push brought a newer one

@@ -211,7 +211,7 @@ class executor {
   }
 
   void readmit(std::uint32_t worker) noexcept {
-    if (workers_.readmit(worker, workers_.clock().minimum(), at_.now)) adjust(reason::clock_clamped, worker);
+    if (workers_.readmit(worker, guard_.highest(workers_, bound()), at_.now)) adjust(reason::clock_clamped, worker);
     at_.parked_floor = (std::min)(at_.parked_floor, workers_.clock().clock(worker));
     note({.what = record::kind::readmit, .worker = workers_.id(worker)});
   }

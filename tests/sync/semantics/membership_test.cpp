@@ -52,6 +52,37 @@ TEST(Semantics08Membership, AJoinersClockIsClampedToTheBound) {
   EXPECT_EQ(b.clock(2), 4u) << "raised to the minimum";
 }
 
+// The bound holds for those who run, too: whoever waits for the slowest waits for no more steps than it says.
+TEST(Semantics08Membership, AReadmittedWorkersClockIsMovedIntoTheBound) {
+  script s;
+  s.bound = 2;
+  s.always(decision::submitter());
+  bench<scripted> b{s, 3, {.quorum = 3}};
+  for (std::uint32_t w = 0; w < 3; ++w) ASSERT_EQ(b.sync.force_release({w, 0}, b.now, b.sink), errc::ok);
+  b.sink.take();
+  const auto once = [&s](decision d) {
+    s.answer = [&s, d](const cluster_view&, const event&) { return s.always(decision::submitter()), d; };
+  };
+  once(decision::hold().with_exclude(0));  // at 0
+  b.push(1);
+  for (int i = 0; i < 5; ++i) b.push(2), b.push(1);
+  b.push(2), b.push(1);
+  ASSERT_EQ(b.clock(1), 7u);
+  once(decision::hold().with_exclude(1));  // running, at 7
+  b.push(2);
+  ASSERT_EQ(b.state(1), worker_state::running);
+  s.answer = [](const cluster_view& v, const event& what) {
+    return what.why == cause::death ? decision::hold().with_readmit(0)
+           : v.excluded() > 0       ? decision::hold().with_readmit(1)
+                                    : decision::hold();
+  };
+  b.depart(2);  // nobody counts, until worker 0 does, at 0
+  EXPECT_EQ(b.sync.workers().excluded(), 0u);
+  EXPECT_EQ(b.clock(0), 0u);
+  EXPECT_EQ(b.clock(1), 2u) << "and not 7 ahead";
+  EXPECT_EQ(b.count(reason::clock_clamped), 1u);
+}
+
 TEST(Semantics08Membership, DepartedWorkersDoNotHoldBackTheMinimum) {
   bench<> b{ssp{.staleness = 0}, 3};
   b.push(0), b.push(1);

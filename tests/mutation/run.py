@@ -44,7 +44,9 @@ NOTICED_BY = {
     "": ("core", "sync", "nn"),
 }
 FILES_A_UNIT = 8  # as CMake's unity builds
-FLAGS = ["-std=c++20", "-O1", "-g0", "-w", "-Wno-c++11-narrowing", "-ferror-limit=0", "-pthread"]
+# A variable that a mutant leaves without a value has a bad one: else the compiler may take that of the original.
+FLAGS = ["-std=c++20", "-O1", "-g0", "-w", "-Wno-c++11-narrowing", "-ferror-limit=0", "-pthread",
+         "-ftrivial-auto-var-init=pattern"]
 MEMORY = 6 << 30
 SCALE = "0.05"
 
@@ -130,6 +132,7 @@ class Build:
                 if not found:
                     raise SystemExit(done.stderr[:4000])
                 broken |= found
+                (self.folder / f"{unit.stem}.errors").write_text(done.stderr)
                 for file in edits:
                     edits[file] = [e for e in edits[file] if e.number not in broken]
                 schemata.write_headers(ROOT, self.folder, edits)

@@ -26,6 +26,7 @@ present() {
     libgloo-dev) has_header gloo/context.h ;;
     libtorch-dev) has_header torch/csrc/api/include/torch/version.h ;;
     python3-torch) python3 -c 'import torch' || /usr/bin/python3 -c 'import torch' ;;
+    python3-clang-14) /usr/bin/python3 -c 'import clang.cindex' ;;
     libopenmpi-dev) command -v mpicxx ;;
     openmpi-bin) command -v mpirun ;;
     iproute2) command -v ip ;;

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <rubato/core/event.hpp>
+#include <rubato/core/record.hpp>
 #include <set>
 #include <string_view>
 
@@ -13,6 +14,15 @@ TEST(Cause, EveryCauseHasItsName) {
   EXPECT_EQ(names.size(), static_cast<std::size_t>(cause::deadline) + 1);
   EXPECT_EQ(name(cause::readmit), "readmit");
   EXPECT_EQ(name(static_cast<cause>(99)), "invalid");
+}
+
+TEST(Record, EveryKindHasItsName) {
+  using kind = record::kind;
+  std::set<std::string_view> names;
+  for (int what = 0; what <= static_cast<int>(kind::change_policy); ++what) names.insert(name(static_cast<kind>(what)));
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(kind::change_policy) + 1);
+  EXPECT_EQ(name(kind::adjust), "adjust");
+  EXPECT_EQ(name(static_cast<kind>(static_cast<int>(kind::change_policy) + 1)), "invalid");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <rubato/core/rng.hpp>
 
 namespace rubato {
@@ -94,6 +95,14 @@ TEST(RandomSequence, NormalMoments) {
   EXPECT_NEAR(sum / draws, 0, 4 * std::sqrt(1.0 / draws));
   EXPECT_NEAR(squares / draws, 1, 4 * std::sqrt(2.0 / draws));
   EXPECT_NEAR(fourth / draws, 3, 4 * std::sqrt(96.0 / draws));
+}
+
+TEST(RandomSequence, NormalIsMadeOfTwoUniformNumbers) {
+  random_sequence uniforms{8}, normals{8};
+  for (int i = 0; i < 100; ++i) {
+    const double radius = std::sqrt(-2.0 * std::log(1.0 - uniforms.uniform()));
+    EXPECT_NEAR(normals.normal(), radius * std::cos(2.0 * std::numbers::pi * uniforms.uniform()), 1e-12);
+  }
 }
 
 }  // namespace

@@ -223,6 +223,19 @@ TEST(Groups, GroupsThatWaitForEachOtherWaitForADeadlineAsWell) {
   EXPECT_EQ(b.sync.counts().total(reason::liveness), 0u);
 }
 
+TEST(Groups, WhomASwitchReleasesStarts) {
+  pair_of_groups<> b{{bsp{}, asp{}}, 2};
+  for (const std::uint32_t w : {0u, 1u})
+    EXPECT_EQ(b.sync.pull({w, 0}, 1.0, static_cast<int>(10 * w), b.sink), errc::ok);
+  ASSERT_EQ(b.sink.take().size(), 2u);
+  for (const std::uint32_t group : {0u, 1u})
+    EXPECT_EQ(b.sync.push(group, {.worker = {0, 0}, .now = 2.0}, b.sink), errc::ok);
+  EXPECT_EQ(b.sync.pull({0, 0}, 3.0, 1, b.sink), errc::ok);
+  ASSERT_EQ(b.sink.take(), said{}) << "the barrier of the first group";
+  EXPECT_EQ(b.sync.switch_to(0, asp{}, 4.0, pending_gradients::flush, b.sink), errc::ok);
+  EXPECT_EQ(b.sink.take(), (said{"flush 0:0 n1", "release 0 t1 @1 @1"}));
+}
+
 TEST(Groups, RefusalsAndRepeatsAreAnsweredAndCounted) {
   pair_of_groups<> b{{bsp{bsp::sum}, asp{}}, 2};
   EXPECT_EQ(b.sync.pull({7, 0}, 1.0, 1, b.sink), errc::unknown_worker);

@@ -61,6 +61,15 @@ TEST(Scores, RelativeWhenTheBestSlowsDown) {
   EXPECT_FLOAT_EQ(b.seen().relative(1), 1.0F);
 }
 
+TEST(Scores, RelativeToTheBestOfThoseThatAreLeft) {
+  watched<asp> b{asp{}, 4};
+  b.push(0, 0.125), b.push(1, 0.25), b.push(2, 0.5);
+  b.depart(0, 0.5);
+  EXPECT_FLOAT_EQ(b.seen().relative(1), 1.0F);
+  EXPECT_FLOAT_EQ(b.seen().relative(2), 0.5F);
+  EXPECT_DOUBLE_EQ(b.seen().lateness(3, 1.0), 0.5) << "whose own time is not known is measured by the slowest";
+}
+
 TEST(Scores, IndividualToItsOwnBest) {
   watched<asp> b{asp{}, 1};
   b.push(0, 2.0);

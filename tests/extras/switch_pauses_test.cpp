@@ -76,5 +76,18 @@ TEST(SwitchPauses, ChangesWithoutAReleaseBetweenAreOne) {
   EXPECT_EQ(seen.latest().length(), 5);
 }
 
+TEST(SwitchPauses, OfEqualPausesTheFirstIsTheLongest) {
+  using kind = record::kind;
+  switch_pauses seen;
+  for (const double begin : {0.0, 10.0}) {
+    seen({.what = kind::commit, .now = begin + 1.0});
+    seen({.what = kind::change_policy, .now = begin + 2.0});
+    seen({.what = kind::release, .now = begin + 4.0});
+  }
+  EXPECT_EQ(seen.count(), 2u);
+  EXPECT_EQ(seen.latest().changed, 12);
+  EXPECT_EQ(seen.longest().changed, 2);
+}
+
 }  // namespace
 }  // namespace rubato

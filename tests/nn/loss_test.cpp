@@ -25,6 +25,8 @@ TEST(Loss, HuberByHand) {
   EXPECT_EQ(huber(3.0, 2.5).slope, 0.5);
   EXPECT_EQ(huber(-3.0, 2.0, 2.0).value, 8);  // 2 * (5 - 1)
   EXPECT_EQ(huber(-3.0, 2.0, 2.0).slope, -2);
+  EXPECT_EQ(huber(3.0, 1.5).value, 1) << "just beyond delta: 1.5 - 1 / 2";
+  EXPECT_EQ(huber(3.0, 1.5).slope, 1);
   EXPECT_EQ(huber(3.0, 2.0).value, 0.5) << "both halves meet at delta";
   EXPECT_TRUE(std::isnan(huber(std::nan(""), 0.0).value));
 }

@@ -88,6 +88,19 @@ TEST(Aimd, CancelledStepsAreNotMeasured) {
   EXPECT_EQ(b.sync.policy().target<aimd>()->each_[0].shortest, 0.0F) << "its step before was not aimd's";
 }
 
+TEST(Aimd, BeginsWithOneWorker) { EXPECT_EQ(aimd{}.parallelism(), 1u); }
+
+TEST(Aimd, AStepThatBeganBeforeTheLevelWasSetIsNoMeasureOfIt) {
+  test::bench<aimd> b{aimd{}, 2};
+  const std::uint32_t first = b.state(0) == worker_state::running ? 0 : 1, other = 1 - first;
+  ASSERT_EQ(b.state(other), worker_state::parked);
+  b.push(first);  // two may run: both begin
+  b.push(first), b.push(first);
+  ASSERT_EQ(b.sync.policy().parallelism(), 3u);
+  b.push(other);
+  EXPECT_EQ(b.sync.policy().samples_, 0u);
+}
+
 TEST(Aimd, ForgetsNothing) {
   aimd_machine machine{{}, 10, saturating_at(4)};
   machine.run(77);

@@ -209,6 +209,24 @@ TEST(Dssp, RefusesBadOptions) {
   EXPECT_NE((dssp{.smoothing = std::nan("")}.problem(4)), "");
 }
 
+TEST(Dssp, RefusesStateThatNoRunLeaves) {
+  const auto loads = [](double last, double interval, std::uint8_t seen) {
+    dssp saved, loaded;
+    saved.resize(1), loaded.resize(1);
+    saved.known[0].pushes = {last, interval};
+    saved.known[0].seen = seen;
+    archive out;
+    saved.state(out);
+    archive in{out.bytes()};
+    loaded.state(in);
+    return in.finished();
+  };
+  EXPECT_TRUE(loads(1.0, 2.0, 2));
+  EXPECT_FALSE(loads(std::numeric_limits<double>::infinity(), 2.0, 2));
+  EXPECT_FALSE(loads(1.0, std::nan(""), 2));
+  EXPECT_FALSE(loads(1.0, 2.0, 3));
+}
+
 TEST(Dssp, DescribesItself) {
   EXPECT_EQ(dssp{}.describe().json, R"({"kind":"dssp","lower":3,"upper":15,"smoothing":1})");
   EXPECT_EQ((dssp{.lower = 2, .upper = unbounded}.describe().json),

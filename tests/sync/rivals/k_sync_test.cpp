@@ -65,6 +65,14 @@ TEST(KSync, ADepartureWaitsForWhatIsBeingAdded) {
   EXPECT_EQ(b.sink.take(), (words{"flush 0 x0.5 n2", "release 0@1", "release 1@1"}));
 }
 
+TEST(KSync, ACancelledStepIsNoMeasureOfAWorker) {
+  bench<k_sync> b{{.k = 1}, 2};
+  b.push(0);  // cancels 1
+  b.push(1);
+  EXPECT_GT(b.sync.workers()[0].smoothed_step_time, 0.0F);
+  EXPECT_EQ(b.sync.workers()[1].smoothed_step_time, 0.0F);
+}
+
 TEST(KSync, FewerThanKAreDegraded) {
   bench<k_sync> b{{.k = 3}, 3};
   b.push(0), b.push(1), b.push(2);

@@ -75,6 +75,7 @@ TEST(SwitchConfiguration, RefusesBadOptions) {
             "momentum is nan, expected a number of at least 0, below 1");
   EXPECT_EQ(switch_configuration{.after = static_cast<momentum_rule>(9)}.problem(),
             "after is 9, expected one of the six momentum rules");
+  EXPECT_EQ(switch_configuration{.after = momentum_rule::additive}.problem(), "") << "the last of them";
   EXPECT_EQ(switch_configuration{.stage = 0}.problem(), "stage is 0, expected at least 1");
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
+#include <string>
 
 namespace {
 
@@ -142,6 +144,19 @@ TEST(Semantics01Decision, NonsenseIsLeftOutAndCounted) {
   b.push(0);
   EXPECT_GE(b.count(reason::invalid_decision), 3u);
   EXPECT_EQ(b.sync.next_deadline(), std::numeric_limits<double>::infinity());
+}
+
+TEST(Semantics01Decision, RandomOrderReachesEverybody) {
+  std::set<std::string> released;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    script s;
+    bench<scripted> b{s, 5, {.seed = seed}};
+    s.always(decision::hold());
+    for (const std::uint32_t w : {0u, 1u, 2u, 3u}) b.push(w);
+    s.always(decision::up_to(1, release_order::random));
+    for (const std::string& effect : b.push(4)) released.insert(effect);
+  }
+  EXPECT_EQ(released.size(), 5u);
 }
 
 }  // namespace

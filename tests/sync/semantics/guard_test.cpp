@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -157,6 +158,26 @@ TEST(Semantics11Guard, CanBeSwitchedOff) {
   uphill.push(0);
   EXPECT_EQ(uphill.sink.grants.back().lr_scale, -1.0F);
   EXPECT_EQ(uphill.sync.counts().overrides(), 0u);
+}
+
+// A watcher of what the controller does of its own accord.
+struct interventions {
+  std::vector<reason>* seen = nullptr;
+  void operator()(const record& r) const noexcept {
+    if (r.what == record::kind::adjust) seen->push_back(r.because);
+  }
+};
+
+TEST(Semantics11Guard, AWatcherIsToldOfInterventions) {
+  std::vector<reason> seen;
+  script s;
+  s.on_push(decision::hold());
+  recorder sink;
+  controller<scripted, int, interventions> sync{{.capacity = 1}, s, {&seen}};
+  ASSERT_EQ(sync.join({0, 0}, 0.0, 1, sink), errc::ok);
+  ASSERT_TRUE(seen.empty());
+  ASSERT_EQ(sync.push({.worker = {0, 0}, .now = 1.0}, 1, sink), errc::ok);
+  EXPECT_EQ(seen, std::vector{reason::liveness});
 }
 
 }  // namespace

@@ -1,0 +1,148 @@
+#!/usr/bin/python3
+"""Which lines and branches of include/ the tests run, and which public templates they instantiate.
+
+Builds the test programs below with preset `coverage` (GCC, -O0, preconditions checked), runs them, and reads what gcov
+says through gcovr. A header that gcov does not know although it has code counts with all its lines, none of them run.
+Branches that only exceptions take are left out (gcovr --exclude-throw-branches): GCC puts one at each call that may
+throw. Apart, and in neither figure, stand the kernels of instruction sets that this machine lacks and the headers that
+only nvcc can compile.
+
+usage: run.py [--build DIRECTORY] [--uncovered FOLDER]
+  --uncovered   also the lines below this folder of include/rubato that no test runs
+Exit status 1: under 95 % of lines or 85 % of branches, or a public template that no test instantiates.
+Needs gcovr and python3-clang-14 of Debian 12.
+"""
+import argparse
+import collections
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+import templates
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAMS = ("core", "sync", "extras", "nn", "encode", "io", "learned", "rl", "sim", "adapt", "cuda", "properties")
+LEAST_LINES, LEAST_BRANCHES = 95.0, 85.0
+SCALE = "0.05"
+ONLY_WITH = {"avx512": ("avx512f",)}  # stem of a kernel header -> flags of /proc/cpuinfo that it needs
+NEEDS_NVCC = re.compile(r"<<<|__global__|#include <cuda|__CUDACC__|cooperative_groups|mma\.h")
+
+
+def has_code(text):
+    """Whether a header says anything that could be run."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
+    text = re.sub(r"^\s*#[^\n]*(\\\n[^\n]*)*", "", text, flags=re.M)
+    return re.search(r"\breturn\b|\)\s*(const\s*)?(noexcept\s*)?(override\s*)?\{", text) is not None
+
+
+def lines_of_code(text):
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
+    return sum(1 for line in text.split("\n") if re.search(r"[;)]", line) and not line.lstrip().startswith("#"))
+
+
+def build_and_run(folder):
+    targets = [f"test_{p}" for p in PROGRAMS]
+    begin = time.time()
+    subprocess.run(["cmake", "--preset", "coverage", "-S", str(ROOT), "-B", str(folder),
+                    "-DRUBATO_BUILD_INTEGRATIONS=OFF", "-DRUBATO_BUILD_LAB=OFF", "-DRUBATO_BUILD_EXAMPLES=OFF"],
+                   cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", str(folder), "-j", "1", "--target", *targets], cwd=ROOT, check=True,
+                   stdout=subprocess.DEVNULL)
+    print(f"built in {time.time() - begin:.0f} s", flush=True)
+    for stale in folder.rglob("*.gcda"):
+        stale.unlink()
+    for target in targets:
+        begin = time.time()
+        done = subprocess.run([str(folder / "bin" / target), "--gtest_brief=1"], cwd=folder, capture_output=True,
+                              text=True, env={"RUBATO_TEST_SCALE": SCALE, "PATH": "/usr/bin:/bin"})
+        print(f"{target}: {time.time() - begin:.0f} s{'' if done.returncode == 0 else ', FAILED'}", flush=True)
+        if done.returncode != 0:
+            raise SystemExit(done.stdout[-3000:] + done.stderr[-1000:])
+
+
+def measured(folder):
+    """file below include/ -> (lines, lines run, branches, branches taken, lines that were not run)"""
+    report = folder / "coverage.json"
+    subprocess.run(["gcovr", "-r", str(ROOT), "--object-directory", str(folder), "--filter", f"{ROOT / 'include'}/",
+                    "--exclude-throw-branches", "--json", str(report), str(folder)], cwd=ROOT, check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    found = {}
+    for file in json.loads(report.read_text())["files"]:
+        lines = {}
+        for line in file["lines"]:
+            if line.get("gcovr/noncode"):
+                continue
+            count, branches = lines.get(line["line_number"], (0, []))
+            lines[line["line_number"]] = (count + line["count"], branches + line["branches"])
+        branches = [b for _, all_of_line in lines.values() for b in all_of_line if not b["throw"]]
+        found[file["file"].removeprefix("include/")] = (
+            len(lines), sum(count > 0 for count, _ in lines.values()), len(branches),
+            sum(b["count"] > 0 for b in branches), sorted(n for n, (count, _) in lines.items() if count == 0))
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "coverage")
+    parser.add_argument("--uncovered")
+    parser.add_argument("--report-only", action="store_true", help="of what was built and run before")
+    options = parser.parse_args()
+    folder = options.build.resolve()
+    if not options.report_only:
+        build_and_run(folder)
+    found = measured(folder)
+
+    flags = set(re.search(r"^flags\s*:(.*)$", pathlib.Path("/proc/cpuinfo").read_text() + "flags :", re.M)[1].split())
+    apart, nothing, silent = [], [], []
+    for header in sorted((ROOT / "include").rglob("*.*h*")):
+        name = header.relative_to(ROOT / "include").as_posix()
+        text = header.read_text()
+        if "kernels" in header.parts and header.stem in ONLY_WITH and not flags.issuperset(ONLY_WITH[header.stem]):
+            apart.append(f"{name} (this processor has no {header.stem})")
+            found.pop(name, None)
+        elif name in found:
+            continue
+        elif header.suffix == ".cuh" and NEEDS_NVCC.search(text):
+            apart.append(f"{name} (for nvcc: tests/cuda/device)")
+        elif has_code(text):
+            found[name] = (lines_of_code(text), 0, 0, 0, [])
+            nothing.append(name)
+        else:
+            silent.append(name)
+
+    sums = collections.defaultdict(lambda: [0, 0, 0, 0])
+    for name, figures in found.items():
+        folder_name = "/".join(name.split("/")[1:-1]) or "."
+        top = folder_name.split("/")[0] if not folder_name.startswith("sync/") else folder_name
+        for key in (top, "all"):
+            for i in range(4):
+                sums[key][i] += figures[i]
+    print(f"{'folder':14} {'lines':>6} {'run':>6} {'%':>6} {'branches':>9} {'taken':>6} {'%':>6}")
+    share = lambda part, whole: 100.0 * part / whole if whole else 100.0
+    for key in sorted(k for k in sums if k != "all") + ["all"]:
+        lines, run, branches, taken = sums[key]
+        print(f"{key:14} {lines:6} {run:6} {share(run, lines):6.1f} {branches:9} {taken:6} "
+              f"{share(taken, branches):6.1f}")
+    for name in nothing:
+        print(f"no line run: {name} ({found[name][0]} lines)")
+    for name in apart:
+        print(f"apart: {name}")
+    print(f"without code: {len(silent)} headers")
+    if options.uncovered is not None:
+        for name in sorted(found):
+            if name.startswith("rubato/" + options.uncovered) and found[name][4]:
+                print(f"{name}: {', '.join(map(str, found[name][4]))}")
+
+    missing = templates.without_instance(ROOT, [folder / "bin" / f"test_{p}" for p in PROGRAMS])
+    for name in missing:
+        print(f"no test instantiates {name}")
+    lines, run, branches, taken = sums["all"]
+    ok = share(run, lines) >= LEAST_LINES and share(taken, branches) >= LEAST_BRANCHES and not missing
+    return 0 if ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -10,6 +10,17 @@
 
 namespace rubato::test::model {
 
+/// Whether a worker may finish its step: the bounds are those of the plan.
+[[nodiscard]] inline bool is_within_the_lead(const plan& p, const roster& all, std::uint32_t worker) {
+  const auto ahead = [&](clock_type of) { return static_cast<std::int64_t>(all.clock().clock(worker) - of); };
+  if (ahead(all.clock().minimum()) > static_cast<std::int64_t>(p.in.lead)) return false;
+  for (std::uint32_t i = 0; i < p.in.workers; ++i)
+    if (!roster::is_member(all[i].state) &&
+        ahead(all.clock().clock(i)) > static_cast<std::int64_t>(p.in.lead_over_gone))
+      return false;
+  return true;
+}
+
 /// What a host can do in a world, within the bounds of the plan.
 inline void list_actions(const plan& p, const world& w, std::vector<action>& list) {
   list.clear();
@@ -33,9 +44,7 @@ inline void list_actions(const plan& p, const world& w, std::vector<action>& lis
     const bool runs = r.state == worker_state::running;
     somebody_runs |= runs;
     somebody_is_out |= s.out;
-    // Nobody is a step ahead of the slowest by more than the lead when it ends: the host sees no further.
-    const auto lead = static_cast<std::int64_t>(all.clock().clock(i) - all.clock().minimum());
-    if (runs && lead <= static_cast<std::int64_t>(p.in.lead)) {
+    if (runs && is_within_the_lead(p, all, i)) {
       add(act::admit, i, losses, verdicts);
       if (!is.arbitrary) add(act::push, i, losses, 1);
       if (w.faults > 0) add(act::admit_nan, i, 1, 1);

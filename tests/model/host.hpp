@@ -291,7 +291,8 @@ class host {
     if (got.work.serial == 0 || got.what.what > verdict::drop) return fail("a push was not taken");
     const reason why = got.what.what == verdict::drop ? got.what.why : reason::none;
     if (got.staleness != stale) fail("a staleness other than the updates admitted since the worker's version");
-    if ((why == reason::cancelled) != s.cancelled) fail("of a cancelled step the gradient is dropped, of others not");
+    if (s.cancelled && why == reason::none) fail("the gradient of a cancelled step was taken");
+    if (!s.cancelled && why == reason::cancelled) fail("a gradient was dropped as cancelled that was not");
     if (excluded && why == reason::none) fail("the gradient of an excluded worker was taken");
     if (loss == 2 && why == reason::none) fail("a non-finite loss was taken");
     s.computes = s.cancelled = false;
@@ -301,10 +302,7 @@ class host {
     if (got.what.what != verdict::accumulate) return;
     if (got.round != open) return fail("a gradient joins a round that is not open");
     round_account& a = w_.account(open);
-    if (a.number != open) {
-      if (a.number != worker_record::no_round) return fail("more rounds wait than there are workers");
-      a = {.number = open};
-    }
+    a.number = open;
     ++a.out;
   }
 
@@ -351,9 +349,9 @@ class host {
   void switch_to(std::uint32_t next, pending_gradients waiting) {
     --w_.switches;
     round_account& open = w_.account(before_.open_round);
-    if (open.number == before_.open_round) open.to_discard = waiting == pending_gradients::discard;
+    if (open.number == before_.open_round) open.cut = true, open.to_discard = waiting == pending_gradients::discard;
     w_.policy = static_cast<std::uint8_t>(next);
-    for (seat& s : w_.seats) s.waited = 0, s.round = worker_record::no_round;
+    for (seat& s : w_.seats) s.waited = 0;
     if (w_.control.switch_to(plan_.policies[next], w_.now, waiting, *this) != errc::ok) fail("a switch was refused");
     const roster& all = w_.workers();
     if (all.clock().size() > 0 && all.clock().minimum() != 0) fail("after a switch the slowest is not at 0");

@@ -67,9 +67,6 @@ class fingerprint_of {
   [[nodiscard]] std::uint64_t value() const noexcept { return value_; }
 
  private:
-  // How far behind the slowest the clock of a worker that does not count may be, before it makes no difference.
-  static constexpr std::int64_t far_behind = -8;
-
   [[nodiscard]] std::uint64_t of_worker(std::uint32_t i) const {
     const worker_record& r = all_[i];
     const seat& s = w_.seats[i];
@@ -81,8 +78,7 @@ class fingerprint_of {
     d.words(p_.of.is.named ? i : 0, gone ? worker_state::left : r.state,
             r.excluded | r.linked << 1 | r.withheld << 2 | counts << 3 | s.out << 4 | (s.ticket != 0) << 5 |
                 (all_.clock().clock(i) == 0) << 6,
-            counts ? lead : std::max(lead, far_behind), s.waited, parked_at_[i],
-            inside::place_of_chance(all_, i) * r.linked);
+            lead, s.waited, parked_at_[i], inside::place_of_chance(all_, i) * r.linked);
     if (runs) d.words(w_.control.updates() - r.granted.version, r.doomed, s.cancelled);
     if (runs || r.withheld || r.state == worker_state::released) d.words(r.granted.batch, r.granted.lr_scale);
     if (runs && p_.of.is.cancels && r.doomed == reason::none) d.add(inside::rank_of_running(all_, i));
@@ -110,6 +106,7 @@ class fingerprint_of {
     const auto& slot = inside::slots(w_.control)[out.slot];
     d.words(open_ - slot.round, slot.out, slot.adds, slot.failures);
     if (slot.round != open_) d.words(slot.flush, slot.scale);
+    if (p_.of.is.rounds) d.words(w_.is_cut(slot.round));
   }
   [[nodiscard]] bool is_of_this_life(std::uint32_t i) const {
     return w_.seats[i].work.work.worker.incarnation == all_[i].incarnation;

@@ -46,7 +46,8 @@ struct scope {
   bool guarded = false;
   clock_type guard_bound = unbounded;
   std::uint32_t at_once = no_worker;  ///< max_release_per_call
-  clock_type lead = 3;                ///< nobody finishes a step that far ahead of the slowest
+  clock_type lead = 3;                ///< nobody who is further ahead of the slowest finishes a step
+  clock_type lead_over_gone = 6;      ///< likewise of one who is not there
   std::uint8_t faults = 2;            ///< departures, failed updates, non-finite losses, lost tickets
   std::uint8_t switches = 1;
   std::uint8_t reloads = 1;
@@ -124,6 +125,7 @@ struct seat {
 struct round_account {
   std::uint64_t number = worker_record::no_round;
   std::uint32_t out = 0, added = 0;
+  bool cut = false;  // by a switch
   bool to_discard = false;
 };
 
@@ -131,7 +133,7 @@ struct round_account {
 struct world {
   controller_type control;
   std::array<seat, most_workers> seats{};
-  std::array<round_account, 2 * most_workers> rounds{};  // by number
+  std::array<round_account, most_workers + 2> rounds{};  // an admission each, the open one, and a free place
   double now = 0.0;
   std::uint32_t last_ticket = 0;
   std::uint8_t policy = 0;                             // in charge
@@ -141,10 +143,24 @@ struct world {
   bool useful = true;                                  // a push that counted came since the last cancellation
 
   [[nodiscard]] const roster& workers() const noexcept { return control.workers(); }
-  [[nodiscard]] round_account& account(std::uint64_t round) { return rounds[round % rounds.size()]; }
-  /// Whether a worker's latest gradient waits for an update that is still to come: not for the adds of those who went.
+  /// The account of a round; of one that has none, a place where it can be opened.
+  [[nodiscard]] round_account& account(std::uint64_t round) {
+    const auto numbered = [this](std::uint64_t number) {
+      return std::find_if(rounds.begin(), rounds.end(), [&](const round_account& a) { return a.number == number; });
+    };
+    const auto place = numbered(round);
+    return place != rounds.end() ? *place : *numbered(worker_record::no_round);
+  }
+  [[nodiscard]] bool is_cut(std::uint64_t round) const {
+    return std::any_of(rounds.begin(), rounds.end(),
+                       [&](const round_account& a) { return a.number == round && a.cut; });
+  }
+  /// Whether a worker's latest gradient waits for an update that is still to come: not for
+  /// the adds of those who went, nor where a switch has ended its round.
   [[nodiscard]] bool owes(const seat& s) const {
-    if (s.round == worker_record::no_round || rounds[s.round % rounds.size()].number != s.round) return false;
+    if (s.round == worker_record::no_round) return false;
+    const auto waits = [&](const round_account& a) { return a.number == s.round && !a.cut; };
+    if (std::none_of(rounds.begin(), rounds.end(), waits)) return false;
     if (inside::rounds(control).open_round() == s.round) return true;
     for (std::uint32_t w = 0; w < workers().capacity(); ++w) {
       const seat& other = seats[w];

@@ -57,8 +57,9 @@ class after_call {
   void look_at_seats() {
     const bool settled = w_.control.next_deadline() > w_.now;
     for (std::uint32_t w = 0; w < plan_.in.workers; ++w) {
-      const seat& s = w_.seats[w];
+      seat& s = w_.seats[w];
       const worker_record& r = all_[w];
+      if (r.excluded && r.state == worker_state::parked) s.free = false;  // an exclusion takes that back
       const std::optional<std::uint32_t>& ticket = inside::tickets(w_.control)[w];
       if (ticket.value_or(0) != s.ticket) fail("a ticket was lost, or is not the latest");
       if (s.here != (roster::is_member(r.state) || r.state == worker_state::joining)) fail("membership");

@@ -89,9 +89,10 @@ template <class Links>
 [[nodiscard]] inline std::uint32_t rank_of_arrival(const roster& all, std::uint32_t worker) {
   return rank(all.clock().*member(neighbours_tag{}), worker);
 }
+[[nodiscard]] inline bool keeps_chance(const roster& all) { return all.parked().*member(chance_tag{}); }
 // In the list from which the random order draws, if it is kept: else 0.
 [[nodiscard]] inline std::uint32_t place_of_chance(const roster& all, std::uint32_t worker) {
-  return all.parked().*member(chance_tag{}) ? 1 + (all.parked().*member(places_tag{}))[worker] : 0;
+  return keeps_chance(all) ? 1 + (all.parked().*member(places_tag{}))[worker] : 0;
 }
 
 }  // namespace inside

@@ -108,7 +108,7 @@ namespace rubato::test::model {
       {"concurrency_scaled", concurrency_scaled{ssp{.staleness = 0}}, plain},
       {"loss_decayed", loss_decayed{bsp{}}, {.losses = true, .rounds = true}},
       {"batched", batched{bsp{}, 3}, rounds},
-      {"pairs", pairs{}, rounds},
+      {"pairs", pairs{}, plain},
       {"one_by_one", one_by_one{}, {.slowest = true}},
       {"excluding", excluding{.lag = 1}, {.named = true, .absolute = true, .slowest = true, .rebases = true}},
       {"timed_rounds", timed_rounds{}, {.timed = true, .rounds = true}},

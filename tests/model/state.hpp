@@ -120,7 +120,7 @@ class fingerprint_of {
     const auto& at = inside::progress(w_.control);
     const auto& slot = inside::slots(w_.control)[inside::rounds(w_.control).open_slot()];
     d.words(at.started | at.may_cancel << 1 | at.withholds << 2 | at.retries << 3 | at.ask_on_poll << 4 |
-                w_.started << 5 | w_.useful << 6,
+                w_.started << 5 | w_.useful << 6 | inside::keeps_chance(all_) << 7,
             all_.clock().size() == 0 ? 0 : at.asked_minimum - base_, at.asked_bound, at.batch, at.lr_scale, at.draws,
             at.parked_floor == unbounded ? at.parked_floor : floor_of(at.parked_floor), at.wake_at - w_.now);
     d.words(w_.control.updates() - w_.control.version(), slot.adds, slot.out, slot.failures);

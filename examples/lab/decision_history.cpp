@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "support/json_nesting.hpp"
 #include "support/text_lines.hpp"
 #include "support/user_error.hpp"
 
@@ -241,6 +242,9 @@ decision_history read_decision_history(const std::filesystem::path& file) {
   historian reader{history, lines};
   std::string line;
   while (lines.next(line)) {
+    if (support::nesting_of(line) > support::deepest_nesting)
+      throw user_error{lines.place() + ": found nesting deeper than " + std::to_string(support::deepest_nesting) +
+                       " levels, expected an object of few"};
     const json read = json::parse(line, nullptr, false);
     if (!read.is_object()) {
       if (lines.number() > 1 && !lines.ended()) {  // whoever wrote it was killed

@@ -1,5 +1,7 @@
 #include "measurement.hpp"
 
+#include <type_traits>
+
 namespace rubato::lab {
 namespace {
 
@@ -51,12 +53,19 @@ nlohmann::json to_json(const measurement& m) {
 
 std::optional<measurement> measurement_from(const nlohmann::json& object) {
   measurement m;
+  bool is_one = true;
   try {
-    each_member(m, [&](const char* name, auto& member) { object.at(name).get_to(member); });
+    each_member(m, [&]<class Member>(const char* name, Member& member) {
+      const nlohmann::json& value = object.at(name);
+      if (std::is_same_v<Member, std::uint64_t> && !value.is_number_unsigned())
+        is_one = false;  // get_to() would convert what no integer can hold
+      else
+        value.get_to(member);
+    });
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }
-  return m;
+  return is_one ? std::optional{m} : std::nullopt;
 }
 
 }  // namespace rubato::lab

@@ -11,6 +11,7 @@
 #include <rubato/sim/kernels/kernels.hpp>
 
 #include "library_version.hpp"
+#include "support/json_nesting.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
@@ -58,6 +59,7 @@ result_cache::result_cache(const std::filesystem::path& directory, const std::st
   bool torn = false;
   while (std::getline(lines, line)) {
     torn = lines.eof();
+    if (support::nesting_of(line) > support::deepest_nesting) continue;
     const auto entry = nlohmann::json::parse(line, nullptr, false);
     if (!entry.is_object() || !entry.contains("key") || !entry.contains("result")) continue;
     if (const auto result = measurement_from(entry["result"])) known_[entry["key"].dump()] = *result;

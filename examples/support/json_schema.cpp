@@ -5,10 +5,10 @@
 #include <numeric>
 #include <set>
 
+#include "json_nesting.hpp"
+
 namespace rubato::support {
 namespace {
-
-constexpr std::size_t maximum_depth = 64;
 
 /// Checks a document event by event for what nlohmann's own parser lets pass or reports without a position.
 class strict_reader final : public nlohmann::json_sax<json> {
@@ -47,8 +47,8 @@ class strict_reader final : public nlohmann::json_sax<json> {
 
  private:
   bool open() {
-    if (keys_.size() == maximum_depth)
-      throw user_error{source_ + ": found nesting deeper than " + std::to_string(maximum_depth) +
+    if (keys_.size() == deepest_nesting)
+      throw user_error{source_ + ": found nesting deeper than " + std::to_string(deepest_nesting) +
                        " levels, expected a document of few"};
     keys_.emplace_back();
     return true;

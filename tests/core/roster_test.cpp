@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <rubato/core/rng.hpp>
 #include <rubato/core/roster.hpp>
 #include <set>
@@ -171,6 +172,18 @@ TEST(Roster, StepTimesAreSmoothed) {
 }
 
 // Semantics 7: the bound for workers that have started a step, one more for those that have not.
+// Else the mean would become infinite, and then NaN, which no class of speeds would ever let go of.
+TEST(Roster, StepsBeyondAnyMeasureAreCountedOnce) {
+  roster all = running(2);
+  for (const double duration : {1e300, 1e300, 0.0, std::numeric_limits<double>::quiet_NaN()}) {
+    all.note_step_time(0, duration);
+    EXPECT_EQ(all.speeds().size(), 1u);
+    EXPECT_TRUE(all[0].smoothed_step_time > 0 && all[0].smoothed_step_time < 1e31F);
+  }
+  all.depart(0, worker_state::left);
+  EXPECT_EQ(all.speeds().size(), 0u);
+}
+
 TEST(Roster, RebaseGivesTheParkedOneStepMore) {
   roster all = running(4);
   for (std::uint32_t w = 1; w < 4; ++w)

@@ -87,6 +87,16 @@ TEST_F(DecisionHistory, ABrokenLineElsewhereIsRefused) {
   EXPECT_EQ(refusal("{\"format\""), ":1: found what is no JSON object, expected one in each line");
 }
 
+// A line that would overflow the stack of whoever writes it again.
+TEST_F(DecisionHistory, ALineThatIsNestedTooDeepIsRefused) {
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  std::string header = first_line;
+  header.replace(header.find("{\"kind\":\"asp\"}"), 14, deep);
+  EXPECT_EQ(refusal(header), ":1: found nesting deeper than 64 levels, expected an object of few");
+  EXPECT_EQ(refusal(first_line + R"({"now":1,"what":)" + deep + "}\n"),
+            ":2: found nesting deeper than 64 levels, expected an object of few");
+}
+
 TEST_F(DecisionHistory, AnotherFormatOrVersionIsRefused) {
   EXPECT_EQ(refusal("{\"format\":\"x\"}\n"), ":1: found format \"x\", expected \"rubato.decisions\"");
   EXPECT_EQ(refusal("{\"traceEvents\":[]}\n"), ":1: found no member \"format\", expected one");

@@ -195,6 +195,15 @@ TEST(ParseJson, RefusesBrokenUtf8WithoutRepeatingIt) {
   EXPECT_NE(message.find("ill-formed UTF-8"), std::string::npos) << message;
 }
 
+TEST(ParseJson, CountsTheNesting) {
+  using rubato::support::nesting_of;
+  EXPECT_EQ(nesting_of(""), 0u);
+  EXPECT_EQ(nesting_of(R"({"a":[1,{}],"b":[]})"), 3u);
+  EXPECT_EQ(nesting_of(R"(["[[\"[[","]"])"), 1u) << "in a string they mean nothing";
+  EXPECT_EQ(nesting_of("]]}[["), 2u);
+  EXPECT_EQ(nesting_of("\"\\"), 0u);
+}
+
 TEST(ParseJson, RefusesDeepNesting) {
   EXPECT_EQ(syntax_refusal(std::string(100'000, '[')),
             "f.json: found nesting deeper than 64 levels, expected a document of few");

@@ -74,6 +74,21 @@ TEST(ResultCache, ATornLineCostsOneRun) {
             whole.substr(0, whole.size() - 20) + "\n" + whole.substr(whole.rfind('\n', whole.size() - 2) + 1));
 }
 
+// Numbers that no count can be, and lines that would overflow the stack of whoever writes them again.
+TEST(ResultCache, LinesThatNobodyHasWrittenArePassedOver) {
+  temporary_directory folder;
+  auto result = to_json(measurement{.end = "target"});
+  ASSERT_TRUE(measurement_from(result));
+  for (const nlohmann::json& count : {nlohmann::json(1e300), nlohmann::json(-1), nlohmann::json(1.5)}) {
+    result["pushes"] = count;
+    EXPECT_FALSE(measurement_from(result)) << count;
+  }
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  folder.write("v.jsonl",
+               "{\"key\": " + deep + ", \"result\": " + to_json(measurement{.end = "target"}).dump() + "}\n");
+  EXPECT_FALSE(result_cache(folder.path(), "v").find(deep));
+}
+
 TEST(ResultCache, LinesOfNoMeaningArePassedOver) {
   temporary_directory folder;
   folder.write("v.jsonl", "\n[]\n{\"key\": 1}\n{\"key\": {}, \"result\": {\"time\": \"x\"}}\nnonsense\n");

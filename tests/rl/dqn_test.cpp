@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <string>
 #include <vector>
@@ -352,6 +354,35 @@ TEST(Dqn, StateRoundTrip) {
     archive cut{std::span{bytes}.first(bytes.size() - 1)};
     copy.state(cut);
     EXPECT_FALSE(cut.finished());
+  }
+}
+
+// Bytes that were changed with care: an action that there is not, in the replay and in an open window.
+TEST(Dqn, StatesThatCannotBeAreRefused) {
+  dqn_options options = small(dqn_options::robust(), 4);
+  options.n_step = 2;
+  dqn<> agent = *dqn<>::make(drawn({1, 2, 3}, 1), options);
+  agent.record(row{.observation = {1}, .next = {2}, .action = 2, .reward = 0.6180339F, .terminated = true});
+  agent.record(row{.observation = {3}, .next = {4}, .action = 2, .reward = 0.5F});
+  const std::vector<std::byte> bytes = saved(agent);
+  const auto loads = [&](const std::vector<std::byte>& from) {
+    dqn<> other = *dqn<>::make(drawn({1, 2, 3}, 1), options);
+    archive reader{from};
+    other.state(reader);
+    return reader.finished();
+  };
+  EXPECT_TRUE(loads(bytes));
+  archive in_replay, in_window;
+  std::uint32_t action = 2;
+  float reward = 0.6180339F;
+  double open_reward = 0.5;
+  in_replay(action, reward), in_window(action, open_reward);
+  for (const archive* where : {&in_replay, &in_window}) {
+    std::vector<std::byte> forged = bytes;
+    const auto place = std::ranges::search(forged, where->bytes());
+    ASSERT_FALSE(place.empty());
+    place.front() = std::byte{3};
+    EXPECT_FALSE(loads(forged));
   }
 }
 

@@ -117,5 +117,23 @@ TEST(Priorities, StateRoundTrip) {
   EXPECT_FALSE(again.ok());
 }
 
+TEST(Priorities, WhatCannotBeDrawnByIsNoticed) {
+  priorities p{3, {}};
+  EXPECT_TRUE(p.fit(0));
+  EXPECT_FALSE(p.fit(1)) << "nothing would ever be drawn";
+  p.added(1);
+  EXPECT_TRUE(p.fit(2));
+  EXPECT_FALSE(p.fit(1)) << "what is not there would be drawn";
+  for (const double largest : {0.5, HUGE_VAL, std::nan("")}) {
+    archive out;
+    std::uint64_t words = 3;
+    double number = largest;
+    out(words, number);
+    archive in{out.bytes()};
+    p.state(in);
+    EXPECT_FALSE(in.ok());
+  }
+}
+
 }  // namespace
 }  // namespace rubato::rl

@@ -11,12 +11,12 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <rubato/core/rng.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "draw_source.hpp"
 #include "promises.hpp"
 #include "reference.hpp"
 #include "schedule.hpp"
@@ -33,7 +33,7 @@ class random_host {
   using controller_type = controller<spy, std::uint32_t, fingerprint>;
 
   random_host(const schedule_options& o, any_policy policy, std::function<void(const start&)> on_start = {})
-      : o_{o}, random_{o.seed, 7}, pristine_{policy}, on_start_{std::move(on_start)} {
+      : o_{o}, random_{o.script, random_sequence{o.seed, 7}}, pristine_{policy}, on_start_{std::move(on_start)} {
     c_.capacity = o.workers != 0 ? o.workers : 1 + pick(9);
     c_.quorum = pick(3) == 0 ? 1 + pick(c_.capacity) : 0;
     c_.park = pick(3) == 0 ? park_on::pull : park_on::push;
@@ -478,7 +478,7 @@ class random_host {
   }
 
   schedule_options o_;
-  random_sequence random_;
+  draw_source random_;
   any_policy pristine_;
   std::function<void(const start&)> on_start_;
   controller_options c_{};

@@ -6,6 +6,7 @@
 #include <optional>
 #include <rubato/sync/any_policy.hpp>
 #include <rubato/sync/controller.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct schedule_options {
   guard_options guard{.enabled = false};
   bool overrides = false;  ///< the guard may have to step in
   std::uint64_t seed = 1;
+  std::span<const std::uint8_t> script{};  ///< what chance decides: first these bytes do
 };
 
 /// A worker that has just started a step.

@@ -1,12 +1,15 @@
 #ifndef RUBATO_TESTS_SUPPORT_TEST_POLICIES_HPP
 #define RUBATO_TESTS_SUPPORT_TEST_POLICIES_HPP
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <rubato/core/rng.hpp>
 #include <rubato/sync/concepts.hpp>
+#include <span>
 #include <vector>
+
+#include "draw_source.hpp"
 
 // Small policies that between them use every verb of the vocabulary. Each is total over all causes and, chaos apart,
 // keeps the cluster alive by itself: the guard never has to step in.
@@ -144,9 +147,10 @@ struct chaos {
   std::uint64_t seed = 1;
   clock_type bound = unbounded;
   bool shaping = true;
+  std::span<const std::uint8_t> script{};  // answers come from these bytes, as long as there are any
 
   [[nodiscard]] admission admit(const cluster_view&, const event&) noexcept {
-    random_sequence r{seed, 1, draws++};
+    draw_source r = next(1);
     const float weight = number(r);
     const float scale = number(r);
     switch (r.below(8)) {
@@ -164,7 +168,7 @@ struct chaos {
     }
   }
   [[nodiscard]] decision release(const cluster_view& view, const event& what) noexcept {
-    random_sequence r{seed, 2, draws++};
+    draw_source r = next(2);
     const auto worker = [&] { return static_cast<std::uint32_t>(r.below(view.capacity() + 1)); };
     decision d = decision::hold();
     switch (r.below(9)) {
@@ -205,7 +209,7 @@ struct chaos {
     return d;
   }
   void shape(const cluster_view&, std::uint32_t, grant& terms) noexcept {
-    random_sequence r{seed, 3, draws++};
+    draw_source r = next(3);
     if (r.below(3) == 0) terms = {.version = r(), .batch = 7, .lr_scale = number(r)};
   }
   [[nodiscard]] bool shapes() const noexcept { return shaping; }
@@ -213,7 +217,7 @@ struct chaos {
   void state(archive& bytes) { bytes(draws); }
   static constexpr std::string_view kind = "chaos";
 
-  [[nodiscard]] static float number(random_sequence& r) noexcept {
+  [[nodiscard]] static float number(draw_source& r) noexcept {
     switch (r.below(12)) {
       case 0:
         return std::numeric_limits<float>::quiet_NaN();
@@ -229,6 +233,13 @@ struct chaos {
   }
 
   std::uint64_t draws = 0;  // state
+
+ private:
+  [[nodiscard]] draw_source next(std::uint64_t stream) noexcept {
+    constexpr std::uint64_t stride = 6;  // about what an answer takes
+    const std::uint64_t n = draws++;
+    return {script.subspan(std::min(stride * n, std::uint64_t{script.size()})), random_sequence{seed, stream, n}};
+  }
 };
 
 }  // namespace rubato::test

@@ -192,11 +192,11 @@ class roster {
     return fitting != own;
   }
 
-  /// Notes the duration of a finished step (smoothing 0.2 per step).
+  /// Notes the duration of a finished step (smoothing 0.2 per step), taken for 1e-30 to 1e30.
   [[gnu::always_inline]] void note_step_time(std::uint32_t worker, double duration) noexcept {
     worker_record& r = records_[worker];
     const bool known = r.smoothed_step_time > 0.0F;
-    r.step_time = static_cast<float>((std::max)(duration, 1e-30));
+    r.step_time = static_cast<float>((std::min)((std::max)(1e-30, duration), 1e30));  // NaN: the least
     r.smoothed_step_time = known ? r.smoothed_step_time + 0.2F * (r.step_time - r.smoothed_step_time) : r.step_time;
     const auto speed = static_cast<std::uint8_t>(speed_classes::class_of(r.smoothed_step_time));
     // Whether the class has changed is not to be guessed: it often has.
@@ -240,7 +240,7 @@ class roster {
             clock);
       if (bytes.saving()) continue;
       if (!bytes.ok() || r.state >= worker_state::count_ || r.state == worker_state::admitted ||
-          r.doomed >= reason::count_ || (r.excluded && !is_member(r.state)))
+          r.doomed >= reason::count_ || (r.excluded && !is_member(r.state)) || r.smoothed_step_time > 1e30F)
         return bytes.fail();
       clock_.set(w, clock);
       r.speed = static_cast<std::uint8_t>(speed_classes::class_of(r.smoothed_step_time));

@@ -77,7 +77,7 @@ class bookkeeping {
   // --- roster and parking
 
   RUBATO_DETAIL_SHARED void note_step_time(std::uint32_t w, double duration) noexcept {
-    const auto time = static_cast<float>(larger(duration, 1e-30));
+    const auto time = static_cast<float>(duration > 1e30 ? 1e30 : larger(1e-30, duration));
     const float usual = s_.smoothed_step_time[w];
     s_.step_time[w] = time;
     s_.smoothed_step_time[w] = usual > 0.0F ? exact_arithmetic::plus_product(usual, 0.2F, time - usual) : time;

@@ -100,8 +100,9 @@ struct dqn_counters {
 /// Tests   tests/rl/dqn_test.cpp: PaperUpdateByHand, PrioritisedUpdateByHand, UpdateEveryByHand, DuelingUpdateByHand,
 ///         RobustUpdateByHand, TargetKinds, PaperActsWithTheTargetNetwork, TargetIsCopiedEveryFifthIteration,
 ///         NothingIsLearnedBeforeTheReplayHasABatch, NonFiniteTransitionsAreCounted, NonFiniteGradientsAreCounted,
-///         EpsilonIsTheShareOfRandomActions, IllegalActionsAreNeverTaken, StateRoundTrip, StaticNetworksWork,
-///         UndecidedActionIsTakenWhereNoValueIsANumber, BadOptionsAreRefused; tests/rl/no_allocation_test.cpp
+///         EpsilonIsTheShareOfRandomActions, IllegalActionsAreNeverTaken, StateRoundTrip, StatesThatCannotBeAreRefused,
+///         StaticNetworksWork, UndecidedActionIsTakenWhereNoValueIsANumber, BadOptionsAreRefused;
+///         tests/rl/no_allocation_test.cpp
 /// Source  Mnih et al., "Human-level control through deep reinforcement learning", Nature 2015; van Hasselt et al.,
 ///         "Deep Reinforcement Learning with Double Q-learning", AAAI 2016; Hessel et al., "Rainbow", AAAI 2018
 template <nn::TrainableNetwork Network = nn::dynamic_mlp>
@@ -209,6 +210,7 @@ class dqn {
     window_.state(bytes);
     bytes(counters_.steps, counters_.explored, counters_.iterations, counters_.updates, counters_.rejected_transitions,
           counters_.rejected_updates);
+    if (!bytes.saving() && bytes.ok() && !fits()) bytes.fail();
   }
 
  private:
@@ -239,6 +241,13 @@ class dqn {
                        nn::kernel_of(network)};
     return optimiser{std::in_place_type<nn::adam>, parameters, nn::adam_options{.learning_rate = options.learning_rate},
                      nn::kernel_of(network)};
+  }
+
+  // Whether what was loaded is of this network's actions, and can be drawn.
+  [[nodiscard]] bool fits() const noexcept {
+    for (std::size_t slot = 0; slot < replay_.size(); ++slot)
+      if (replay_[slot].action >= actions()) return false;
+    return window_.actions_are_below(actions()) && (!priorities_ || priorities_->fit(replay_.size()));
   }
 
   // Action values from the outputs of a network, for one row.

@@ -83,7 +83,12 @@ class n_step_window {
   /// Windows that are open.
   [[nodiscard]] std::size_t open() const noexcept { return count_; }
 
-  /// Saves or loads the open windows; bytes of another n or width are bad.
+  /// Whether all steps in it are of actions below this number.
+  [[nodiscard]] bool actions_are_below(std::size_t count) const noexcept {
+    return std::all_of(actions_.begin(), actions_.end(), [count](std::uint32_t a) { return a < count; });
+  }
+
+  /// Saves or loads the open windows; bytes of another n or width are bad. The actions are the caller's to check.
   void state(archive& bytes) {
     nn::detail::expect(bytes, steps_.size());
     std::uint64_t first = first_, count = count_;

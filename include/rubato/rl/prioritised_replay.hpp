@@ -77,7 +77,7 @@ struct priority_options {
 /// Learn from slot i with weight (N P(i))^-beta, over the largest weight of the batch.
 /// Thread  not thread-safe. Allocates at construction, later only in state() when it saves.
 /// Tests   tests/rl/prioritised_replay_test.cpp: SamplesInProportion, WeightsByHand, NewItemsGetTheLargestPriority,
-///         BetaGrowsToItsEnd, StateRoundTrip
+///         BetaGrowsToItsEnd, StateRoundTrip, WhatCannotBeDrawnByIsNoticed
 /// Source  Schaul et al., "Prioritized Experience Replay", ICLR 2016, §3.3, §3.4 and algorithm 1
 class priorities {
  public:
@@ -121,10 +121,20 @@ class priorities {
   /// P(slot).
   [[nodiscard]] double probability(std::size_t slot) const noexcept { return tree_[slot] / tree_.total(); }
 
-  /// Saves or loads all priorities; bytes of another capacity are bad, and numbers that cannot be.
+  /// Whether slots can be drawn by them, of a buffer that holds so many: what it holds has some, nothing else has any.
+  /// O(capacity).
+  [[nodiscard]] bool fit(std::size_t stored) const noexcept {
+    for (std::size_t i = stored; i < tree_.size(); ++i)
+      if (tree_[i] > 0) return false;
+    return pinned::is_finite(tree_.total()) && (tree_.total() > 0 || stored == 0);
+  }
+
+  /// Saves or loads all priorities; bytes of another capacity are bad, and numbers that cannot be. What was loaded may
+  /// still belong to another buffer: see fit().
   void state(archive& bytes) {
     nn::detail::expect(bytes, tree_.size());
     bytes(largest_, updates_);
+    if (!(largest_ >= 1 && pinned::is_finite(largest_))) bytes.fail();
     for (std::size_t i = 0; i < tree_.size(); ++i) {
       double value = tree_[i];
       bytes(value);

@@ -1,5 +1,6 @@
 #include <rubato/gloo_ps/checkpoint.hpp>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,15 @@ TEST_F(Checkpoint, SizesThatDoNotFitAreRefused) {
   c = some();
   c.shards.pop_back();
   EXPECT_FALSE(ps::decode_checkpoint(ps::encode(c), "x"));
+}
+
+// Limits on steps and waits are multiples of it.
+TEST_F(Checkpoint, ALongestStepThatIsNoTimeIsRefused) {
+  ps::checkpoint c = some();
+  for (const double bad : {-1.0, HUGE_VAL, std::nan("")}) {
+    c.longest_step = bad;
+    EXPECT_EQ(ps::decode_checkpoint(ps::encode(c), "x").error().code, errc::corrupt) << bad;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Builds the fuzzers (preset `fuzz`: clang, AddressSanitizer, UndefinedBehaviorSanitizer) and lets each look for inputs
+that break a promise, from its corpus on.
+
+usage: run.py [--seconds S] [--jobs N] [--build FOLDER] [--merge] [--long] [TARGET]...
+
+A line for each target: executions, executions a second, edges of its code that were reached, inputs of the corpus and
+those found, crashes. Exit status 1 if there was one: the line after names the input, which `FOLDER/bin/fuzz_TARGET INPUT`
+tries again. What was found stays in FOLDER/fuzz/TARGET/found.
+
+--long   the edges after an eighth, a quarter, a half and all of the time: whether more time would find more
+--merge  afterwards makes each corpus the smallest that reaches the same, of small inputs, named by their content
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+
+# Options besides the common ones. max_len: bytes of an input.
+OPTIONS = {
+    "safetensors": {"max_len": 1024},
+    "policy_card": {"max_len": 2048},
+    "policy_file": {"max_len": 8192},
+    "decision_log": {"max_len": 2048},
+    "switch_logs": {"max_len": 1024},
+    "scenario": {"max_len": 2048},
+    "image_files": {"max_len": 512},
+    "gloo_messages": {"max_len": 512},
+    "gloo_conversation": {"max_len": 512},
+    "gloo_checkpoint": {"max_len": 2048},
+    "controller_state": {"max_len": 2048},
+    "controller_events": {"max_len": 640},
+    "training_checkpoint": {"max_len": 2048},
+}
+# No reader takes more memory than this, at once or in all, whatever its input claims: all inputs are small.
+COMMON = {"malloc_limit_mb": 16, "rss_limit_mb": 1024, "timeout": 10, "print_final_stats": 1, "use_value_profile": 1,
+          "seed": 1}
+# ASan: an allocation that fails is one that nobody should have tried.
+ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
+
+EVENT = re.compile(r"^#\d+\s+\w+\s+cov: (\d+)")
+STAT = re.compile(r"^stat::(\w+):\s+(\d+)")
+CRASH = re.compile(r"Test unit written to (\S+)")
+
+
+def files(folder):
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def command(target, build, options):
+    line = [str(build / "bin" / f"fuzz_{target}")]
+    line += [f"-{key}={value}" for key, value in {**COMMON, **OPTIONS[target], **options}.items()]
+    dictionary = HERE / "dictionaries" / f"{target}.dict"
+    return line + ([f"-dict={dictionary}"] if dictionary.is_file() else [])
+
+
+class Run:
+    """One target, for so many seconds."""
+
+    def __init__(self, target, build, seconds):
+        self.target = target
+        self.folder = build / "fuzz" / target
+        self.crashes, self.stats, self.tail = [], {}, []
+        self.coverage = []  # (share of the time, edges)
+        found = self.folder / "found"
+        found.mkdir(parents=True, exist_ok=True)
+        begin = time.monotonic()
+        process = subprocess.Popen(
+            [*command(target, build, {"max_total_time": seconds, "artifact_prefix": f"{self.folder}/"}),
+             str(found), str(HERE / "corpus" / target)],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
+            env={**os.environ, **ENVIRONMENT})
+        for line in process.stderr:
+            if event := EVENT.match(line):
+                self.coverage.append((min(1.0, (time.monotonic() - begin) / max(seconds, 1)), int(event[1])))
+            elif stat := STAT.match(line):
+                self.stats[stat[1]] = int(stat[2])
+            elif crash := CRASH.search(line):
+                self.crashes.append(crash[1])
+            if not EVENT.match(line):
+                self.tail = [*self.tail[-60:], line.rstrip()]
+        self.status = process.wait()
+        self.found = len(files(found))
+
+    def edges(self, share=1.0):
+        return max((edges for at, edges in self.coverage if at <= share), default=0)
+
+    def cells(self, long):
+        corpus = len(files(HERE / "corpus" / self.target))
+        cells = [self.target, self.stats.get("number_of_executed_units", 0), self.stats.get("average_exec_per_sec", 0)]
+        cells += [self.edges(share) for share in ((1 / 8, 1 / 4, 1 / 2, 1) if long else (1,))]
+        return [*cells, corpus, self.found, len(self.crashes)]
+
+    @property
+    def failed(self):
+        return self.status != 0 or bool(self.crashes)
+
+
+def merge(target, build):
+    """The corpus and what was found, as few and as small inputs as reach the same."""
+    corpus, smallest = HERE / "corpus" / target, build / "fuzz" / target / "smallest"
+    shutil.rmtree(smallest, ignore_errors=True)
+    smallest.mkdir(parents=True)
+    subprocess.run([*command(target, build, {"merge": 1, "use_value_profile": 0}), str(smallest),
+                    str(build / "fuzz" / target / "found"), str(corpus)],
+                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **ENVIRONMENT})
+    shutil.rmtree(corpus, ignore_errors=True)
+    shutil.copytree(smallest, corpus)
+
+
+def build_fuzzers(targets, build, jobs):
+    subprocess.run(["cmake", "--preset", "fuzz", "-B", str(build)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", str(build), "-j", str(jobs), "--target", *(f"fuzz_{t}" for t in targets)],
+                   check=True, stdout=subprocess.DEVNULL)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n\n")[0])
+    parser.add_argument("--seconds", type=int, default=15)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "fuzz")
+    parser.add_argument("--merge", action="store_true")
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("targets", nargs="*", metavar="TARGET")
+    asked = parser.parse_args()
+    written = {path.name.removesuffix("_fuzz.cpp") for path in HERE.glob("*_fuzz.cpp")}
+    if written != set(OPTIONS):
+        parser.error(f"run.py knows other targets than there are: {', '.join(sorted(written ^ set(OPTIONS)))}")
+    if unknown := sorted(set(asked.targets) - written):
+        parser.error(f"no target {', '.join(unknown)}: expected some of {', '.join(sorted(written))}")
+    targets, build = asked.targets or list(OPTIONS), asked.build.resolve()
+    build_fuzzers(targets, build, asked.jobs)
+
+    edges = ["edges at 1/8", "at 1/4", "at 1/2", "at the end"] if asked.long else ["edges"]
+    head = ["target", "executions", "a second", *edges, "corpus", "found", "crashes"]
+    widths = [max(len(name), 20 if name == "target" else 10) for name in head]
+    table = threading.Lock()
+
+    def show(cells):
+        with table:
+            print("  ".join(f"{cell:{'<' if i == 0 else '>'}{widths[i]}}" for i, cell in enumerate(cells)), flush=True)
+
+    def fuzz(target):
+        run = Run(target, build, asked.seconds)
+        show(run.cells(asked.long))
+        return run
+
+    show(head)
+    with concurrent.futures.ThreadPoolExecutor(asked.jobs) as pool:
+        runs = list(pool.map(fuzz, targets))
+    for run in runs:
+        if run.failed:
+            print(f"{run.target}: {', '.join(run.crashes) or f'ended with {run.status}'}")
+            print("\n".join(f"    {line}" for line in run.tail[-40:]))
+    if any(run.failed for run in runs):
+        return 1
+    if asked.merge:
+        with concurrent.futures.ThreadPoolExecutor(asked.jobs) as pool:
+            list(pool.map(lambda target: merge(target, build), targets))
+        show(["merged", *[""] * (len(head) - 4), sum(len(files(HERE / "corpus" / t)) for t in targets), "", ""])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

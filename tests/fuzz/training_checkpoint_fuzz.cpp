@@ -1,0 +1,69 @@
+// Checkpoints of trainings, with a checksum that is right whatever they say. One that is refused changes nothing; after
+// one that loads the training goes on.
+#include <cstdint>
+#include <rubato/nn/dynamic_mlp.hpp>
+#include <rubato/rl/dqn.hpp>
+#include <rubato/rl/training.hpp>
+#include <string>
+#include <vector>
+
+#include "../support/corridor.hpp"
+#include "fuzz_target.hpp"
+#include "scratch_folder.hpp"
+
+namespace rubato::fuzz {
+namespace of_training_checkpoint {
+
+using trainer = rl::trainer<test::corridor, rl::dqn<>>;
+
+rl::dqn_options options_of(std::uint8_t how) {
+  rl::dqn_options o = rl::dqn_options::robust();
+  o.replay_capacity = 8;
+  o.batch = 4;
+  o.learn_after = 4;
+  o.dueling = how % 2 == 1;
+  if (how / 2 % 2 == 1) o.sample = rl::sampling::prioritised;
+  return o;
+}
+
+std::string sealed(std::string_view content) {
+  archive out;
+  for (char each : content) out(each);
+  out.seal();
+  return {reinterpret_cast<const char*>(out.bytes().data()), out.bytes().size()};
+}
+
+void run(input bytes) {
+  static const scratch_folder folder;
+  input_reader in{bytes};
+  const rl::dqn_options options = options_of(in.byte());
+  const std::string file = folder.write("training", sealed(text_of(in.rest())));
+
+  test::corridor task;
+  const auto network = nn::dynamic_mlp::make({2, 3, options.dueling ? 4U : 3U});
+  const auto agent = rl::dqn<>::make(*network, options);
+  require(agent.operator bool(), "an agent", agent ? "" : agent.error().message);
+  const rl::training_options how{.seed = 3, .task = "corridor", .checkpoint = file};
+  trainer training{task, *agent, how};
+  const auto state = [&] {
+    archive out;
+    auto copy = training.agent();
+    copy.state(out);
+    return std::string{reinterpret_cast<const char*>(out.bytes().data()), out.bytes().size()};
+  };
+  const std::string before = state();
+  const auto resumed = training.resume();
+  if (!resumed) {
+    const error& e = resumed.error();
+    require(e.code == errc::corrupt || e.code == errc::wrong_kind, "a known refusal");
+    require(e.message.starts_with(file + ": ") && e.message.size() < 2000, "it says why:", e.message);
+    return require(state() == before && training.steps() == 0, "who is refused has not changed");
+  }
+  if (resumed->steps > 1'000'000 || resumed->episodes > 1'000'000) return;  // it would have to count on from there
+  static_cast<void>(training.run({.episodes = resumed->episodes + 2, .steps = resumed->steps + 12}));
+}
+
+const registered here{"training_checkpoint", run};
+
+}  // namespace of_training_checkpoint
+}  // namespace rubato::fuzz

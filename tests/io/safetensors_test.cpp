@@ -99,7 +99,7 @@ TEST(Safetensors, DataIsAlignedWhateverTheHeader) {
                                      R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
                                      "abcd12345678"));
   ASSERT_TRUE(file);
-  EXPECT_FALSE(file->find("b")->values<std::uint64_t>());
+  EXPECT_EQ(file->find("b")->values<std::uint64_t>().has_value(), in_place && 4 % alignof(std::uint64_t) == 0);
   EXPECT_EQ(file->find("b")->at<std::uint64_t>(0), 0x3837363534333231U);
   EXPECT_EQ(file->tensors()[0].name, "a") << "in the order of their bytes";
 }

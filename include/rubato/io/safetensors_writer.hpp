@@ -78,7 +78,8 @@ class safetensors_writer {
       return refused("a header of " + std::to_string(text.size()) + " bytes", "at most 1 MiB");
 
     std::array<char, 8> length;
-    for (std::size_t i = 0; i < length.size(); ++i) length[i] = static_cast<char>((text.size() >> (8 * i)) & 0xFF);
+    const std::uint64_t size = text.size();
+    for (std::size_t i = 0; i < length.size(); ++i) length[i] = static_cast<char>((size >> (8 * i)) & 0xFF);
     sink(std::string_view{length.data(), length.size()});
     sink(std::string_view{text});
     std::uint64_t written = length.size() + text.size();

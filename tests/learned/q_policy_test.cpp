@@ -159,6 +159,20 @@ struct counting_state : cluster_state {
   }
 };
 
+TEST(QPolicy, TheNetworkSeesScaledNumbers) {
+  std::array<double, rlp_state::dim> mean{}, variance{};
+  variance.fill(4);
+  normaliser<rlp_state::dim> halves;
+  halves.assign(mean, variance, 1);
+  const nn::dynamic_mlp network = follows(0, {1, 2, 3});  // of the number of pushes
+  cluster<policy_type> plain{policy_type{network}, 3, alone}, scaled{policy_type{network, {}, {}, halves}, 3, alone};
+  for (int pushes = 1; pushes < 4; ++pushes) {  // nothing was worked out ahead of the first
+    plain.push(0), scaled.push(0);
+    EXPECT_GT(plain.control().policy().values()[2], 0.0F);
+    EXPECT_FLOAT_EQ(scaled.control().policy().values()[2], plain.control().policy().values()[2] / 2);
+  }
+}
+
 TEST(QPolicy, EncodersThatFollowStepsHearOfEveryStart) {
   using following = q_policy<counting_state, nn::dynamic_mlp>;
   std::size_t starts = 0;

@@ -248,8 +248,6 @@ def main():
     for t in trials:
         if t.number in dropped:
             say(f"does not compile: {t.file}:{t.line}: {t.what}")
-    if any(n <= listed for n in dropped):
-        raise SystemExit("a hand-listed bug does not compile")
     chosen = set(range(1, listed + 1))
     for name in shares:
         mine = [n for n in wanted if trials[n - 1].folder == name and n not in dropped]
@@ -260,6 +258,9 @@ def main():
     begin = time.time()
     for t in (t for t in trials if t.number in chosen):
         t.verdict = "survived"
+        if t.number in dropped:  # of the hand-listed ones
+            t.verdict = "no bug"
+            continue
         if not any(t.number in s.tests for s in suites.values()):
             t.verdict = "not reached"
         for p in NOTICED_BY[t.folder]:

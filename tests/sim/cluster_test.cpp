@@ -13,6 +13,7 @@
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
 #include <rubato/sync/rivals/k_sync.hpp>
+#include <rubato/sync/rivals/scaled.hpp>
 #include <rubato/sync/ssp.hpp>
 
 #include "../support/draws_anew.hpp"
@@ -85,6 +86,13 @@ TEST(Cluster, SumOfTheRoundIsOneUpdateEach) {
   EXPECT_EQ(run.updates, 12U);
   EXPECT_EQ(run.gradients.applied, 12U);
   EXPECT_NEAR(goal.parameter, -12 * 0.5, 1e-6);
+}
+
+TEST(Cluster, GradientsHaveTheWeightsOfTheirVerdicts) {
+  test_objective goal;
+  const scaled quarters{asp{}, staleness_weight::constant(0.25F)};
+  static_cast<void>(simulate({.workers = 4}, so_many_pushes(12), quarters, goal));
+  EXPECT_NEAR(goal.parameter, -12 * 0.5 * 0.25, 1e-6);
 }
 
 TEST(Cluster, LearningRateFollowsThePushes) {

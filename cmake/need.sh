@@ -27,6 +27,7 @@ present() {
     libtorch-dev) has_header torch/csrc/api/include/torch/version.h ;;
     python3-torch) python3 -c 'import torch' || /usr/bin/python3 -c 'import torch' ;;
     python3-clang-14) /usr/bin/python3 -c 'import clang.cindex' ;;
+    python3-z3) /usr/bin/python3 -c 'import z3' ;;
     libopenmpi-dev) command -v mpicxx ;;
     openmpi-bin) command -v mpirun ;;
     iproute2) command -v ip ;;

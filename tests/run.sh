@@ -52,10 +52,11 @@ stage_noexcept() {
   build noexcept "test_core|test_sync|test_extras|$programs"
   run_tests noexcept -L '^(core|sync|extras|example)$'
 }
+# Every interleaving and the soak are for long.sh.
 stage_release() {
   configure release
   build release
-  run_tests release -LE '^tree$'
+  run_tests release -LE '^(tree|model|soak)$'
 }
 stage_tsan() {
   fix_addresses
@@ -92,7 +93,7 @@ done
 
 bash cmake/need.sh cmake ninja-build g++ clang libclang-rt-dev pkg-config python3 libgtest-dev libbenchmark-dev \
   libcli11-dev nlohmann-json3-dev zlib1g-dev libgloo-dev libtorch-dev python3-torch libopenmpi-dev openmpi-bin \
-  iproute2 valgrind qemu-user doxygen
+  iproute2 valgrind qemu-user doxygen python3-z3
 
 passed=0
 failed=0

@@ -104,9 +104,8 @@ decision any_decision(adversary& policy, const rubato::event& what) {
   choices& dice = *side_by_side::dice;
   const shield::model& m = at.model();
   std::vector<place> parked;
-  std::uint32_t counted = 0, running = 0;
+  std::uint32_t running = 0;
   for (place w = 0; w < m.size_W; ++w) {
-    counted += at.counts(w);
     running += at.is(w) == state_kind::running && m.doomed[w] == 0;
     if (at.counts(w) && at.is(w) == state_kind::parked) parked.push_back(w);
   }
@@ -435,19 +434,19 @@ rubato::decision adversary::release(const rubato::cluster_view&, const rubato::e
 bool all(double scale) {
   using rubato::park_on;
   const auto runs = [&](double n) { return static_cast<std::uint32_t>(std::ceil(n * scale)); };
-  if (!roam(63, runs(100), 3000) || !roam(64, runs(100), 3000) || !roam(65, runs(100), 3000) ||
-      !roam(1000, runs(4), 20000) || !roam(2, runs(100), 3000) || !roam(3, runs(100), 3000))
+  if (!roam(63, runs(300), 3000) || !roam(64, runs(300), 3000) || !roam(65, runs(300), 3000) ||
+      !roam(1000, runs(10), 20000) || !roam(2, runs(100), 3000) || !roam(3, runs(100), 3000))
     return false;
   const std::size_t most = scale < 1 ? runs(2000) : ~std::size_t{0};
   for (const park_on park : {park_on::push, park_on::pull}) {
     const std::uint32_t quorum = park == park_on::push ? 2 : 1;
-    if (!explore({.workers = 2, .park = park, .quorum = quorum, .waiting = 0, .memberships = 1, .most = most}) ||
-        !explore({.workers = 2, .park = park, .quorum = quorum, .waiting = 1, .memberships = 0, .most = most}) ||
-        (scale > 1 && !explore({.workers = 2, .park = park, .quorum = quorum})))
+    const scope members{.park = park, .quorum = quorum, .waiting = 0, .most = most};
+    const scope rounds{.park = park, .quorum = quorum, .bounds = 0, .spread = 1, .memberships = 0, .most = most};
+    if (!explore(members) || !explore(rounds) || (scale > 1 && !explore({.park = park, .quorum = quorum})) ||
+        !explore({.workers = 3, .park = park, .quorum = 2, .most = runs(1000)}))
       return false;
   }
-  return explore({.workers = 3, .park = park_on::push, .quorum = 2, .most = runs(500)}) &&
-         explore({.workers = 3, .park = park_on::pull, .quorum = 2, .most = runs(500)});
+  return true;
 }
 
 }  // namespace proof

@@ -111,7 +111,7 @@ namespace rubato::test::model {
       {"pairs", pairs{}, plain},
       {"one_by_one", one_by_one{}, {.slowest = true}},
       {"excluding", excluding{.lag = 1}, {.named = true, .absolute = true, .slowest = true, .rebases = true}},
-      {"timed_rounds", timed_rounds{}, {.timed = true, .rounds = true}},
+      {"timed_rounds", timed_rounds{}, {.timed = true}},
       {"breathing_ssp", breathing_ssp{.tight = 0, .loose = 1, .rebases = false, .period = 3}, plain},
       {"rebasing_ssp", breathing_ssp{.tight = 0, .loose = 2, .period = 3}, {.rebases = true}},
       {"weighing", weighing{.limit = 1, .losses = {}}, {.named = true, .losses = true}},

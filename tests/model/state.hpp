@@ -112,8 +112,12 @@ class fingerprint_of {
     return w_.seats[i].work.work.worker.incarnation == all_[i].incarnation;
   }
 
-  [[nodiscard]] std::uint64_t floor_of(clock_type floor) const {
-    return static_cast<std::uint64_t>(std::max(static_cast<std::int64_t>(floor - base_), far_behind));
+  // Below everybody's clock it makes no difference where that floor is.
+  [[nodiscard]] clock_type floor_of(clock_type floor) const {
+    if (floor == unbounded) return floor;
+    clock_type lowest = unbounded;
+    for (std::uint32_t i = 0; i < p_.in.workers; ++i) lowest = std::min(lowest, all_.clock().clock(i));
+    return std::max(floor, lowest) - base_;
   }
 
   void of_cluster(digest& d) const {
@@ -122,7 +126,7 @@ class fingerprint_of {
     d.words(at.started | at.may_cancel << 1 | at.withholds << 2 | at.retries << 3 | at.ask_on_poll << 4 |
                 w_.started << 5 | w_.useful << 6 | inside::keeps_chance(all_) << 7,
             all_.clock().size() == 0 ? 0 : at.asked_minimum - base_, at.asked_bound, at.batch, at.lr_scale, at.draws,
-            at.parked_floor == unbounded ? at.parked_floor : floor_of(at.parked_floor), at.wake_at - w_.now);
+            floor_of(at.parked_floor), at.wake_at - w_.now);
     d.words(w_.control.updates() - w_.control.version(), slot.adds, slot.out, slot.failures);
     d.words(w_.policy, w_.faults, w_.switches, w_.reloads, w_.passes);
     if (const auto& rest = inside::residue(w_.control); rest.has_value()) {

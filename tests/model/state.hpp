@@ -112,24 +112,17 @@ class fingerprint_of {
     return w_.seats[i].work.work.worker.incarnation == all_[i].incarnation;
   }
 
-  // Below everybody's clock it makes no difference where that floor is.
-  [[nodiscard]] clock_type floor_of(clock_type floor) const {
-    if (floor == unbounded) return floor;
-    clock_type lowest = unbounded;
-    for (std::uint32_t i = 0; i < p_.in.workers; ++i) lowest = std::min(lowest, all_.clock().clock(i));
-    return std::max(floor, lowest) - base_;
-  }
-
   void of_cluster(digest& d) const {
     const auto& at = inside::progress(w_.control);
     const auto& slot = inside::slots(w_.control)[inside::rounds(w_.control).open_slot()];
     d.words(at.started | at.may_cancel << 1 | at.withholds << 2 | at.retries << 3 | at.ask_on_poll << 4 |
                 w_.started << 5 | w_.useful << 6 | inside::keeps_chance(all_) << 7,
             all_.clock().size() == 0 ? 0 : at.asked_minimum - base_, at.asked_bound, at.batch, at.lr_scale, at.draws,
-            floor_of(at.parked_floor), at.wake_at - w_.now);
+            at.wake_at - w_.now);
     d.words(w_.control.updates() - w_.control.version(), slot.adds, slot.out, slot.failures);
     d.words(w_.policy, w_.faults, w_.switches, w_.reloads, w_.passes);
     if (const auto& rest = inside::residue(w_.control); rest.has_value()) {
+      d.words(at.parked_floor - base_);  // else it only spares work, see after_call
       d.words(rest->what.verb, rest->what.order, rest->what.count, rest->what.worker, rest->what.batch,
               rest->what.lr_scale, open_ - rest->round);
       if (rest->what.verb == release_verb::up_to_clock) d.words(rest->what.clock - base_);

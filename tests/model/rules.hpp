@@ -114,7 +114,7 @@ namespace rubato::test::model {
       {"timed_rounds", timed_rounds{}, {.timed = true}},
       {"breathing_ssp", breathing_ssp{.tight = 0, .loose = 1, .rebases = false, .period = 3}, plain},
       {"rebasing_ssp", breathing_ssp{.tight = 0, .loose = 2, .period = 3}, {.rebases = true}},
-      {"weighing", weighing{.limit = 1, .losses = {}}, {.named = true, .losses = true}},
+      {"weighing", weighing{.limit = 1, .losses = {}}, {.named = true, .absolute = true, .losses = true}},
       {"any_answer", any_answer{}, anything},
       {"any_answer_1", any_answer{.bound = 1}, anything},
       {"any_answer_0", any_answer{.bound = 0}, anything},

@@ -112,6 +112,7 @@ class fingerprint_of {
     return w_.seats[i].work.work.worker.incarnation == all_[i].incarnation;
   }
 
+  // The floor of the parked spares work and decides nothing, as after_call sees to, but while it is being found anew.
   void of_cluster(digest& d) const {
     const auto& at = inside::progress(w_.control);
     const auto& slot = inside::slots(w_.control)[inside::rounds(w_.control).open_slot()];
@@ -122,10 +123,9 @@ class fingerprint_of {
     d.words(w_.control.updates() - w_.control.version(), slot.adds, slot.out, slot.failures);
     d.words(w_.policy, w_.faults, w_.switches, w_.reloads, w_.passes);
     if (const auto& rest = inside::residue(w_.control); rest.has_value()) {
-      d.words(at.parked_floor - base_);  // else it only spares work, see after_call
       d.words(rest->what.verb, rest->what.order, rest->what.count, rest->what.worker, rest->what.batch,
               rest->what.lr_scale, open_ - rest->round);
-      if (rest->what.verb == release_verb::up_to_clock) d.words(rest->what.clock - base_);
+      if (rest->what.verb == release_verb::up_to_clock) d.words(rest->what.clock - base_, at.parked_floor - base_);
     }
   }
 

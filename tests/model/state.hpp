@@ -112,6 +112,8 @@ class fingerprint_of {
     return w_.seats[i].work.work.worker.incarnation == all_[i].incarnation;
   }
 
+  [[nodiscard]] clock_type shifted(clock_type clock) const { return clock == unbounded ? clock : clock - base_; }
+
   // The floor of the parked spares work and decides nothing, as after_call sees to, but while it is being found anew.
   void of_cluster(digest& d) const {
     const auto& at = inside::progress(w_.control);
@@ -125,7 +127,7 @@ class fingerprint_of {
     if (const auto& rest = inside::residue(w_.control); rest.has_value()) {
       d.words(rest->what.verb, rest->what.order, rest->what.count, rest->what.worker, rest->what.batch,
               rest->what.lr_scale, open_ - rest->round);
-      if (rest->what.verb == release_verb::up_to_clock) d.words(rest->what.clock - base_, at.parked_floor - base_);
+      if (rest->what.verb == release_verb::up_to_clock) d.words(shifted(rest->what.clock), shifted(at.parked_floor));
     }
   }
 

@@ -56,6 +56,7 @@ class after_call {
 
   void look_at_seats() {
     const bool settled = w_.control.next_deadline() > w_.now;
+    const clock_type floor = inside::residue(w_.control).has_value() ? 0 : inside::progress(w_.control).parked_floor;
     for (std::uint32_t w = 0; w < plan_.in.workers; ++w) {
       seat& s = w_.seats[w];
       const worker_record& r = all_[w];
@@ -68,6 +69,7 @@ class after_call {
       if (s.free != (r.state == worker_state::released)) fail("who is free to go");
       if (s.free && s.ticket != 0) fail("who is free to go has a ticket, and does not run");
       if (s.out != (inside::out(w_.control)[w].serial != 0)) fail("an admission is out that is not known");
+      if (r.linked && all_.clock().clock(w) < floor) fail("a parked worker is below the lowest clock of the parked");
       if (r.withheld && all_.counted(w) && settled && lead(w) <= plan_.bound(w_.control.policy()))
         fail("who was withheld for the bound does not go when the bound allows it");
     }

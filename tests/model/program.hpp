@@ -29,6 +29,7 @@ namespace rubato::test::model {
   plan p{.of = std::move(of), .in = std::move(in), .policies = {}, .stateful = {}};
   traits& is = p.of.is;
   if (is.arbitrary) p.in.guarded = true;
+  if (is.arbitrary && p.in.workers > 2) is.named = true;  // of several excluded the lowest index is readmitted
   // A load brings lists that are ordered by grant or arrival into that of the indices.
   const bool ordered = is.cancels || is.slowest;
   if (ordered && p.in.workers > 2) p.in.reloads = 0;

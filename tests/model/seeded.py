@@ -152,10 +152,10 @@ BUGS = {
         "view.pending() >= (std::min)(k, view.alive())",
         "view.pending() >= k",
         "k_async_2", "two"),
-    "aap: who goes still waits": (
+    "aap: nobody is let go where nothing will come": (
         "sync/rivals/aap.hpp",
-        "if (what.worker < wishes.size()) forget(what.worker);",
-        "",
+        "return view.busy() == 0 ? all_within_the_bound(view) : next_of_those_due(view);",
+        "return next_of_those_due(view);",
         "aap_all", "two"),
 }
 SOME = ["guard: the bound is one too high", "ledger: a round is flushed before its adds are in",

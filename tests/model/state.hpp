@@ -112,23 +112,22 @@ class fingerprint_of {
     return w_.seats[i].work.work.worker.incarnation == all_[i].incarnation;
   }
 
-  [[nodiscard]] std::uint64_t floor_of(clock_type floor) const {
-    return static_cast<std::uint64_t>(std::max(static_cast<std::int64_t>(floor - base_), far_behind));
-  }
+  [[nodiscard]] clock_type shifted(clock_type clock) const { return clock == unbounded ? clock : clock - base_; }
 
+  // The floor of the parked spares work and decides nothing, as after_call sees to, but while it is being found anew.
   void of_cluster(digest& d) const {
     const auto& at = inside::progress(w_.control);
     const auto& slot = inside::slots(w_.control)[inside::rounds(w_.control).open_slot()];
     d.words(at.started | at.may_cancel << 1 | at.withholds << 2 | at.retries << 3 | at.ask_on_poll << 4 |
                 w_.started << 5 | w_.useful << 6 | inside::keeps_chance(all_) << 7,
             all_.clock().size() == 0 ? 0 : at.asked_minimum - base_, at.asked_bound, at.batch, at.lr_scale, at.draws,
-            at.parked_floor == unbounded ? at.parked_floor : floor_of(at.parked_floor), at.wake_at - w_.now);
+            at.wake_at - w_.now);
     d.words(w_.control.updates() - w_.control.version(), slot.adds, slot.out, slot.failures);
     d.words(w_.policy, w_.faults, w_.switches, w_.reloads, w_.passes);
     if (const auto& rest = inside::residue(w_.control); rest.has_value()) {
       d.words(rest->what.verb, rest->what.order, rest->what.count, rest->what.worker, rest->what.batch,
               rest->what.lr_scale, open_ - rest->round);
-      if (rest->what.verb == release_verb::up_to_clock) d.words(rest->what.clock - base_);
+      if (rest->what.verb == release_verb::up_to_clock) d.words(shifted(rest->what.clock), shifted(at.parked_floor));
     }
   }
 

@@ -14,7 +14,8 @@ inline void wishes_of_aap(const any_policy& policy, void (*add)(void*, std::uint
   if (rule == nullptr) return;  // another policy is in charge
   add(to, rule->farewells);
   for (std::uint32_t w = 0; w < rule->wishes.size(); ++w) {
-    add(to, rule->ahead.has(w) | rule->by_deadline.has(w) << 1 | rule->due.has(w) << 2 | rule->named.has(w) << 3);
+    for (const detail::worker_heap* each : {&rule->ahead, &rule->by_deadline, &rule->due, &rule->named})
+      add(to, each->has(w) ? 1 : 0);
     if (!rule->waits(w)) continue;
     const auto& wish = rule->wishes[w];
     for (const std::uint64_t word :

@@ -183,6 +183,10 @@ TEST(SaveLoad, RefusesWhatCannotBe) {
   EXPECT_EQ(refused(now, std::as_bytes(std::span{&infinite, 1})), errc::corrupt);
   EXPECT_EQ(refused(wake_at, std::as_bytes(std::span{&nan, 1})), errc::corrupt);
   EXPECT_EQ(refused(wake_at, std::as_bytes(std::span{&infinite, 1})), errc::ok) << "never";
+
+  // A clock that no count of steps comes to: the one that stands for `unbounded` would be looked for without end.
+  const std::size_t clock = bytes.size() - 8 - 3 - 4 - 8;  // the last worker's; nobody is parked, three have no ticket
+  EXPECT_EQ(refused(clock, std::as_bytes(std::span{&unbounded, 1})), errc::corrupt);
 }
 
 // Loading would strand whoever waits here.

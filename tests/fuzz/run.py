@@ -47,6 +47,9 @@ COMMON = {"malloc_limit_mb": 16, "rss_limit_mb": 1024, "timeout": 10, "print_fin
 # ASan: an allocation that fails is one that nobody should have tried.
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
 
+# Of a corpus; which ones go is left to their names, which are hashes.
+MOST_FILES = 250
+
 EVENT = re.compile(r"^#\d+\s+\w+\s+cov: (\d+)")
 STAT = re.compile(r"^stat::(\w+):\s+(\d+)")
 CRASH = re.compile(r"Test unit written to (\S+)")
@@ -117,6 +120,8 @@ def merge(target, build):
     subprocess.run([*command(target, build, {"merge": 1, "use_value_profile": 0}), str(smallest),
                     str(build / "fuzz" / target / "found"), str(corpus)],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(target))
+    for too_many in files(smallest)[MOST_FILES:]:
+        too_many.unlink()
     shutil.rmtree(corpus, ignore_errors=True)
     shutil.copytree(smallest, corpus)
 

@@ -56,6 +56,7 @@ NOT_RUN = {
     r"for i in .*bench/bin/scale|bench/experiments/scale_best|build/bench/bin/(scale|gloo_scale) ": "takes minutes, is timed",
     r"(for workload in .* )?rubato-lab search-switch --logs DIR": "needs logs; tests/examples/search_switch_test.cpp has some",
     r"cmp ": "compares the results of a training that is cut short here",
+    r"python3 tests/fuzz/run\.py": "builds for minutes; a stage of its own",
 }
 
 

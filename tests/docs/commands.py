@@ -58,6 +58,7 @@ NOT_RUN = {
     r"/usr/bin/python3 tests/(mutation|coverage)/run\.py": "takes half an hour, and is a check itself",
     r"/usr/bin/python3 tests/proof/shield\.py|build/release/bin/conformance": "is a test, and needs python3-z3",
     r"cmp ": "compares the results of a training that is cut short here",
+    r"python3 tests/fuzz/run\.py": "builds for minutes; a stage of its own",
 }
 
 

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "../../examples/support/json_nesting.hpp"
 #include "temporary_directory.hpp"
 
 namespace {

@@ -4,9 +4,9 @@ that break a promise, from its corpus on.
 
 usage: run.py [--seconds S] [--jobs N] [--build FOLDER] [--merge] [--long] [TARGET]...
 
-A line for each target: executions, executions a second, edges of its code that were reached, inputs of the corpus and
-those found, crashes. Exit status 1 if there was one: the line after names the input, which `FOLDER/bin/fuzz_TARGET INPUT`
-tries again. What was found stays in FOLDER/fuzz/TARGET/found.
+A line for each target: executions, executions a second, edges of the code that were reached, inputs of the corpus and
+those found, crashes. Exit status 1 if there was one: the line after names the input, which
+`RUBATO_FUZZ_TARGET=TARGET FOLDER/bin/fuzzers INPUT` tries again. What was found stays in FOLDER/fuzz/TARGET/found.
 
 --long   the edges after an eighth, a quarter, a half and all of the time: whether more time would find more
 --merge  afterwards makes each corpus the smallest that reaches the same, of small inputs, named by their content
@@ -45,7 +45,10 @@ OPTIONS = {
 COMMON = {"malloc_limit_mb": 16, "rss_limit_mb": 1024, "timeout": 10, "print_final_stats": 1, "use_value_profile": 1,
           "seed": 1}
 # ASan: an allocation that fails is one that nobody should have tried.
-ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
+SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
+
+# Of a corpus; which ones go is left to their names, which are hashes.
+MOST_FILES = 250
 
 EVENT = re.compile(r"^#\d+\s+\w+\s+cov: (\d+)")
 STAT = re.compile(r"^stat::(\w+):\s+(\d+)")
@@ -56,8 +59,12 @@ def files(folder):
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
+def environment(target):
+    return {**os.environ, **SANITIZERS, "RUBATO_FUZZ_TARGET": target}
+
+
 def command(target, build, options):
-    line = [str(build / "bin" / f"fuzz_{target}")]
+    line = [str(build / "bin" / "fuzzers")]
     line += [f"-{key}={value}" for key, value in {**COMMON, **OPTIONS[target], **options}.items()]
     dictionary = HERE / "dictionaries" / f"{target}.dict"
     return line + ([f"-dict={dictionary}"] if dictionary.is_file() else [])
@@ -78,7 +85,7 @@ class Run:
             [*command(target, build, {"max_total_time": seconds, "artifact_prefix": f"{self.folder}/"}),
              str(found), str(HERE / "corpus" / target)],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
-            env={**os.environ, **ENVIRONMENT})
+            env=environment(target))
         for line in process.stderr:
             if event := EVENT.match(line):
                 self.coverage.append((min(1.0, (time.monotonic() - begin) / max(seconds, 1)), int(event[1])))
@@ -112,14 +119,16 @@ def merge(target, build):
     smallest.mkdir(parents=True)
     subprocess.run([*command(target, build, {"merge": 1, "use_value_profile": 0}), str(smallest),
                     str(build / "fuzz" / target / "found"), str(corpus)],
-                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **ENVIRONMENT})
+                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(target))
+    for too_many in files(smallest)[MOST_FILES:]:
+        too_many.unlink()
     shutil.rmtree(corpus, ignore_errors=True)
     shutil.copytree(smallest, corpus)
 
 
-def build_fuzzers(targets, build, jobs):
+def build_fuzzers(build, jobs):
     subprocess.run(["cmake", "--preset", "fuzz", "-B", str(build)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["cmake", "--build", str(build), "-j", str(jobs), "--target", *(f"fuzz_{t}" for t in targets)],
+    subprocess.run(["cmake", "--build", str(build), "-j", str(jobs), "--target", "fuzzers"],
                    check=True, stdout=subprocess.DEVNULL)
 
 
@@ -138,7 +147,7 @@ def main():
     if unknown := sorted(set(asked.targets) - written):
         parser.error(f"no target {', '.join(unknown)}: expected some of {', '.join(sorted(written))}")
     targets, build = asked.targets or list(OPTIONS), asked.build.resolve()
-    build_fuzzers(targets, build, asked.jobs)
+    build_fuzzers(build, asked.jobs)
 
     edges = ["edges at 1/8", "at 1/4", "at 1/2", "at the end"] if asked.long else ["edges"]
     head = ["target", "executions", "a second", *edges, "corpus", "found", "crashes"]

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <rubato/core/rng.hpp>
 #include <span>
@@ -158,6 +160,33 @@ TEST(SaveLoad, RefusesAnotherFormat) {
   bytes[4] = std::byte{1};  // after the kind: a length and three letters
   reseal(bytes);
   EXPECT_EQ(load(c.control(), bytes), errc::wrong_kind);
+}
+
+// Bytes that no controller would have written: members before the quorum has come, whom nobody would ever ask about, and
+// times that are none.
+TEST(SaveLoad, RefusesWhatCannotBe) {
+  cluster<any_policy> c{ssp{}, 3};
+  const bytes_type bytes = saved(c.control());
+  constexpr std::size_t now = 4 + 12, wake_at = now + 8, started = wake_at + 48;  // kind; format, capacity, quorum
+  const auto refused = [&](std::size_t at, std::span<const std::byte> with) {
+    bytes_type forged = bytes;
+    std::ranges::copy(with, forged.begin() + static_cast<std::ptrdiff_t>(at));
+    reseal(forged);
+    cluster<any_policy> other{ssp{}, 0, {.capacity = 3}};
+    return load(other.control(), forged);
+  };
+  ASSERT_EQ(bytes[started], std::byte{1});
+  EXPECT_EQ(refused(started, std::array{std::byte{1}}), errc::ok);
+  EXPECT_EQ(refused(started, std::array{std::byte{0}}), errc::corrupt);
+  const double nan = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(refused(now, std::as_bytes(std::span{&nan, 1})), errc::corrupt);
+  EXPECT_EQ(refused(now, std::as_bytes(std::span{&infinite, 1})), errc::corrupt);
+  EXPECT_EQ(refused(wake_at, std::as_bytes(std::span{&nan, 1})), errc::corrupt);
+  EXPECT_EQ(refused(wake_at, std::as_bytes(std::span{&infinite, 1})), errc::ok) << "never";
+
+  // A clock that no count of steps comes to: the one that stands for `unbounded` would be looked for without end.
+  const std::size_t clock = bytes.size() - 8 - 3 - 4 - 8;  // the last worker's; nobody is parked, three have no ticket
+  EXPECT_EQ(refused(clock, std::as_bytes(std::span{&unbounded, 1})), errc::corrupt);
 }
 
 // Loading would strand whoever waits here.

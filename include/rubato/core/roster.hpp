@@ -239,7 +239,7 @@ class roster {
       bytes(r.granted_at, r.parked_at, r.step_time, r.smoothed_step_time, r.step, r.highest_step, r.round,
             clock);
       if (bytes.saving()) continue;
-      if (!bytes.ok() || r.state >= worker_state::count_ || r.state == worker_state::admitted ||
+      if (!bytes.ok() || r.state >= worker_state::count_ || r.state == worker_state::admitted || clock >> 63 != 0 ||
           r.doomed >= reason::count_ || (r.excluded && !is_member(r.state)) || r.smoothed_step_time > 1e30F)
         return bytes.fail();
       clock_.set(w, clock);

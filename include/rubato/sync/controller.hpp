@@ -464,12 +464,12 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     if (format != 2) return errc::wrong_kind;
     if (capacity != workers.capacity()) return errc::invalid_option;
     if (quorum == 0 || quorum > capacity) return errc::corrupt;
-    at.state(bytes);
-    rounds.state(bytes);
-    counted.state(bytes);
-    workers.state(bytes);
+    at.state(bytes), rounds.state(bytes);
+    counted.state(bytes), workers.state(bytes);
     if constexpr (StatefulPolicy<Policy>) policy.state(bytes);
-    return bytes.ok() ? errc::ok : errc::corrupt;
+    const bool waits_for_quorum = workers.clock().size() + workers.excluded() == 0;  // else it has started
+    const bool is_time = at.now < std::numeric_limits<double>::infinity() && !std::isnan(at.wake_at);
+    return bytes.ok() && is_time && (at.started || waits_for_quorum) ? errc::ok : errc::corrupt;
   }
 
   using base::at_;

@@ -7,8 +7,9 @@ Branches that only exceptions take are left out (gcovr --exclude-throw-branches)
 throw. Apart, and in neither figure, stand the kernels of instruction sets that this machine lacks and the headers that
 only nvcc can compile.
 
-usage: run.py [--build DIRECTORY] [--uncovered FOLDER]
-  --uncovered   also the lines below this folder of include/rubato that no test runs
+usage: run.py [--build DIRECTORY] [--report-only] [--uncovered FOLDER]
+  --report-only  of what was built and run before
+  --uncovered    also the lines below this folder of include/rubato that no test runs
 Exit status 1: under 95 % of lines or 85 % of branches, or a public template that no test instantiates.
 Needs gcovr and python3-clang-14 of Debian 12.
 """
@@ -88,7 +89,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "coverage")
     parser.add_argument("--uncovered")
-    parser.add_argument("--report-only", action="store_true", help="of what was built and run before")
+    parser.add_argument("--report-only", action="store_true")
     options = parser.parse_args()
     folder = options.build.resolve()
     if not options.report_only:
@@ -136,7 +137,8 @@ def main():
             if name.startswith("rubato/" + options.uncovered) and found[name][4]:
                 print(f"{name}: {', '.join(map(str, found[name][4]))}")
 
-    missing = templates.without_instance(ROOT, [folder / "bin" / f"test_{p}" for p in PROGRAMS])
+    built = [folder / "bin" / f"test_{p}" for p in PROGRAMS]
+    missing = templates.without_instance(ROOT, [p for p in built if p.exists()])
     for name in missing:
         print(f"no test instantiates {name}")
     lines, run, branches, taken = sums["all"]

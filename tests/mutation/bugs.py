@@ -273,7 +273,7 @@ BUGS = [
 
 def place_of(root, entry):
     """begin, end and line of the text that it changes."""
-    text = (root / "include" / entry.file).read_text()
+    text = (root / "include" / entry.file).read_bytes().decode("latin-1")  # offsets are of bytes
     start = text.find(entry.near) if entry.near else 0
     begin = text.find(entry.old, start)
     if start < 0 or begin < 0:

@@ -5,10 +5,10 @@ Builds the test programs below with preset `coverage` (GCC, -O0, preconditions c
 says: lines through gcovr, branches itself, see branches_of(). A header that has code and that gcov does not know counts
 with all its lines, none of them run.
 
-Branches are counted where the source has one: not those of exceptions, of which GCC puts one at each call that may throw
-and more where objects end; nor those of RUBATO_ASSERT, of which one ends the program; nor in the fused kernels, which
-are unrolled at every optimisation. Apart, and in neither figure, stand the kernels of instruction sets that this machine
-lacks and the headers that only nvcc can compile.
+Branches are counted where the source has one: not those of exceptions, of which GCC puts one at each call that may
+throw and more where objects end; nor those of RUBATO_ASSERT, of which one ends the program; nor in the fused kernels,
+which are unrolled at every optimisation. Apart, and in neither figure, stand the kernels of instruction sets that this
+machine lacks and the headers that only nvcc can compile.
 
 usage: run.py [--build DIRECTORY] [--report-only] [--uncovered FOLDER]
   --report-only  of what was built and run before

@@ -1,9 +1,9 @@
-"""The public templates of include/, and which of them no test program instantiates.
+"""The public class and function templates of include/, and which of them no test program instantiates.
 
-A class or function template has an instance where a program has a symbol of it (at -O0 every function that is used has
-one); a variable template, an alias and a concept where a test names it, or a header that the tests compile.
+One has an instance where a program has a symbol of it: at -O0 every function that is called has one, and a class has
+those of its members.
 """
-import pathlib
+import os
 import re
 import subprocess
 
@@ -30,7 +30,7 @@ def public_templates(root):
                 file = child.location.file
                 if file is not None and file.name.startswith(str(include)):
                     found.setdefault((child.spelling.split("<")[0], child.kind is Kind.CLASS_TEMPLATE),
-                                     pathlib.Path(file.name).relative_to(include).as_posix())
+                                     os.path.relpath(os.path.normpath(file.name), include))
     look(unit.cursor)
     return found
 

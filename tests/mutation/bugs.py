@@ -264,7 +264,8 @@ BUGS = [
         "capacity", "simulated workers do not get in each other's way"),
     bug("sim/environment.hpp", "outcome step(std::uint32_t", "-next.elapsed", "next.elapsed",
         "a policy learns to be slow"),
-    bug("sim/sgd.hpp", "void update(std::span", "-learning_rate", "learning_rate", "simulated training climbs the loss"),
+    bug("sim/sgd.hpp", "void update(std::span", "-learning_rate", "learning_rate",
+        "simulated training climbs the loss"),
     bug("sim/straggler.hpp", "double sleep(", "now < each.until", "true", "a straggler is never over"),
     bug("sim/finish_line.hpp", "run_end judge(", "now.accuracy >= target_", "now.accuracy > target_",
         "a run that reaches its target goes on"),
@@ -273,7 +274,7 @@ BUGS = [
 
 def place_of(root, entry):
     """begin, end and line of the text that it changes."""
-    text = (root / "include" / entry.file).read_text()
+    text = (root / "include" / entry.file).read_bytes().decode("latin-1")  # offsets are of bytes
     start = text.find(entry.near) if entry.near else 0
     begin = text.find(entry.old, start)
     if start < 0 or begin < 0:

@@ -53,7 +53,7 @@ class Finder:
 
     def text(self, file):
         if file not in self.texts:
-            self.texts[file] = pathlib.Path(file).read_bytes().decode("ascii", "replace")
+            self.texts[file] = pathlib.Path(file).read_bytes().decode("latin-1")
         return self.texts[file]
 
     def add(self, file, begin, end, what, text):

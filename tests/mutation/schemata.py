@@ -8,6 +8,8 @@ import pathlib
 import re
 import shutil
 
+BYTES = "latin-1"  # a character for each byte: libclang counts bytes
+
 # begin and end: offsets in the file; `text` stands there while `number` is on.
 Edit = collections.namedtuple("Edit", "number begin end text is_block")
 
@@ -102,7 +104,8 @@ def write_headers(root, folder, by_file):
     for name, edits in by_file.items():
         kept, crossing = nested(edits)
         left_out.update(e.number for e in crossing)
-        (folder / "include" / name).write_text(rewritten((root / "include" / name).read_text(), kept))
+        text = (root / "include" / name).read_bytes().decode(BYTES)
+        (folder / "include" / name).write_bytes(rewritten(text, kept).encode(BYTES))
     return left_out
 
 

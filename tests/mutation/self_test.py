@@ -23,7 +23,7 @@ HEADER = """#ifndef TINY_HPP
 namespace tiny {
 constexpr int limit = 3 + 4;
 static_assert(limit == 7);
-// Not tested at x == 0.
+// Not tested at x == 0, as R\u00e9nyi would have noticed: offsets are of bytes.
 inline bool is_positive(int x) { return x > 0; }
 constexpr int twice(int x) { return x + x; }
 template <class T>
@@ -58,7 +58,7 @@ class Tiny(unittest.TestCase):
         cls.folder = pathlib.Path(tempfile.mkdtemp())
         header = cls.folder / "include" / "rubato" / "core" / "tiny.hpp"
         header.parent.mkdir(parents=True)
-        header.write_text(HEADER)
+        header.write_text(HEADER, encoding="utf-8")
         cls.mutants = places.places(cls.folder, ["core"])
         edits = [schemata.Edit(n, m.begin, m.end, m.text, False) for n, m in enumerate(cls.mutants, 1)]
         build = cls.folder / "build"

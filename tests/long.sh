@@ -1,20 +1,28 @@
 #!/usr/bin/env bash
-# What takes too long for run.sh: the property tests with many more random schedules, optimised and under the sanitizers,
-# simulator, lab and Gloo server under the sanitizers, the lab built by clang, the benchmarks, and the robust DQN on
-# CartPole, ten seeds. Results to standard output.
-# Workers of gloo_ps are killed at 200 instants; its server has up to 1,000 of them, controllers up to 100,000;
-# simulated ratios of policies are compared with real ones on threads.
-# The hosts of integrations/ that are processes are checked under the sanitizers. Other compilers, standard libraries and
-# processors, where they are installed: portability.sh. The commands of README and docs are run.
+# What takes too long for run.sh. Results to standard output, a part after another:
+#   schedules    the property tests with many more random schedules, optimised and under the sanitizers; simulator and lab
+#                under the sanitizers; the robust DQN on CartPole, ten seeds
+#   sanitizers   the modules that run.sh does not take there
+#   compilers    all modules and the lab, optimised by clang; CUDA code for every architecture
+#   proof        planted bugs against the proved statement of the controller; two workers to the end
+#   model        twenty seeded bugs against the explorer of every interleaving
+#   fuzz         the fuzzers, half an hour in all
+#   mutants, coverage, soak (ten minutes), valgrind
+#   hosts        those of integrations/ that are processes, under the sanitizers
+#   kills        workers of gloo_ps are killed at 200 instants
+#   scale        up to 1,000 workers of gloo_ps, 100,000 of a controller
+#   real         simulated ratios of policies and real ones on threads
+#   portability  other compilers, standard libraries and processors, where they are installed
+#   docs         the commands of README and docs
 # usage: long.sh [SCALE [PART]...]
 #   SCALE: how many times the usual number of schedules (20, which is over a million events for each policy); a fortieth
-#   of that under the sanitizers. PART: schedules, hosts, kills, scale, real, portability, docs; without one, all.
+#   of that under the sanitizers. PART: without one, all.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scale=${1:-20}
 parts=("${@:2}")
-all_parts=(schedules hosts kills scale real portability docs)
+all_parts=(schedules sanitizers compilers proof model fuzz mutants coverage soak valgrind hosts kills scale real portability docs)
 for part in "${parts[@]}"; do
   if [[ " ${all_parts[*]} " != *" $part "* ]]; then
     printf 'usage: tests/long.sh [SCALE [PART]...]   parts: %s\n' "${all_parts[*]}" >&2
@@ -23,7 +31,8 @@ for part in "${parts[@]}"; do
 done
 export CXX=${CXX:-g++}
 bash cmake/need.sh cmake ninja-build g++ clang libclang-rt-dev python3 libgtest-dev libbenchmark-dev libcli11-dev \
-  nlohmann-json3-dev zlib1g-dev libgloo-dev libtorch-dev python3-torch libopenmpi-dev openmpi-bin iproute2
+  nlohmann-json3-dev zlib1g-dev libgloo-dev libtorch-dev python3-torch libopenmpi-dev openmpi-bin iproute2 \
+  python3-z3 python3-clang-14 gcovr valgrind
 
 printf 'commit %s, %s, RUBATO_TEST_SCALE=%s\n' "$(git describe --always --dirty 2>/dev/null || echo unknown)" \
   "$("$CXX" --version | head -n 1)" "$scale"
@@ -51,7 +60,6 @@ optimised() {
 part_schedules() {
   build release test_properties classic_control benchmarks
   build asan test_properties test_sim test_examples gloo_server gloo_worker
-  build clang rubato-lab
   fortieth=$(awk "BEGIN { print $scale / 40 }")
   # Two at a time, since none of these has more than one thread that works.
   optimised >build/logs/long_optimised.log 2>&1 &
@@ -59,6 +67,47 @@ part_schedules() {
   checked || status=1
   wait "$first" || status=1
   cat build/logs/long_optimised.log
+  return "$status"
+}
+part_sanitizers() {
+  local status=0 modules=(extras nn encode learned rl adapt cuda cuda_ps ps_lite fuzz)
+  build asan "${modules[@]/#/test_}"
+  for module in "${modules[@]}"; do
+    GTEST_FILTER='-KnownTasks.*:*FiniteDifferences*:Ppo.Learns*' run asan "test_$module" 1 || status=1
+  done
+  modules=(extras cuda cuda_ps ps_lite)
+  build tsan "${modules[@]/#/test_}"
+  for module in "${modules[@]}"; do run tsan "test_$module" 1 || status=1; done
+  return "$status"
+}
+part_compilers() {
+  local status=0 modules=(core sync extras io encode learned rl sim adapt)
+  build clang rubato-lab "${modules[@]/#/test_}"
+  for module in "${modules[@]}"; do run clang "test_$module" 1 || status=1; done
+  cmake --preset release -D "CMAKE_CUDA_ARCHITECTURES=75-real;80-real;90" >/dev/null
+  build release test_cuda_device test_cuda_ps_device cuda_headers cuda_train bench_cuda
+  return "$status"
+}
+part_proof() {
+  build release conformance
+  ctest --preset release -L '^proof_bugs$' && build/release/bin/conformance 2
+}
+part_model() { python3 tests/model/seeded.py --compiler "$CXX" --jobs "$(nproc)"; }
+part_fuzz() { python3 tests/fuzz/run.py --long --seconds 140; }
+part_mutants() { /usr/bin/python3 tests/mutation/run.py --bugs --sample 300 --seed 1; }
+part_coverage() { /usr/bin/python3 tests/coverage/run.py; }
+part_soak() {
+  build release soak
+  build/release/bin/soak --seconds 600
+}
+# The release build, whose vector code valgrind knows, but for what is about numbers alone.
+part_valgrind() {
+  local status=0
+  build release test_core test_sync test_io
+  for module in core sync io; do
+    GTEST_FILTER='-Reference*:ExpectedTime.*:LegalWait.OfA*' valgrind -q --error-exitcode=1 --leak-check=full \
+      "build/release/bin/test_$module" --gtest_brief=1 || status=1
+  done
   return "$status"
 }
 # The rest is alone on the machine: these are about time, or have many processes.

@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 jobs=$(nproc)
 export CXX=${CXX:-g++} PYTHONDONTWRITEBYTECODE=1
 
-configure() { cmake --preset "$1"; }
+configure() { cmake --preset "$@"; }
 
 # build PRESET [REGEX]: everything, or the targets that match.
 build() {
@@ -29,10 +29,10 @@ fix_addresses() {
 
 programs='[0-9][0-9]_[a-z_]+'
 # What is about numbers, and goes through the same code again and again to find them, is not for the sanitizers.
-code_only='-Reference*:ExpectedTime.*:LegalWait.OfA*:KnownTasks.*:Ppo.Learns*'
+code_only='-Reference*:ExpectedTime.*:LegalWait.OfA*:KnownTasks.*'
 
 # The stages, the quickest to fail first. Label `tree`: checks of the source tree, the same in every preset.
-stages=(layers headers tree noexcept release tsan clang asan)
+stages=(layers headers tree noexcept release fuzz tsan clang asan)
 
 stage_layers() {
   python3 tests/layers/check.py
@@ -49,36 +49,37 @@ stage_tree() {
 }
 stage_noexcept() {
   configure noexcept
-  build noexcept "test_core|test_sync|test_extras|$programs"
-  run_tests noexcept -L '^(core|sync|extras|example)$'
+  build noexcept "test_core|test_sync|$programs"
+  run_tests noexcept -L '^(core|sync|example)$'
 }
-# Every interleaving and the soak are for long.sh.
+# CUDA code for one architecture: long.sh has the rest.
 stage_release() {
-  configure release
+  configure release -D CMAKE_CUDA_ARCHITECTURES=90-real
   build release
-  run_tests release -LE '^(tree|model|soak)$'
+  run_tests release -LE '^(tree|proof_bugs)$'
+}
+stage_fuzz() {
+  python3 tests/fuzz/run.py --seconds 15
 }
 stage_tsan() {
   fix_addresses
   configure tsan
-  build tsan "test_core|test_sync|test_extras|test_cuda|test_cuda_ps|test_threads_ps|threads_ps_switching|test_ps_lite|$programs"
-  GTEST_FILTER=$code_only run_tests tsan -L '^(core|sync|extras|cuda|cuda_ps|threads_ps|ps_lite)$'
+  build tsan "test_core|test_sync|test_threads_ps|threads_ps_switching|02_[a-z_]+|04_[a-z_]+"
+  GTEST_FILTER=$code_only run_tests tsan -L '^(core|sync|threads_ps)$'
   run_tests tsan -R '^example\.(02|04)' --repeat until-fail:5  # those with threads
 }
-# Optimised code of clang. The lab is for long.sh.
+# Optimised code of clang.
 stage_clang() {
   configure clang
-  build clang "test_sim|test_nn|test_odr|$programs"
-  run_tests clang -L '^(sim|nn|odr|compile_fail|example)$'
+  build clang "test_nn|test_odr|$programs"
+  run_tests clang -L '^(nn|odr|compile_fail|example)$'
 }
-# Everything under include/ but the simulator. That, the lab, and each policy paired with others are for long.sh.
 stage_asan() {
   fix_addresses
   configure asan
-  build asan "test_(core|sync|extras|io|nn|encode|learned|rl|adapt|cuda|cuda_ps|properties|threads_ps|ps_lite)|threads_ps_switching|$programs"
-  GTEST_FILTER="$code_only:*FiniteDifferences*:*AllOrderedSwitches*:*AsEitherHalf*:TwoLevels.*Bound*" \
-    RUBATO_TEST_SCALE=0.05 \
-    run_tests asan -L '^(core|sync|extras|io|nn|encode|learned|rl|adapt|cuda|cuda_ps|properties|threads_ps|ps_lite|example)$' -E '^example\.03'
+  build asan "test_(core|sync|io|properties|threads_ps)|threads_ps_switching"
+  GTEST_FILTER="$code_only:*AllOrderedSwitches*:*AsEitherHalf*:TwoLevels.*Bound*" RUBATO_TEST_SCALE=0.05 \
+    run_tests asan -L '^(core|sync|io|properties|threads_ps)$'
 }
 
 only=()

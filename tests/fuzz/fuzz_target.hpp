@@ -41,8 +41,9 @@ struct registered {
 /// Ends the process, with a message, if a promise does not hold.
 inline void require(bool holds, std::string_view promise, std::string_view about = {}) {
   if (holds) return;
-  std::fprintf(stderr, "%s: broken: %.*s %.*s\n", current().c_str(), static_cast<int>(promise.size()), promise.data(),
-               static_cast<int>(about.size()), about.data());
+  std::string line = current();
+  line.append(": broken: ").append(promise).append(" ").append(about).append("\n");
+  std::fputs(line.c_str(), stderr);
   std::abort();
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "../dynarray.hpp"
+#include "../pinned.hpp"
 #include "archive.hpp"
 #include "event.hpp"
 #include "parking.hpp"
@@ -186,7 +187,9 @@ class roster {
     const clock_type most = saturating_add(highest, r.state == worker_state::parked ? 1 : 0);
     const clock_type fitting = clock_.size() == 0 ? own : std::clamp(own, clock_.minimum(), most);
     if (fitting != own) clock_.set(worker, fitting);
-    r.excluded = false, --excluded_, ++in_[static_cast<std::size_t>(r.state)];
+    r.excluded = false;
+    --excluded_;
+    ++in_[static_cast<std::size_t>(r.state)];
     count(worker);
     if (r.state == worker_state::parked) park(worker, now);
     return fitting != own;
@@ -240,7 +243,8 @@ class roster {
             clock);
       if (bytes.saving()) continue;
       if (!bytes.ok() || r.state >= worker_state::count_ || r.state == worker_state::admitted || clock >> 63 != 0 ||
-          r.doomed >= reason::count_ || (r.excluded && !is_member(r.state)) || r.smoothed_step_time > 1e30F)
+          r.doomed >= reason::count_ || (r.excluded && !is_member(r.state)) ||
+          !pinned::within(r.smoothed_step_time, 0, 1e30F))
         return bytes.fail();
       clock_.set(w, clock);
       r.speed = static_cast<std::uint8_t>(speed_classes::class_of(r.smoothed_step_time));

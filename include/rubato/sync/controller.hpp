@@ -153,7 +153,10 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
       this->note_commit(work.worker, done, how);
       what.why = cause::death;  // the submitter is not there to be released; whoever waited for its gradient may be
       this->ask(what, sink);
-      if (workers_[w].state == worker_state::joining) this->drain(sink), enter(w, sink);
+      if (workers_[w].state == worker_state::joining) {
+        this->drain(sink);
+        enter(w, sink);
+      }
       return errc::ok;
     }
     if (tickets_[w].has_value()) {  // a repeat of this push brought a newer one
@@ -324,7 +327,6 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
       bytes(had_ticket), waiting = had_ticket ? 1 : 0;
     }
     if (!bytes.finished()) return errc::corrupt;
-
     quorum_ = quorum;
     workers_ = std::move(workers);
     ledger_ = std::move(rounds);
@@ -464,12 +466,13 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     if (format != 2) return errc::wrong_kind;
     if (capacity != workers.capacity()) return errc::invalid_option;
     if (quorum == 0 || quorum > capacity) return errc::corrupt;
-    at.state(bytes), rounds.state(bytes);
-    counted.state(bytes), workers.state(bytes);
+    at.state(bytes);
+    rounds.state(bytes);
+    counted.state(bytes);
+    workers.state(bytes);
     if constexpr (StatefulPolicy<Policy>) policy.state(bytes);
     const bool waits_for_quorum = workers.clock().size() + workers.excluded() == 0;  // else it has started
-    const bool is_time = at.now < std::numeric_limits<double>::infinity() && !std::isnan(at.wake_at);
-    return bytes.ok() && is_time && (at.started || waits_for_quorum) ? errc::ok : errc::corrupt;
+    return bytes.ok() && (at.started || waits_for_quorum) ? errc::ok : errc::corrupt;
   }
 
   using base::at_;

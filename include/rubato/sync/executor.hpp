@@ -53,6 +53,8 @@ class executor {
     void state(archive& bytes) {
       bytes(now, wake_at, asked_minimum, asked_bound, parked_floor, serial, draws, started, may_cancel, withholds,
             retries, ask_on_poll, batch, lr_scale);
+      const bool is_time = pinned::is_finite(now) || (!pinned::is_nan(now) && now < 0);  // -infinity: no call yet
+      if (!is_time || pinned::is_nan(wake_at)) bytes.fail();
     }
   };
 
@@ -243,7 +245,8 @@ class executor {
 
   void set_deadline(double time) noexcept {
     const bool is_time = pinned::is_finite(time) || (!pinned::is_nan(time) && time > 0);  // infinity: never
-    is_time ? static_cast<void>(at_.wake_at = time) : adjust(reason::invalid_decision, no_worker);
+    if (!is_time) return adjust(reason::invalid_decision, no_worker);
+    at_.wake_at = time;
   }
 
   [[nodiscard]] decision answer_to(const event& what) {

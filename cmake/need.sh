@@ -30,7 +30,6 @@ present() {
     python3-z3) /usr/bin/python3 -c 'import z3' ;;
     libopenmpi-dev) command -v mpicxx ;;
     openmpi-bin) command -v mpirun ;;
-    python3-z3) /usr/bin/python3 -c 'import z3' ;;
     iproute2) command -v ip ;;
     *) command -v "$1" ;;  # the command is called like its package
   esac >/dev/null 2>&1

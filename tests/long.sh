@@ -5,7 +5,7 @@
 #   sanitizers   the modules that run.sh does not take there
 #   compilers    all modules and the lab, optimised by clang; CUDA code for every architecture
 #   proof        planted bugs against the proved statement of the controller; two workers to the end
-#   model        twenty seeded bugs against the explorer of every interleaving
+#   model        27 seeded bugs against the explorer of every interleaving
 #   fuzz         the fuzzers, half an hour in all
 #   mutants, coverage, soak (ten minutes), valgrind
 #   hosts        those of integrations/ that are processes, under the sanitizers
@@ -70,12 +70,12 @@ part_schedules() {
   return "$status"
 }
 part_sanitizers() {
-  local status=0 modules=(extras nn encode learned rl adapt cuda cuda_ps ps_lite fuzz)
+  local status=0 modules=(nn encode learned rl adapt cuda cuda_ps ps_lite fuzz)
   build asan "${modules[@]/#/test_}"
   for module in "${modules[@]}"; do
     GTEST_FILTER='-KnownTasks.*:*FiniteDifferences*:Ppo.Learns*' run asan "test_$module" 1 || status=1
   done
-  modules=(extras cuda cuda_ps ps_lite)
+  modules=(cuda cuda_ps ps_lite)
   build tsan "${modules[@]/#/test_}"
   for module in "${modules[@]}"; do run tsan "test_$module" 1 || status=1; done
   return "$status"

@@ -64,8 +64,8 @@ stage_fuzz() {
 stage_tsan() {
   fix_addresses
   configure tsan
-  build tsan "test_core|test_sync|test_threads_ps|threads_ps_switching|02_[a-z_]+|04_[a-z_]+"
-  GTEST_FILTER=$code_only run_tests tsan -L '^(core|sync|threads_ps)$'
+  build tsan "test_core|test_sync|test_extras|test_threads_ps|threads_ps_switching|02_[a-z_]+|04_[a-z_]+"
+  GTEST_FILTER=$code_only run_tests tsan -L '^(core|sync|extras|threads_ps)$'
   run_tests tsan -R '^example\.(02|04)' --repeat until-fail:5  # those with threads
 }
 # Optimised code of clang.
@@ -77,9 +77,9 @@ stage_clang() {
 stage_asan() {
   fix_addresses
   configure asan
-  build asan "test_(core|sync|io|properties|threads_ps)|threads_ps_switching"
+  build asan "test_(core|sync|extras|io|properties|threads_ps)|threads_ps_switching"
   GTEST_FILTER="$code_only:*AllOrderedSwitches*:*AsEitherHalf*:TwoLevels.*Bound*" RUBATO_TEST_SCALE=0.05 \
-    run_tests asan -L '^(core|sync|io|properties|threads_ps)$'
+    run_tests asan -L '^(core|sync|extras|io|properties|threads_ps)$'
 }
 
 only=()
@@ -94,7 +94,7 @@ done
 
 bash cmake/need.sh cmake ninja-build g++ clang libclang-rt-dev pkg-config python3 libgtest-dev libbenchmark-dev \
   libcli11-dev nlohmann-json3-dev zlib1g-dev libgloo-dev libtorch-dev python3-torch libopenmpi-dev openmpi-bin \
-  iproute2 valgrind qemu-user doxygen python3-z3
+  iproute2 valgrind qemu-user doxygen python3-z3 python3-clang-14
 
 passed=0
 failed=0

@@ -171,7 +171,6 @@ TEST(Roster, StepTimesAreSmoothed) {
   EXPECT_EQ(all[0].smoothed_step_time, 0.0F) << "its next life may be on another machine";
 }
 
-// Semantics 7: the bound for workers that have started a step, one more for those that have not.
 // Else the mean would become infinite, and then NaN, which no class of speeds would ever let go of.
 TEST(Roster, StepsBeyondAnyMeasureAreCountedOnce) {
   roster all = running(2);
@@ -184,6 +183,7 @@ TEST(Roster, StepsBeyondAnyMeasureAreCountedOnce) {
   EXPECT_EQ(all.speeds().size(), 0u);
 }
 
+// Semantics 7: the bound for workers that have started a step, one more for those that have not.
 TEST(Roster, RebaseGivesTheParkedOneStepMore) {
   roster all = running(4);
   for (std::uint32_t w = 1; w < 4; ++w)

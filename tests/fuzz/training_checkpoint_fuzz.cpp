@@ -56,7 +56,7 @@ void run(input bytes) {
   if (!resumed) {
     const error& e = resumed.error();
     require(e.code == errc::corrupt || e.code == errc::wrong_kind, "a known refusal");
-    require(e.message.starts_with(file + ": ") && e.message.size() < 2000, "it says why:", e.message);
+    require(e.message.starts_with(file + ": ") && is_plain(e.message) && e.message.size() < 2000, "it says why:", e.message);
     return require(state() == before && training.steps() == 0, "who is refused has not changed");
   }
   if (resumed->steps > 1'000'000 || resumed->episodes > 1'000'000) return;  // it would have to count on from there

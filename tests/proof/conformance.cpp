@@ -1,10 +1,10 @@
 // Whether the controller does only what shield.py allows: a policy and a host that may do anything, side by side with
 // the model that checker.py makes of it.
 //
-// usage: conformance [SCALE]      SCALE: how much of the usual is done, 1 if it is not given; exit status 1 at the
-// first
-//                                 call that the model forbids, or after which the two differ, and if a branch of an
-//                                 event was never taken, or fewer than 10,000,000 events.
+// usage: conformance [SCALE]
+//   SCALE   how much of the usual is done, 1 if it is not given
+// Exit status 1 at the first call that the model forbids, or after which the two differ; and if a branch of an event
+// was never taken, or there were fewer than 10,000,000 events.
 #include "side_by_side.hpp"
 
 #include <chrono>
@@ -78,8 +78,7 @@ class drawn final : public choices {
   rubato::random_sequence random_;
 };
 
-// ------------------------------------------------------------------------------------------------ every choice there
-// is
+// ------------------------------------------------------------------------------------------ every choice that there is
 
 /// What is explored: all that can be done within these bounds. Clocks, versions, rounds and times count from the
 /// slowest, the latest, the open one and now.
@@ -266,11 +265,13 @@ bool explore(const scope& s) {
     std::vector<std::uint32_t> way;
     for (std::uint32_t n = static_cast<std::uint32_t>(i); n != 0; n = nodes[n].from) way.push_back(n);
     from = start;
+    const std::uint64_t calls_before = side_by_side::calls, events_before = side_by_side::events;
     for (auto n = way.rbegin(); n != way.rend(); ++n) {
       repeated again{nodes[*n].by};
       side_by_side::dice = &again;
       any_call(from);
     }
+    side_by_side::calls = calls_before, side_by_side::events = events_before;  // the way there has been counted
     counted dice;
     do {
       to = from;

@@ -258,6 +258,9 @@ class side_by_side {
   }
   void check(const char* refused) {
     ++events;
+    judge(refused);
+  }
+  void judge(const char* refused) {
     if (refused != nullptr) fail(refused);
   }
   void expect(rubato::errc expected, rubato::errc found) {
@@ -383,13 +386,21 @@ class side_by_side {
     place back = 0;
     for (place w = 0; w < model_.size_W && !counts(w); ++w)
       if (model_.excluded[w] != 0 && !worker(w).excluded) back = w;
-    check(shield::rescue(model_, back));
+    const auto before = model_.excluded[back];
+    judge(shield::rescue(model_, back));
+    events += model_.excluded[back] != before;
+  }
+  // As rescue(), an event only where it does something: both stand at the end of every group.
+  void finish(place w) {
+    const shield::state_kind before = is(w);
+    judge(shield::finish(model_, w));
+    events += is(w) != before;
   }
   void end_group() {
     if (!asked_) return;
     apply_answer();
     rescue();
-    if (model_.phase == shield::phase_kind::guarding) check(shield::finish(model_, 0));
+    if (model_.phase == shield::phase_kind::guarding) finish(0);
     asked_ = false;
     answer_.reset();
   }
@@ -414,7 +425,7 @@ class side_by_side {
     if (std::exchange(forced_before_, forced) == forced) return check(shield::release(model_, w));
     if (!forces_) {
       rescue();
-      return check(shield::finish(model_, w));
+      return finish(w);
     }
     if (model_.excluded[w] != 0) check(shield::readmit(model_, w));
     check(shield::host_release(model_, w));

@@ -184,6 +184,10 @@ TEST(SaveLoad, RefusesWhatCannotBe) {
   EXPECT_EQ(refused(wake_at, std::as_bytes(std::span{&nan, 1})), errc::corrupt);
   EXPECT_EQ(refused(wake_at, std::as_bytes(std::span{&infinite, 1})), errc::ok) << "never";
 
+  const std::uint64_t more = 1;  // versions than updates: nothing has been pushed
+  const std::size_t version = started + 13 + 8;
+  EXPECT_EQ(refused(version, std::as_bytes(std::span{&more, 1})), errc::corrupt);
+
   // A clock that no count of steps comes to: the one that stands for `unbounded` would be looked for without end.
   const std::size_t clock = bytes.size() - 8 - 3 - 4 - 8;  // the last worker's; nobody is parked, three have no ticket
   EXPECT_EQ(refused(clock, std::as_bytes(std::span{&unbounded, 1})), errc::corrupt);

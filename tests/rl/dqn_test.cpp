@@ -379,9 +379,9 @@ TEST(Dqn, StatesThatCannotBeAreRefused) {
   in_replay(action, reward), in_window(action, open_reward);
   for (const archive* where : {&in_replay, &in_window}) {
     std::vector<std::byte> forged = bytes;
-    const auto place = std::ranges::search(forged, where->bytes());
-    ASSERT_FALSE(place.empty());
-    place.front() = std::byte{3};
+    const auto place = std::search(forged.begin(), forged.end(), where->bytes().begin(), where->bytes().end());
+    ASSERT_NE(place, forged.end());
+    *place = std::byte{3};
     EXPECT_FALSE(loads(forged));
   }
 }

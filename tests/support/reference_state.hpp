@@ -149,7 +149,7 @@ class reference_state {
   void readmit(std::uint32_t i) {
     worker& w = workers_[i];
     const clock_type own = w.clock, least = minimum();
-    const clock_type lead = options_.guard.enabled ? std::min(bound_, options_.guard.bound) : unbounded;
+    const clock_type lead = options_.guard.enabled ? std::min(bound_, options_.guard.bound) : bound_;
     const clock_type most = saturating_add(least, saturating_add(lead, w.is == state::parked ? 1 : 0));
     if (alive() > 0) w.clock = std::clamp(own, least, most);
     if (w.clock != own) ++counts[index(reason::clock_clamped)];

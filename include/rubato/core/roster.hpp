@@ -244,7 +244,8 @@ class roster {
       if (bytes.saving()) continue;
       if (!bytes.ok() || r.state >= worker_state::count_ || r.state == worker_state::admitted || clock >> 63 != 0 ||
           r.doomed >= reason::count_ || (r.excluded && !is_member(r.state)) ||
-          !pinned::within(r.smoothed_step_time, 0, 1e30F))
+          !pinned::within(r.smoothed_step_time, 0, 1e30F) || !pinned::within(r.step_time, 0, 1e30F) ||
+          pinned::is_nan(r.granted_at) || pinned::is_nan(r.parked_at))
         return bytes.fail();
       clock_.set(w, clock);
       r.speed = static_cast<std::uint8_t>(speed_classes::class_of(r.smoothed_step_time));

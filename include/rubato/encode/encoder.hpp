@@ -95,7 +95,7 @@ inline void average(double& value, double newest, double share, bool first) noex
 /// The nearest float that is finite; 0 for NaN.
 [[nodiscard]] constexpr float finite_float(double x) noexcept {
   constexpr double most = static_cast<double>((std::numeric_limits<float>::max)());
-  if (!(x == x)) return 0.0F;
+  if (pinned::is_nan(x)) return 0.0F;
   return static_cast<float>(x < -most ? -most : x > most ? most : x);
 }
 

@@ -18,6 +18,7 @@
 #include "../core/archive.hpp"
 #include "../core/result.hpp"
 #include "../io/atomic_file.hpp"
+#include "../io/utf8.hpp"
 
 namespace rubato::inline RUBATO_ABI::rl {
 
@@ -100,8 +101,10 @@ template <class State>
     std::string line;
     in.text(line);
     const std::string expected = i < configuration.size() ? configuration[i] : "nothing more";
-    if (in.ok() && line != expected)
-      return {errc::wrong_kind, path + ": trained with " + line + ", expected " + expected};
+    if (in.ok() && line != expected) {
+      const std::string found = is_plain(line) ? line : in_quotes(line);
+      return {errc::wrong_kind, path + ": trained with " + found + ", expected " + expected};
+    }
   }
   if (in.ok() && lines < configuration.size())
     return {errc::wrong_kind, path + ": trained without " + configuration[lines]};

@@ -310,7 +310,8 @@ class ppo {
     ++sums.policy_batches;
     policy_.backward(slopes, policy_work_, policy_gradient_, nn::gradient_mode::overwrite);
     const double norm = follow(policy_gradient_, policy_, policy_optimiser_, counters_.updates);
-    if (!pinned::is_nan(sums.gradient_norm) && !(norm <= sums.gradient_norm)) sums.gradient_norm = norm;
+    const bool is_new = pinned::is_nan(norm) || norm > sums.gradient_norm;
+    if (!pinned::is_nan(sums.gradient_norm) && is_new) sums.gradient_norm = norm;
     return true;
   }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -45,7 +44,7 @@ class finish_line {
   [[nodiscard]] run_end judge(const evaluation& now, std::uint64_t pushes) noexcept {
     constexpr auto most = static_cast<double>((std::numeric_limits<float>::max)());
     // Gradients report their loss as float: beyond its range all of them would be dropped.
-    if (!(std::abs(now.loss) <= most) || !pinned::is_finite(now.accuracy)) return run_end::diverged;
+    if (!pinned::within(now.loss, -most, most) || !pinned::is_finite(now.accuracy)) return run_end::diverged;
     next_ = pushes + every_ * (stop_ == stop_rule::target ? spacing(target_ - now.accuracy) : 1);
     if (stop_ == stop_rule::target) return now.accuracy >= target_ ? run_end::reached : run_end::unfinished;
     if (stop_ != stop_rule::converged) return run_end::unfinished;

@@ -300,7 +300,6 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
   /// is asked for each worker that had a ticket; one without is dead, and may come back. Then poll() until
   /// next_deadline() is no longer -infinity. If the host's clock has started anew, times that policies and watchers see
   /// go on from the saved ones. Allocates; O(capacity).
-  ///
   /// `busy`: somebody waits or an admission is out. `wrong_kind`: the bytes are of another policy or format.
   /// `invalid_option`: they are of another capacity. `corrupt`: they are not what was saved. Then nothing has changed.
   template <class Reattach>
@@ -333,6 +332,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     counters_ = std::move(counted);
     at_ = at;
     at_.ask_on_poll = true;
+    at_.parked_floor = 0;  // as the bytes may say what they like of it
     just_loaded_ = true;
     clock_offset_ = 0.0;
     policy_ = std::move(policy);

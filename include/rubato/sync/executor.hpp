@@ -213,13 +213,13 @@ class executor {
   }
 
   void readmit(std::uint32_t worker) noexcept {
-    if (workers_.readmit(worker, guard_.highest(workers_, bound()), at_.now)) adjust(reason::clock_clamped, worker);
+    const clock_type highest = saturating_add(workers_.clock().minimum(), (std::min)(guard_.limit(), bound()));
+    if (workers_.readmit(worker, highest, at_.now)) adjust(reason::clock_clamped, worker);
     at_.parked_floor = (std::min)(at_.parked_floor, workers_.clock().clock(worker));
     note({.what = record::kind::readmit, .worker = workers_.id(worker)});
   }
 
   static constexpr bool watched = !std::same_as<Watcher, no_observer>;
-
   Policy policy_;
   Watcher watcher_;
   roster workers_;

@@ -15,6 +15,8 @@ namespace detail {
 struct guard {
   guard_options options;
 
+  /// How far a worker may lead the slowest; without a guard as far as the policy lets it. O(1).
+  [[nodiscard]] clock_type limit() const noexcept { return options.enabled ? options.bound : unbounded; }
   /// The highest clock at which a worker may start, given the policy's bound. O(1).
   [[nodiscard]] clock_type highest(const roster& workers, clock_type policy_bound) const noexcept {
     if (!options.enabled) return unbounded;

@@ -72,7 +72,7 @@ struct knee {
   [[nodiscard]] std::string problem(std::uint32_t) const {
     if (!(pinned::within(threshold, 0, 1) && threshold > 0.0F && threshold < 1.0F))
       return "threshold is " + detail::text_of(threshold) + ", expected a number between 0 and 1";
-    if (most_scatter > 0.0F) return {};
+    if (!pinned::is_nan(most_scatter) && most_scatter > 0.0F) return {};
     return "most_scatter is " + detail::text_of(most_scatter) + ", expected a number above 0";
   }
   [[nodiscard]] description describe() const {

@@ -69,6 +69,7 @@ class ledger {
   void state(archive& bytes) {
     round_slot& s = slots_[open_];
     bytes(updates_, version_, s.round, s.adds, s.failures);
+    if (version_ > updates_) bytes.fail();
   }
 
  private:

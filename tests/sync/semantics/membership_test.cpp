@@ -61,7 +61,11 @@ void readmits_within_the_bound(bool guarded) {
   for (std::uint32_t w = 0; w < 3; ++w) ASSERT_EQ(b.sync.force_release({w, 0}, b.now, b.sink), errc::ok);
   b.sink.take();
   const auto once = [&s](decision d) {
-    s.answer = [&s, d](const cluster_view&, const event&) { return s.always(decision::submitter()), d; };
+    s.answer = [&s, d](const cluster_view&, const event&) {
+      const decision now = d;  // as this function ends with the next line
+      s.always(decision::submitter());
+      return now;
+    };
   };
   once(decision::hold().with_exclude(0));  // at 0
   b.push(1);

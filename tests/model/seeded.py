@@ -19,6 +19,8 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+from planted import plant  # noqa: E402
 
 # name: (header below include/rubato, text, text with the bug, rule, scope)
 BUGS = {
@@ -188,12 +190,10 @@ def try_bug(compiler, folder, name):
     """The line of the table, and whether the bug was found."""
     header, text, bug, rule, scope = BUGS[name]
     include = folder / re.sub(r"\W+", "_", name)
-    shutil.copytree(ROOT / "include", include)
-    path = include / "rubato" / header
-    source = path.read_text()
-    if source.count(text) != 1:
-        return f"{name}: {header} has {source.count(text)} times what is to be changed, expected once", False
-    path.write_text(source.replace(text, bug))
+    try:
+        plant(ROOT, include, header, text, bug)
+    except ValueError as problem:
+        return f"{name}: {problem}", False
     program = include / "explorer"
     if trouble := build(compiler, include, program):
         return f"{name}: does not compile\n{trouble[:2000]}", False

@@ -4,10 +4,12 @@
 usage: bugs.py ROOT GENERATED COMPILER [BUG]...     GENERATED: the folder of shield.hpp; status 1 if one is accepted
 """
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from planted import plant  # noqa: E402
 
 SCALE = "0.05"
 BUGS = {  # name: (header, what stands there, what is put in its place)
@@ -43,18 +45,16 @@ BUGS = {  # name: (header, what stands there, what is put in its place)
 }
 
 
-def rejected(root, generated, compiler, folder, bug):
-    header, text, other = BUGS[bug]
-    path = folder / "include" / "rubato" / header
-    right = path.read_text(encoding="utf-8")
-    if right.count(text) != 1:
-        sys.exit(f"{bug}: {header} has its text {right.count(text)} times, expected once")
-    path.write_text(right.replace(text, other), encoding="utf-8")
-    program = folder / "conformance"
-    subprocess.run([compiler, "-std=c++20", "-O1", "-w", f"-I{folder / 'include'}", f"-I{generated}",
-                    root / "tests" / "proof" / "conformance.cpp", "-o", program], check=True)
-    path.write_text(right, encoding="utf-8")
-    run = subprocess.run([program, SCALE], capture_output=True, text=True, timeout=300)
+def rejected(root, generated, compiler, bug):
+    with tempfile.TemporaryDirectory() as name:
+        include, program = pathlib.Path(name) / "include", pathlib.Path(name) / "conformance"
+        try:
+            plant(root, include, *BUGS[bug])
+        except ValueError as problem:
+            sys.exit(f"{bug}: {problem}")
+        subprocess.run([compiler, "-std=c++20", "-O1", "-w", f"-I{include}", f"-I{generated}",
+                        root / "tests" / "proof" / "conformance.cpp", "-o", program], check=True)
+        run = subprocess.run([program, SCALE], capture_output=True, text=True, timeout=300)
     said = [line for line in run.stdout.splitlines() if line.startswith("rejected")]
     print(f"{'rejected' if said else 'ACCEPTED'}  {bug}: {(said or [f'exit status {run.returncode}'])[0]}", flush=True)
     return bool(said)
@@ -64,10 +64,7 @@ def main():
     if len(sys.argv) < 4 or any(bug not in BUGS for bug in sys.argv[4:]):
         sys.exit(__doc__)
     root, generated = pathlib.Path(sys.argv[1]), sys.argv[2]
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        shutil.copytree(root / "include", folder / "include")
-        results = [rejected(root, generated, sys.argv[3], folder, bug) for bug in sys.argv[4:] or BUGS]
+    results = [rejected(root, generated, sys.argv[3], bug) for bug in sys.argv[4:] or BUGS]
     print(f"{sum(results)} of {len(results)} bugs rejected")
     return 0 if all(results) else 1
 

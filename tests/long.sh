@@ -116,7 +116,8 @@ part_valgrind() {
 # behind when they end is not ours.
 part_hosts() {
   local programs=(gloo_server gloo_worker) status=0
-  build asan test_gloo_ps test_libtorch test_mpi_ps torch_server torch_worker torch_local_sgd mpi_train "${programs[@]}"
+  build asan test_gloo_ps test_libtorch test_mpi_ps torch_train torch_server torch_worker torch_local_sgd \
+    torch_mpi mpi_train "${programs[@]}"
   build tsan test_gloo_ps "${programs[@]}"
   for preset in asan tsan; do
     GTEST_FILTER=-ManyWorkers.TooManyOpenFilesAreTold run "$preset" test_gloo_ps 1 || status=1

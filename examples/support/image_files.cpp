@@ -134,7 +134,9 @@ class byte_stream {
 [[nodiscard]] std::vector<unsigned> batch_numbers(const fs::path& directory) {
   std::error_code error;
   fs::directory_iterator entries{directory, error};
-  if (error) throw user_error{directory.string() + ": cannot be read as a directory: " + error.message()};
+  if (error)
+    throw user_error{directory.string() + ": cannot be read as a directory: " + error.message() +
+                     ", expected a folder with the training files of MNIST or CIFAR-10"};
   std::vector<unsigned> numbers;
   for (const auto& entry : entries) {
     const std::string name = entry.path().filename().string();

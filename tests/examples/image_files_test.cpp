@@ -136,7 +136,9 @@ TEST(ImageFiles, RefusesADirectoryWithoutImages) {
 
 TEST(ImageFiles, RefusesWhatIsNoDirectory) {
   const auto message = rubato::test::message_of<user_error>([] { return read_image_set("/nowhere/at/all"); });
-  EXPECT_EQ(message, "/nowhere/at/all: cannot be read as a directory: No such file or directory");
+  EXPECT_EQ(message,
+            "/nowhere/at/all: cannot be read as a directory: No such file or directory, expected a folder with the "
+            "training files of MNIST or CIFAR-10");
 }
 
 TEST(ImageFiles, RefusesBothFormats) {

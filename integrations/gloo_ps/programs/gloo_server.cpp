@@ -56,7 +56,9 @@ int main(int argc, char** argv) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   where.add_to(app);
   common.add_to(app);
-  app.add_option("--workers", o.server.job.workers, "worker indices go from 0 to this minus 1")->required();
+  app.add_option("--workers", o.server.job.workers, "worker indices go from 0 to this minus 1")
+      ->required()
+      ->check(CLI::Range(1U, rubato::no_worker - 1));
   o.add_to(app);
   try {
     app.parse(argc, argv);

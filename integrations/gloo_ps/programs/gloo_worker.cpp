@@ -1,8 +1,10 @@
 // One worker of a job over Gloo. Status 0: it has made its steps, or the job has ended, or goes on without it; 1: it
 // could not, and a sentence says why; 2: wrong options.
+#include <cstdio>
 #include <rubato/gloo_ps/gloo_link.hpp>
 #include <rubato/gloo_ps/rendezvous.hpp>
 #include <rubato/gloo_ps/stores.hpp>
+#include <utility>
 
 #include "gloo_options.hpp"
 #include "working.hpp"
@@ -31,5 +33,14 @@ int main(int argc, char** argv) {
   if (!device) return complain(program, device.error());
   auto store = ps::open_store(where.store);
   if (!store) return complain(program, store.error());
-  return work_to_the_end(program, common, o, ps::gloo_connector{*device, *store, common.job, where.connect_limit});
+  ps::gloo_connector knock{*device, *store, common.job, where.connect_limit};
+  bool told = false;
+  return work_to_the_end(program, common, o, [&](rubato::worker_id who, ps::steady::time_point until) {
+    auto link = knock(who, until);
+    if (!link && !std::exchange(told, true))
+      std::printf("worker %u: no server of job %llu answers in %s; looks for one for up to %g s\n", o.index,
+                  static_cast<unsigned long long>(common.job), where.store.c_str(), o.give_up);
+    if (link) told = false;
+    return link;
+  });
 }

@@ -256,7 +256,7 @@ TEST_F(GlooLink, StoresByName) {
   EXPECT_EQ(ps::open_store("zookeeper:x").error().code, rubato::errc::invalid_option);
   EXPECT_EQ(ps::open_store("file:" + at("missing")).error().code, rubato::errc::io);
   EXPECT_EQ(ps::open_store("file:" + at("missing")).error().message,
-            "store file:" + at("missing") + ": there is no such folder");
+            "store file:" + at("missing") + ": there is no such folder, expected one made for this job");
   if (!rubato::test::address_sanitized) {  // Gloo's store leaves its connection behind when nobody is there
     EXPECT_FALSE(ps::open_store("redis:127.0.0.1:1")) << "nobody there, or no Redis in this build";
   }

@@ -359,7 +359,7 @@ TEST_F(AveragingGroup, WhereNobodyIsLeftANewcomerIsToldWhatToDo) {
   ASSERT_FALSE(no);
   EXPECT_EQ(no.error().code, rubato::errc::io);
   EXPECT_EQ(no.error().message,
-            "no group of job 1 took member 0 in within 0.200000 s; it waits for a member of the group: if none of them "
+            "no group of job 1 took member 0 in within 0.2 s; it waits for a member of the group: if none of them "
             "is left, the job needs another number or another store");
   late.job = 2;
   EXPECT_TRUE(lt::averaging_group::join(store(), late, mine));
@@ -372,7 +372,8 @@ TEST_F(AveragingGroup, OneThatNobodyTakesInSaysSo) {
   const auto group = lt::averaging_group::join(store(), alone, mine);
   ASSERT_FALSE(group);
   EXPECT_EQ(group.error().code, rubato::errc::io);
-  EXPECT_EQ(group.error().message, "no group of job 1 took member 0 in within 0.200000 s");
+  EXPECT_EQ(group.error().message,
+            "no group of job 1 took member 0 in within 0.2 s; the last attempt: 1 of 2 founders had come");
 }
 
 TEST_F(AveragingGroup, AFounderOfAnotherSizeIsRefused) {

@@ -111,7 +111,7 @@ class attentive_store final : public Store {
     if (name.starts_with("file:") && name.size() > 5) {
       std::error_code bad;
       if (!std::filesystem::is_directory(name.substr(5), bad))
-        return error{errc::io, "store " + name + ": there is no such folder"};
+        return error{errc::io, "store " + name + ": there is no such folder, expected one made for this job"};
       return made{std::make_shared<attentive_store<exclusive_file_store>>(name.substr(5))};
     }
     if (name.starts_with("redis:") && name.size() > 6) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <rubato/core/number_text.hpp>
 #include <rubato/core/result.hpp>
 #include <span>
 #include <string>
@@ -153,7 +154,8 @@ class worker {
       pause_ = (std::max)(options_.retry, (std::min)(2 * pause_, 1.0));
       if (steady::now() >= until)
         return {errc::io, "no server of job " + std::to_string(options_.job) + " took worker " +
-                              std::to_string(id_.index) + " within " + std::to_string(options_.give_up) + " s" +
+                              std::to_string(id_.index) + " within " + rubato::detail::text_of(options_.give_up) +
+                              (connections_ == 0 ? " s; none was found" : " s") +
                               (turned_away_.empty() ? "" : "; the last one said: " + turned_away_)};
       link_.reset();
       if (auto made = connect_(id_, (std::min)(until, after(options_.reply_limit)))) link_.emplace(std::move(*made));

@@ -19,6 +19,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <rubato/core/number_text.hpp>
 #include <rubato/core/result.hpp>
 #include <rubato/pinned.hpp>
 #include <span>
@@ -273,13 +274,13 @@ class averaging_group {
     }
     generation_ = known;
     return {errc::io, "no group of job " + std::to_string(options_.job) + " took member " +
-                          std::to_string(options_.index) + " in within " + std::to_string(options_.patience) + " s" +
-                          (is_member_ ? "" : nobody_left) +
+                          std::to_string(options_.index) + " in within " + rubato::detail::text_of(options_.patience) +
+                          (is_member_ ? " s" : nobody_left) +
                           (trouble_.empty() ? "" : "; the last attempt: " + trouble_)};
   }
 
   static constexpr const char* nobody_left =
-      "; it waits for a member of the group: if none of them is left, the job needs another number or another store";
+      " s; it waits for a member of the group: if none of them is left, the job needs another number or another store";
   void stand_in_line() {
     is_member_ = false;
     is_late_ = true;
@@ -303,7 +304,12 @@ class averaging_group {
       if (board_->check({key("roster")})) return read(text_of(board_->get(key("roster"))));
       const steady::time_point now = steady::now();
       if (now >= until && std::exchange(self.has_left, true)) return std::nullopt;
-      if (self.has_left) board_->set(mine, bytes_of({self}));  // and looks once more: somebody may have counted on it
+      if (self.has_left) {
+        if (founding)
+          trouble_ = std::to_string(arrivals(generation_).size()) + " of " + std::to_string(options_.founders) +
+                     " founders had come";
+        board_->set(mine, bytes_of({self}));  // and looks once more: somebody may have counted on it
+      }
       if (!is_member_ || self.has_left) continue;
       std::vector<arrival> all = arrivals(generation_);
       const auto members = std::count_if(all.begin(), all.end(), [](const arrival& each) { return each.is_member; });

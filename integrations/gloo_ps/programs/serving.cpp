@@ -156,22 +156,24 @@ void served_job::look() {
 std::optional<error> served_job::finish() {
   server_type& here = server();
   std::ranges::copy(here.parameters(), work_->parameters().begin());
+  // Judging may take long, and be interrupted: all that needs none of it is written before.
+  std::optional<error> wrong;
+  const auto written = [&wrong](const rubato::result<std::uint64_t>& done) {
+    if (!done && !wrong) wrong = done.error();
+  };
+  if (!o_.server.checkpoint.empty()) written(here.save());
+  if (!o_.model.empty()) written(work_->save(o_.model));
+  here.decide().inspect([&written](auto& sync) {
+    if (sync.watcher().log) written(sync.watcher().log->sink().commit());
+  });
+  std::printf("ended at version %llu after %.3f s\n", wide(here.decide().version()), here.decide().seconds());
   const task::verdict quality = work_->judge();
-  std::printf("ended at version %llu after %.3f s, loss %.5f", wide(here.decide().version()), here.decide().seconds(),
-              quality.loss);
+  std::printf("loss %.5f", quality.loss);
   if (quality.accuracy >= 0) std::printf(", accuracy %.2f %%", 100 * quality.accuracy);
   std::printf("\n");
-  if (!o_.server.checkpoint.empty())
-    if (const auto last = here.save(); !last) return last.error();
-  if (!o_.model.empty())
-    if (const auto size = work_->save(o_.model); !size) return size.error();
   if (!o_.report.empty())
-    if (auto wrong = write_report(quality)) return wrong;
-  return here.decide().inspect([](auto& sync) -> std::optional<error> {
-    if (!sync.watcher().log) return std::nullopt;
-    const auto done = sync.watcher().log->sink().commit();
-    return done ? std::nullopt : std::optional{done.error()};
-  });
+    if (const auto failed = write_report(quality); failed && !wrong) wrong = failed;
+  return wrong;
 }
 
 // Says every five seconds who is waited for, until the job begins.
@@ -180,7 +182,7 @@ void served_job::look_for_quorum() {
   begun_ = server().decide().inspect([](auto& sync) { return sync.watcher().begun; });
   const ps::job_options& job = o_.server.job;
   if (!begun_)
-    std::printf("%u workers are here; nobody runs before there are %u\n", server().connected(),
+    std::printf("%u workers are here; nobody runs before there are %u (--quorum)\n", server().connected(),
                 job.quorum > 0 ? job.quorum : job.workers);
   next_quorum_ = ps::after(5);
 }

@@ -77,7 +77,7 @@ class served_job {
     }
     tell_changes();
   }
-  /// Judges the parameters, writes what is to be written at the end. What is wrong, or nothing.
+  /// Writes checkpoint, model and log; judges the parameters; writes the report. What is wrong first, or nothing.
   [[nodiscard]] std::optional<rubato::error> finish();
 
  private:

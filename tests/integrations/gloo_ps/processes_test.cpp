@@ -386,6 +386,16 @@ TEST_F(Processes, LiarsDisturbNobody) {
     EXPECT_TRUE(logged("worker" + std::to_string(w), "1 connections, done", 1)) << "it noticed";
 }
 
+TEST_F(Processes, ReportThatCannotBeWrittenLosesNoOtherFile) {
+  std::filesystem::create_directory(folder / "folder");
+  const pid_t server = start("server", server_words(1, {"--done", "1", "--checkpoint", at("state"), "--log",
+                                                        at("run.jsonl"), "--report", at("folder")}));
+  EXPECT_EQ(wait(start("worker", worker_words(1, 0, {"--steps", "5"}))), 0);
+  EXPECT_EQ(wait(server), 1);
+  EXPECT_TRUE(logged("server", "cannot write " + at("folder") + ": not a regular file", 1));
+  for (const char* file : {"state", "run.jsonl"}) EXPECT_TRUE(std::filesystem::exists(folder / file)) << file;
+}
+
 TEST_F(Processes, ServerWithoutThreadsSaysSo) {
   if (rubato::test::address_sanitized || rubato::test::thread_sanitized)
     GTEST_SKIP() << "sanitizers need more address space than they could be left";
@@ -403,7 +413,8 @@ TEST_F(Processes, WrongOptionsAreSentences) {
   EXPECT_EQ(wait(start("c", {program("gloo_worker"), "--store", "paper:x", "--index", "0"})), 2);
   EXPECT_TRUE(logged("c", "expected file:FOLDER or redis:HOST[:PORT]", 1));
   EXPECT_EQ(wait(start("d", worker_words(2, 0, {"--give-up", "0.3"}))), 1);
-  EXPECT_TRUE(logged("d", "no server of job 1 took worker 0", 1));
+  EXPECT_TRUE(logged("d", "no server of job 1 answers in " + store() + "; looks for one for up to 0.3 s", 1));
+  EXPECT_TRUE(logged("d", "no server of job 1 took worker 0 within 0.3 s; none was found", 1));
   EXPECT_EQ(wait(start("e", {program("gloo_server"), "--store", store()})), 2);
   EXPECT_EQ(wait(start("f", server_words(2, {"--evict-stragglers", "0.8"}))), 2);
   EXPECT_TRUE(logged("f", "--evict-stragglers 0.8: expected a factor above 1", 1));

@@ -57,7 +57,7 @@ def options():
     parser.add_argument("--straggle", type=float, default=0.3, help="share of their steps that take longer")
     parser.add_argument("--straggle-for", type=float, default=20.0, help="by so many milliseconds")
     parser.add_argument("--kills", type=int, default=0, help="workers that are killed and started again, at seeded instants")
-    parser.add_argument("--dimension", type=int, default=64)
+    parser.add_argument("--dimension", type=int, help="parameters of regression and count (default: 64)")
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--task", choices=("regression", "images", "count"),
                         help="default: regression; the programs of torch have images alone")
@@ -75,6 +75,8 @@ def options():
         chosen.task = "images" if chosen.programs == "torch" else "regression"
     if chosen.programs == "torch" and chosen.task != "images":
         parser.error(f"--task {chosen.task}: the programs of torch train images")
+    if chosen.programs == "torch" and chosen.dimension is not None:
+        parser.error(f"--dimension {chosen.dimension}: the nets of the programs of torch have their own")
     if chosen.workers < 1 or not 0 <= chosen.stragglers <= chosen.workers or chosen.steps < 1:
         parser.error("expected at least one worker, one step, and at most as many stragglers as workers")
     return chosen
@@ -82,8 +84,10 @@ def options():
 
 def commands(o, folder):
     """The server's command, and a function from a worker's index to its command."""
-    both = ["--store", f"file:{folder / 'store'}", "--task", o.task, "--dimension", str(o.dimension), "--shards", str(o.shards),
-            "--seed", str(o.seed), "--time-limit", str(o.time_limit), "--data", str(o.data)]
+    both = ["--store", f"file:{folder / 'store'}", "--task", o.task, "--shards", str(o.shards), "--seed", str(o.seed),
+            "--time-limit", str(o.time_limit), "--data", str(o.data)]
+    if o.dimension is not None:
+        both += ["--dimension", str(o.dimension)]
     server = [str(o.bin / f"{o.programs}_server"), *both, "--workers", str(o.workers), "--policy", o.policy, "--done", str(o.workers),
               "--report", str(folder / "report.json"), *o.server]
     slow = set(random.Random(o.seed).sample(range(o.workers), o.stragglers))

@@ -29,13 +29,15 @@ struct common_options {
     app.add_option("--task", task.name, "what is trained (count: exact sums, for tests); server and workers must agree")
         ->check(CLI::IsMember(task_names))
         ->capture_default_str();
-    app.add_option("--dimension", task.dimension, "parameters of regression and count")
-        ->check(CLI::Range(1, 100'000'000))
-        ->capture_default_str();
     app.add_option("--data", task.data, "folder with the training files of MNIST or CIFAR-10, for images");
-    app.add_option("--hidden-units", task.hidden_units, "of the network for images")
-        ->check(CLI::Range(1, 65'535))
-        ->capture_default_str();
+    if (tasks_have_sizes) {
+      app.add_option("--dimension", task.dimension, "parameters of regression and count")
+          ->check(CLI::Range(1, 100'000'000))
+          ->capture_default_str();
+      app.add_option("--hidden-units", task.hidden_units, "of the network for images")
+          ->check(CLI::Range(1, 65'535))
+          ->capture_default_str();
+    }
     app.add_option("--shards", shards, "threads of the server that hold them")
         ->check(CLI::Range(1, 64))
         ->capture_default_str();

@@ -112,6 +112,7 @@ class images final : public task {
 }  // namespace
 
 const std::vector<std::string> task_names{"regression", "images", "count"};
+const bool tasks_have_sizes = true;
 
 rubato::result<std::unique_ptr<task>> make_task(const task_options& o) {
   using made = std::unique_ptr<task>;
@@ -124,7 +125,7 @@ rubato::result<std::unique_ptr<task>> make_task(const task_options& o) {
     if (o.data.empty()) return rubato::error{rubato::errc::invalid_option, "--task images: it needs --data FOLDER"};
     return made{std::make_unique<images>(o, rubato::support::read_image_set(o.data))};
   } catch (const std::exception& e) {
-    return rubato::error{rubato::errc::io, "--data " + o.data + ": " + e.what()};
+    return rubato::error{rubato::errc::io, std::string{"--data "} + e.what()};
   }
 #else
   return rubato::error{rubato::errc::invalid_option, "--task images: built without zlib (Debian: zlib1g-dev)"};

@@ -52,6 +52,8 @@ class task {
 
 /// The names that make_task() takes, for --task; the first is the default.
 extern const std::vector<std::string> task_names;
+/// Whether `dimension` and `hidden_units` say anything to them: else there are no such options.
+extern const bool tasks_have_sizes;
 
 struct task_options {
   std::string name{};

@@ -55,6 +55,7 @@ class image_task final : public task {
 }  // namespace
 
 const std::vector<std::string> task_names{"images"};
+const bool tasks_have_sizes = false;  // the nets of torch_train, as they are
 
 rubato::result<std::unique_ptr<task>> make_task(const task_options& o) {
   if (o.data.empty()) return rubato::error{errc::invalid_option, "--data: a folder with images is needed"};
@@ -66,6 +67,6 @@ rubato::result<std::unique_ptr<task>> make_task(const task_options& o) {
     if (!net) return net.error();
     return std::unique_ptr<task>{std::make_unique<image_task>(o.seed, std::move(all), std::move(*net))};
   } catch (const std::exception& e) {
-    return rubato::error{errc::io, "--data " + o.data + ": " + lt::sentence_of(e)};
+    return rubato::error{errc::io, "--data " + lt::sentence_of(e)};
   }
 }

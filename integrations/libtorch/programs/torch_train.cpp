@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <future>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <rubato/io/atomic_file.hpp>
@@ -90,12 +92,24 @@ struct outcome {
   double took = 0, accuracy = 0, steps_per_second = 0, mean_staleness = 0;
 };
 
-std::optional<std::string> write_trace(const std::string& path, const rubato::chrome_trace& trace) {
+rubato::result<std::uint64_t> write_trace(const std::string& path, const rubato::chrome_trace& trace) {
   auto file = rubato::atomic_file::create(path);
-  if (!file) return file.error().message;
+  if (!file) return file.error();
   trace.write(*file);
-  if (const auto done = file->commit(); !done) return done.error().message;
-  return std::nullopt;
+  return file->commit();
+}
+
+// Before anything is judged, which takes long and may be interrupted. What is wrong, or nothing.
+std::optional<rubato::error> write_files(const options& o, trainer& of, const torch::nn::Module& model) {
+  if (!o.save.empty())
+    if (const auto saved = lt::save_state(o.save, model); !saved) return saved.error();
+  return of.server().inspect([&o](auto&, watcher& seen) -> std::optional<rubato::error> {
+    if (seen.log)
+      if (const auto done = seen.log->sink().commit(); !done) return done.error();
+    if (seen.trace)
+      if (const auto done = write_trace(o.trace, *seen.trace); !done) return done.error();
+    return std::nullopt;
+  });
 }
 
 // One run. Models are kept and judged afterwards, so that judging takes no time of the training.
@@ -127,6 +141,7 @@ rubato::result<outcome> run(const options& o, const images& all, const std::stri
       return loss;
     });
   });
+  std::fprintf(stderr, "%s, seed %llu: training ...\n", name.c_str(), static_cast<unsigned long long>(seed));
   const auto begin = std::chrono::steady_clock::now();
   const auto passed = [begin] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -145,33 +160,25 @@ rubato::result<outcome> run(const options& o, const images& all, const std::stri
     t.stop();
     throw;
   }
-  const double took = passed();
-  std::fprintf(stderr, "%s, seed %llu: trained for %.0f s; judging %zu models ...\n", name.c_str(),
-               static_cast<unsigned long long>(seed), took, models.size());
+  outcome found{.took = passed()};
   t.stop();
-
-  outcome found{.took = took};
   for (const lt::worker_end& each : workers.get()) {
     if (!each.failure.empty()) return rubato::error{rubato::errc::io, name + ": " + each.failure};
-    found.steps_per_second += static_cast<double>(each.steps) / took;
+    found.steps_per_second += static_cast<double>(each.steps) / found.took;
   }
+  if (const auto wrong = write_files(o, t, *models.back().second)) return *wrong;
+  found.mean_staleness = t.server().inspect([](auto&, const watcher& seen) {
+    return static_cast<double>(seen.staleness) / static_cast<double>(std::max<std::uint64_t>(seen.gradients, 1));
+  });
+  std::fprintf(stderr, "%s, seed %llu: trained for %.0f s; judging %zu models ...\n", name.c_str(),
+               static_cast<unsigned long long>(seed), found.took, models.size());
   for (auto& [when, net] : models)
     if (judged(net, all).accuracy >= o.target) {
       found.seconds = when;
       break;
     }
   found.accuracy = judged(models.back().second, all).accuracy;
-  if (!o.save.empty())
-    if (const auto saved = lt::save_state(o.save, *models.back().second); !saved) return saved.error();
-  return t.server().inspect([&](auto&, watcher& seen) -> rubato::result<outcome> {
-    found.mean_staleness =
-        static_cast<double>(seen.staleness) / static_cast<double>(std::max<std::uint64_t>(seen.gradients, 1));
-    if (seen.log)
-      if (const auto done = seen.log->sink().commit(); !done) return done.error();
-    if (seen.trace)
-      if (auto wrong = write_trace(o.trace, *seen.trace)) return rubato::error{rubato::errc::io, *wrong};
-    return found;
-  });
+  return found;
 }
 
 // Mean, and the lowest and highest.
@@ -193,16 +200,19 @@ std::optional<std::string> cannot_write(const std::string& path) {
 
 int compare(const options& o) {
   at::set_num_threads(1);
-  for (const std::string& path : {o.trace, o.save})
-    if (const auto wrong = cannot_write(path)) return std::fprintf(stderr, "torch_train: %s\n", wrong->c_str()), 1;
+  for (const auto& [option, path] : {std::pair{"--log", &o.log}, {"--trace", &o.trace}, {"--save", &o.save}})
+    if (const auto wrong = cannot_write(*path))
+      return std::fprintf(stderr, "torch_train: %s: %s\n", option, wrong->c_str()), 1;
   const images all{o.data};
   const bool timed = o.steps > 0;
-  const std::string length = timed ? std::to_string(o.steps) + " steps" : text_of(o.seconds, "%g") + " s";
+  std::string length = timed ? std::to_string(o.steps) + " steps" : "";
+  if (std::isfinite(o.seconds)) length += (timed ? " within " : "") + text_of(o.seconds, "%g") + " s";
   std::printf("%s; %u workers, %s a run, target %g\n\n", all.description().c_str(), o.workers, length.c_str(),
               o.target);
   std::printf("| policy | s to %g %% |%s accuracy | steps/s | mean staleness |\n", 100 * o.target,
               timed ? " s in all |" : "");
   std::printf("| --- | --- |%s --- | --- | --- |\n", timed ? " --- |" : "");
+  std::fflush(stdout);
   for (const std::string& name : o.policies) {
     std::vector<double> seconds, took, accuracies, pace, stale;
     for (std::uint64_t seed = o.seed; seed < o.seed + o.seeds; ++seed) {
@@ -245,9 +255,10 @@ int main(int argc, char** argv) {
   app.add_option("--optimizer", o.optimizer)->check(CLI::IsMember({"sgd", "adam"}))->capture_default_str();
   app.add_option("--learning-rate", o.rate)->check(CLI::Range(0.0, 100.0))->capture_default_str();
   app.add_option("--momentum", o.momentum, "of sgd")->check(CLI::Range(0.0, 0.999))->capture_default_str();
-  app.add_option("--seconds", o.seconds, "of each run; with --steps, the most it may take")
-      ->check(CLI::Range(0.1, 1e6))
-      ->capture_default_str();
+  auto* seconds = app.add_option("--seconds", o.seconds,
+                                 "of each run; with --steps, the most it may take, for ever if it is not given")
+                      ->check(CLI::Range(0.1, 1e6))
+                      ->capture_default_str();
   auto* steps = app.add_option("--steps", o.steps, "of all workers together, after which a run ends")
                     ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
   app.add_flag("--decay", o.decay,
@@ -277,8 +288,12 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
+  if (o.steps > 0 && seconds->count() == 0) o.seconds = std::numeric_limits<double>::infinity();
   try {
     return compare(o);
+  } catch (const rubato::support::user_error& e) {
+    std::fprintf(stderr, "torch_train: --data %s\n", e.what());
+    return 1;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "torch_train: %s\n", lt::sentence_of(e).c_str());
     return 1;

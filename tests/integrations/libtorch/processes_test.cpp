@@ -1,4 +1,4 @@
-// torch_server and torch_worker, on the images in the tree: workers and server are killed while they train.
+// The programs, on the images in the tree: workers, members and servers are killed while they train.
 #include <gtest/gtest.h>
 #include <torch/nn.h>
 
@@ -16,6 +16,14 @@
 namespace libtorch_processes_test {
 namespace {
 
+const std::string data = std::string{RUBATO_SOURCE_DIR} + "/examples/data";
+
+// That the programs train on MNIST.
+torch::nn::Sequential perceptron() {
+  return torch::nn::Sequential{torch::nn::Flatten(), torch::nn::Linear(784, 128), torch::nn::ReLU(),
+                               torch::nn::Linear(128, 10)};
+}
+
 class TorchProcesses : public rubato::test::process_test {
  protected:
   void SetUp() override {
@@ -23,8 +31,8 @@ class TorchProcesses : public rubato::test::process_test {
     process_test::SetUp();
   }
   [[nodiscard]] std::vector<std::string> words(const char* name, const std::vector<std::string>& more) const {
-    return with({program(name), "--store", store(), "--data", std::string{RUBATO_SOURCE_DIR} + "/examples/data",
-                 "--shards", "3", "--time-limit", std::to_string(time_limit), "--connect-limit", "5"},
+    return with({program(name), "--store", store(), "--data", data, "--shards", "3", "--time-limit",
+                 std::to_string(time_limit), "--connect-limit", "5"},
                 more);
   }
   pid_t start_server() {
@@ -61,42 +69,8 @@ TEST_F(TorchProcesses, TrainThroughTheDeathOfAWorkerAndOfTheServer) {
   EXPECT_EQ(number("version"), 600);
   EXPECT_GT(number("accuracy"), 0.8);
 
-  torch::nn::Sequential net{torch::nn::Flatten(), torch::nn::Linear(784, 128), torch::nn::ReLU(),
-                            torch::nn::Linear(128, 10)};
-  const auto read = rubato::libtorch::load_state(at("model.pt"), *net);
+  const auto read = rubato::libtorch::load_state(at("model.pt"), *perceptron());
   EXPECT_TRUE(read) << read.error().message;
-}
-
-TEST_F(TorchProcesses, TrainOverMpi) {
-  if (::access(program("torch_mpi").c_str(), X_OK) != 0) GTEST_SKIP() << "no torch_mpi: built without MPI";
-  std::vector<std::string> words{"mpirun", "--oversubscribe", "-n", "3"};
-  if (::geteuid() == 0) words.emplace_back("--allow-run-as-root");
-  const pid_t job = start("job", with(words, {program("torch_mpi"),
-                                              "--data",
-                                              std::string{RUBATO_SOURCE_DIR} + "/examples/data",
-                                              "--policy",
-                                              "ssp:2",
-                                              "--optimizer",
-                                              "adam",
-                                              "--learning-rate",
-                                              "0.002",
-                                              "--samples",
-                                              "32",
-                                              "--updates",
-                                              "400",
-                                              "--compute",
-                                              "0",
-                                              "--time-limit",
-                                              std::to_string(time_limit),
-                                              "--report",
-                                              at("report.json"),
-                                              "--model",
-                                              at("model.pt")}));
-  EXPECT_EQ(wait(job), 0);
-  EXPECT_GE(number("version"), 400);
-  EXPECT_LE(number("version"), 402) << "the other worker's gradient may be on its way";
-  EXPECT_GT(number("accuracy"), 0.7);
-  EXPECT_EQ(::access(at("model.pt").c_str(), R_OK), 0);
 }
 
 TEST_F(TorchProcesses, AreLaunchedTogether) {
@@ -123,6 +97,103 @@ TEST_F(TorchProcesses, WrongOptionsAreTold) {
   EXPECT_TRUE(logged("worker", "--data: a folder with images is needed"));
 }
 
+TEST_F(TorchProcesses, HaveNoOptionsOfOtherTasks) {
+  for (const char* name : {"torch_server", "torch_worker"}) {
+    EXPECT_EQ(wait(start(name, words(name, {"--workers", "1", "--index", "0", "--hidden-units", "64"}))), 2);
+    EXPECT_TRUE(logged(name, "--hidden-units"));
+  }
+  EXPECT_EQ(wait(start("launch", {"python3", "-B", RUBATO_SOURCE_DIR "/integrations/gloo_ps/launch.py", "--bin",
+                                  program(""), "--programs", "torch", "--dimension", "5"})),
+            2);
+  EXPECT_TRUE(logged("launch", "--dimension 5: the nets of the programs of torch have their own"));
+}
+
+TEST_F(TorchProcesses, WriteTheirFilesBeforeTheyJudge) {
+  const pid_t server =
+      start("server", words("torch_server", {"--workers", "1", "--updates", "5", "--samples", "8", "--checkpoint",
+                                             at("state"), "--log", at("run.jsonl"), "--model", at("model.pt")}));
+  EXPECT_EQ(wait(start_worker(0)), 0);
+  ASSERT_TRUE(logged("server", "ended at version 5"));
+  for (const char* file : {"state", "run.jsonl", "model.pt"}) EXPECT_EQ(::access(at(file).c_str(), R_OK), 0) << file;
+  EXPECT_EQ(wait(server), 0);
+  EXPECT_TRUE(logged("server", ", accuracy "));
+}
+
+// The same over MPI, which needs no Gloo.
+class TorchMpi : public rubato::test::process_test {
+ protected:
+  void SetUp() override {
+    if (::access(program("torch_mpi").c_str(), X_OK) != 0) GTEST_SKIP() << "no torch_mpi: built without MPI";
+    process_test::SetUp();
+  }
+  pid_t run_ranks(int ranks, const std::vector<std::string>& more) {
+    std::vector<std::string> words{"mpirun", "--oversubscribe", "-n", std::to_string(ranks)};
+    if (::geteuid() == 0) words.emplace_back("--allow-run-as-root");
+    words = with(words, {program("torch_mpi"), "--data", data, "--time-limit", std::to_string(time_limit)});
+    return start("job", with(words, more));
+  }
+};
+
+TEST_F(TorchMpi, Trains) {
+  const pid_t job =
+      run_ranks(3, {"--policy", "ssp:2", "--optimizer", "adam", "--learning-rate", "0.002", "--samples", "32",
+                    "--updates", "400", "--compute", "0", "--report", at("report.json"), "--model", at("model.pt")});
+  EXPECT_EQ(wait(job), 0);
+  EXPECT_GE(number("version"), 400);
+  EXPECT_LE(number("version"), 402) << "the other worker's gradient may be on its way";
+  EXPECT_GT(number("accuracy"), 0.7);
+  EXPECT_EQ(::access(at("model.pt").c_str(), R_OK), 0);
+}
+
+TEST_F(TorchMpi, WrongOptionsAreTold) {
+  EXPECT_EQ(wait(run_ranks(3, {"--data", "/nowhere"})), 1);
+  EXPECT_TRUE(logged("job", "torch_mpi: --data /nowhere: cannot be read as a directory: No such file or directory"));
+  EXPECT_EQ(wait(run_ranks(1, {})), 2);
+  EXPECT_TRUE(logged("job", "one rank, expected the server and at least one worker"));
+}
+
+// Workers that are threads.
+class TorchTrain : public rubato::test::process_test {
+ protected:
+  pid_t train(const std::vector<std::string>& more) {
+    return start(
+        "train",
+        with({program("torch_train"), "--data", data, "--policy", "asp", "--workers", "2", "--samples", "8"}, more));
+  }
+};
+
+TEST_F(TorchTrain, WritesItsFilesBeforeItJudges) {
+  const pid_t job = train({"--steps", "50", "--look", "0.01", "--target", "1", "--log", at("run.jsonl"), "--trace",
+                           at("trace.json"), "--save", at("model.pt")});
+  ASSERT_TRUE(logged("train", "; judging "));
+  ::kill(job, SIGKILL);
+  wait(job);
+  EXPECT_NE(read(at("run.jsonl")).find("policy"), std::string::npos);
+  EXPECT_NE(read(at("trace.json")).find("traceEvents"), std::string::npos);
+  EXPECT_TRUE(rubato::libtorch::load_state(at("model.pt"), *perceptron()));
+}
+
+TEST_F(TorchTrain, StepsHaveATimeLimitOnlyIfOneIsGiven) {
+  EXPECT_EQ(wait(train({"--steps", "4"})), 0);
+  EXPECT_TRUE(logged("train", "2 workers, 4 steps a run, target"));
+  EXPECT_EQ(wait(train({"--steps", "1000000", "--seconds", "0.2"})), 1);
+  EXPECT_TRUE(logged("train", "2 workers, 1000000 steps within 0.2 s a run, target"));
+  EXPECT_TRUE(logged("train", "--steps 1000000: found them unfinished after 0.2 s, expected longer --seconds"));
+  EXPECT_EQ(wait(train({"--seconds", "0.2"})), 0);
+  EXPECT_TRUE(logged("train", "2 workers, 0.2 s a run, target"));
+}
+
+TEST_F(TorchTrain, WhatIsWrongIsToldBeforeItTrains) {
+  EXPECT_EQ(wait(train({"--data", "/nowhere"})), 1);
+  EXPECT_TRUE(
+      logged("train", "torch_train: --data /nowhere: cannot be read as a directory: No such file or directory"));
+  for (const char* option : {"--log", "--trace", "--save"}) {
+    EXPECT_EQ(wait(train({option, at("nowhere/file")})), 1);
+    EXPECT_TRUE(logged("train", std::string{"torch_train: "} + option + ": cannot create " + at("nowhere/file")));
+  }
+  EXPECT_EQ(read(folder / "train.log").find("training"), std::string::npos);
+}
+
 // Members without a server: one is killed and comes back, another is killed and stays away.
 class LocalSgd : public rubato::test::process_test {
  protected:
@@ -143,12 +214,11 @@ class LocalSgd : public rubato::test::process_test {
     return found ? ntohs(at.sin_port) : 0;
   }
   pid_t start_member(int index, const std::vector<std::string>& more) {
-    return start(
-        "member" + std::to_string(index),
-        with({program("torch_local_sgd"), "--store", "file:" + (folder / "c10d").string(), "--data",
-              std::string{RUBATO_SOURCE_DIR} + "/examples/data", "--index", std::to_string(index), "--founders", "4",
-              "--samples", "32", "--compute", "2", "--time-limit", std::to_string(time_limit)},
-             more));
+    return start("member" + std::to_string(index),
+                 with({program("torch_local_sgd"), "--store", "file:" + (folder / "c10d").string(), "--data", data,
+                       "--index", std::to_string(index), "--founders", "4", "--samples", "32", "--compute", "2",
+                       "--time-limit", std::to_string(time_limit)},
+                      more));
   }
 };
 
@@ -202,6 +272,22 @@ TEST_F(LocalSgd, AMemberThatHangsIsGoneOnWithoutAndTakenInAgain) {
   EXPECT_TRUE(logged("member2", " times too late"));
 }
 
+TEST_F(LocalSgd, TakesTheFolderOfAServersJobForItsStore) {
+  const std::vector<std::string> more{"--store", store(), "--founders", "2", "--phases", "1:3"};
+  const std::vector<pid_t> members{start_member(0, more), start_member(1, more)};
+  for (const pid_t each : members) EXPECT_EQ(wait(each), 0);
+  EXPECT_TRUE(logged("member0", " 3 averages", 1));
+  EXPECT_EQ(::access(at("store/store").c_str(), R_OK), 0);
+}
+
+TEST_F(LocalSgd, WritesItsModelBeforeItJudges) {
+  const pid_t alone = start_member(0, {"--founders", "1", "--phases", "1:3", "--save", at("model.pt")});
+  ASSERT_TRUE(logged("member0", " 3 averages"));
+  EXPECT_EQ(::access(at("model.pt").c_str(), R_OK), 0);
+  EXPECT_EQ(wait(alone), 0);
+  EXPECT_TRUE(logged("member0", ", accuracy ", 1));
+}
+
 TEST_F(LocalSgd, WrongOptionsAreTold) {
   EXPECT_EQ(wait(start_member(0, {"--phases", "0:3"})), 2);
   EXPECT_TRUE(logged("member0", "expected PERIOD:AVERAGES, say 8:100"));
@@ -211,7 +297,17 @@ TEST_F(LocalSgd, WrongOptionsAreTold) {
   EXPECT_TRUE(logged("member2", "patience is not above 0"));
   EXPECT_EQ(wait(start_member(4, {"--store", "tcp:127.0.0.1:1", "--patience", "1e300"})), 2);
   EXPECT_TRUE(logged("member4", "patience is not above 0 and up to 86400"));
-  EXPECT_EQ(wait(start_member(3, {"--store", "file:/nowhere/at/all", "--patience", "1"})), 1);
+  EXPECT_EQ(wait(start_member(3, {"--store", "file:/nowhere/at/all"})), 1);
+  EXPECT_TRUE(logged("member3", "--store: the file /nowhere/at/all cannot be opened: No such file or directory"));
+  EXPECT_EQ(wait(start_member(5, {"--store", "file:" + at("member3.log")})), 1);
+  EXPECT_TRUE(logged("member5", "member3.log is not that of a store, expected a new one, or a folder for it"));
+  EXPECT_EQ(wait(start_member(6, {"--keeps-store"})), 2);
+  EXPECT_TRUE(logged("member6", "--keeps-store: --store file:" + at("c10d") + " needs no keeper"));
+  EXPECT_EQ(wait(start_member(7, {"--data", "/nowhere"})), 1);
+  EXPECT_TRUE(logged("member7", "torch_local_sgd: --data /nowhere: cannot be read as a directory"));
+  EXPECT_EQ(wait(start_member(8, {"--store", "tcp:127.0.0.1:1", "--patience", "1"})), 1);
+  EXPECT_TRUE(logged("member8", "--store tcp:127.0.0.1:1: "));
+  EXPECT_TRUE(logged("member8", "(a member there keeps it: --keeps-store)"));
 }
 
 }  // namespace

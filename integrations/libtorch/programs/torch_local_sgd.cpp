@@ -93,7 +93,7 @@ rubato::result<store_pointer> open_file_store(std::filesystem::path path) {
   };
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (file < 0) return refused(std::string{"cannot be opened: "} + std::strerror(errno));
-  std::uint64_t length = 0;  // of a key: in a file of text, these bytes are a larger number
+  std::uint32_t length = 0;  // of a key: in a file of text, these bytes are a larger number
   const auto got = ::read(file, &length, sizeof length);
   const bool is_store = got == 0 || (got == sizeof length && length < 4096);
   ::close(file);

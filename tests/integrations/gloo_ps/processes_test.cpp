@@ -388,9 +388,9 @@ TEST_F(Processes, LiarsDisturbNobody) {
 
 TEST_F(Processes, ReportThatCannotBeWrittenLosesNoOtherFile) {
   std::filesystem::create_directory(folder / "folder");
-  const pid_t server = start("server", server_words(1, {"--done", "1", "--checkpoint", at("state"), "--log",
-                                                        at("run.jsonl"), "--report", at("folder")}));
-  EXPECT_EQ(wait(start("worker", worker_words(1, 0, {"--steps", "5"}))), 0);
+  const pid_t server = start("server", server_words(2, {"--quorum", "1", "--done", "1", "--checkpoint", at("state"),
+                                                        "--log", at("run.jsonl"), "--report", at("folder")}));
+  EXPECT_EQ(wait(start("worker", worker_words(2, 0, {"--steps", "5"}))), 0);
   EXPECT_EQ(wait(server), 1);
   EXPECT_TRUE(logged("server", "cannot write " + at("folder") + ": not a regular file", 1));
   for (const char* file : {"state", "run.jsonl"}) EXPECT_TRUE(std::filesystem::exists(folder / file)) << file;

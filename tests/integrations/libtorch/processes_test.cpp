@@ -184,7 +184,7 @@ TEST_F(TorchTrain, StepsHaveATimeLimitOnlyIfOneIsGiven) {
 }
 
 TEST_F(TorchTrain, WhatIsWrongIsToldBeforeItTrains) {
-  EXPECT_EQ(wait(train({"--data", "/nowhere"})), 1);
+  EXPECT_EQ(wait(start("train", {program("torch_train"), "--data", "/nowhere"})), 1);
   EXPECT_TRUE(
       logged("train", "torch_train: --data /nowhere: cannot be read as a directory: No such file or directory"));
   for (const char* option : {"--log", "--trace", "--save"}) {

@@ -41,6 +41,9 @@ struct log_reading {
 [[nodiscard]] log_reading read_log(const std::filesystem::path& file,
                                    const std::function<std::string(const log_line&)>& each);
 
+/// Exit status of commands that could read only a part of a log.
+inline constexpr int unsound_log_status = 1;
+
 }  // namespace rubato::lab
 
 #endif

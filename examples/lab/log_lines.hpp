@@ -43,6 +43,8 @@ struct log_reading {
 
 /// Exit status of commands that could read only a part of a log.
 inline constexpr int unsound_log_status = 1;
+/// And of a replay of the policy of a log that decided otherwise.
+inline constexpr int replay_differs_status = 3;
 
 }  // namespace rubato::lab
 

@@ -16,6 +16,11 @@ log_reading read_stats(const std::string& file, log_stats& stats) {
   });
 }
 
+std::string left_out(const log_reading& reading) {
+  return reading.problem + "; what comes from there on (" + std::to_string(reading.unread) +
+         (reading.unread == 1 ? " line" : " lines") + ") is left out";
+}
+
 int run_stats(const stats_arguments& given) {
   result_output output{given.json, {{"LOG", given.log}}};
   log_stats stats;
@@ -24,8 +29,7 @@ int run_stats(const stats_arguments& given) {
       stats_json(given.log, stats, reading).dump(2, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
   const int status = output.put(document, stats_text(given.log, stats, reading));
   if (reading.problem.empty()) return status;
-  std::cerr << "rubato-lab: " << reading.problem << "; what comes from there on (" << reading.unread
-            << (reading.unread == 1 ? " line" : " lines") << ") is left out\n";
+  std::cerr << "rubato-lab: " << left_out(reading) << '\n';
   return unsound_log_status;
 }
 

@@ -17,9 +17,8 @@ using namespace rubato;
 using lab::log_line;
 using kind = record::kind;
 
-const std::string header =
-    R"({"format":"rubato.decisions","version":1,"policy":"asp: all","describe":{"kind":"asp"}})"
-    "\n";
+const std::string header = R"({"format":"rubato.decisions","version":1,"policy":"asp: all","describe":{"kind":"asp"}})"
+                           "\n";
 const std::string join = R"({"now":1,"what":"join","worker":0,"incarnation":0,"version":0,"parked":0})"
                          "\n";
 

@@ -59,8 +59,8 @@ TEST(LogReplay, ThePolicyOfALogRepeatsItselfExactly) {
     const any_policy policy = lab::parse_policy(name).policy;
     if (!policy.problem(6).empty()) continue;
     const replay_result result = replayed(records_in(test::log_text(machines(), name, 300)), policy, true);
-    EXPECT_EQ(result.all(), 0u) << name << ", line " << result.first.front().line << ": "
-                                << result.first.front().logged << " / " << result.first.front().decided;
+    EXPECT_EQ(result.all(), 0u) << name << ", line " << result.first.front().line << ": " << result.first.front().logged
+                                << " / " << result.first.front().decided;
     EXPECT_EQ(result.same_events, result.events) << name;
     EXPECT_GT(result.events, 600u) << name;
     EXPECT_EQ(result.forced, 0u) << name;

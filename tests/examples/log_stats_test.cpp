@@ -45,7 +45,8 @@ sim::cluster_options with_failures() {
 }
 
 TEST(LogStats, GradientsAddUpAfterEveryRecord) {
-  for (const char* policy : {"asp", "ssp:1", "bsp:mean", "bsp:sum", "kbatchasync:3", "cap:2", "backup:1", "ssp:2+scale:1/tau"}) {
+  for (const char* policy :
+       {"asp", "ssp:1", "bsp:mean", "bsp:sum", "kbatchasync:3", "cap:2", "backup:1", "ssp:2+scale:1/tau"}) {
     SCOPED_TRACE(policy);
     const lab::log_stats stats = stats_of(test::log_text(with_failures(), policy, 400));
     lab::gradient_counts sum;
@@ -56,7 +57,8 @@ TEST(LogStats, GradientsAddUpAfterEveryRecord) {
       sum.flushed += each.gradients.flushed;
       sum.in_round += each.gradients.in_round;
       sum.in_hand += each.gradients.in_hand;
-      for (std::size_t why = 0; why < sum.dropped_for.size(); ++why) sum.dropped_for[why] += each.gradients.dropped_for[why];
+      for (std::size_t why = 0; why < sum.dropped_for.size(); ++why)
+        sum.dropped_for[why] += each.gradients.dropped_for[why];
     }
     const lab::gradient_counts& all = stats.gradients();
     EXPECT_GT(all.pushed, 300u);

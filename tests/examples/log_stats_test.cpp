@@ -236,7 +236,7 @@ TEST(LogStats, WhatContradictsIsSaidAndChangesNothing) {
   };
   refused({.what = record::kind::join, .worker = {0, 1}}, "which is there");
   refused({.what = record::kind::commit, .worker = {0, 0}}, "without a push");
-  refused({.what = record::kind::join, .worker = {70'000, 0}}, "expected 0 to 65535");
+  refused({.what = record::kind::join, .worker = {70'000, 0}}, "expected 0 to 16383");
   refused({.what = record::kind::flush, .count = 1}, "with 1 gradients, expected 0");
   run.release(0);
   refused({.what = record::kind::release, .worker = {0, 0}}, "in a step");

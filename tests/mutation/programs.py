@@ -1,0 +1,204 @@
+"""Test programs that have all mutants in them, and what becomes of a mutant there."""
+import collections
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import threading
+import time
+
+import schemata
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FILES_A_UNIT = 8  # as CMake's unity builds
+# A variable that a mutant leaves without a value has a bad one: else the compiler may take that of the original.
+FLAGS = ["-std=c++20", "-O1", "-g0", "-w", "-Wno-c++11-narrowing", "-ferror-limit=0", "-pthread",
+         "-ftrivial-auto-var-init=pattern"]
+MEMORY = 4 << 30
+SCALE = "0.05"
+
+
+def say(text):
+    print(text, flush=True)
+
+
+class Build:
+    """Test programs with all mutants in them; of those that were built before, only what has changed."""
+
+    def __init__(self, folder, edits, jobs):
+        self.folder, self.edits, self.jobs = folder, edits, jobs
+        self.headers = hashlib.sha256(" ".join(FLAGS).encode())
+        for path in [folder / "switch.hpp", *sorted(p for p in (folder / "include").rglob("*") if p.is_file())]:
+            self.headers.update(path.read_bytes())
+        # Those that do not compile, as far as is known.
+        self.record = folder / "broken"
+        known = self.record.read_text().split() if self.record.exists() else []
+        self.broken = {int(n) for n in known[1:]} if known[:1] == [self.headers.hexdigest()] else set()
+        self.take_out()
+
+    def take_out(self):
+        """The mutants that do not compile, out of the headers."""
+        self.record.write_text(" ".join([self.headers.hexdigest(), *map(str, sorted(self.broken))]))
+        for file in self.edits:
+            self.edits[file] = [e for e in self.edits[file] if e.number not in self.broken]
+        schemata.write_headers(ROOT, self.folder, self.edits)
+
+    def units(self, program):
+        sources = sorted((ROOT / "tests" / program).rglob("*_test.cpp"))
+        units = {self.folder / "main.cpp": []}
+        for at in range(0, len(sources), FILES_A_UNIT):
+            unit = self.folder / f"{program}_{at // FILES_A_UNIT}.cpp"
+            units[unit] = sources[at:at + FILES_A_UNIT]
+            text = "".join(f'#include "{s}"\n' for s in units[unit])
+            if not unit.exists() or unit.read_text() != text:
+                unit.write_text(text)
+        return units
+
+    def command(self, source, *more):
+        return ["clang++", *FLAGS, "-include", str(self.folder / "switch.hpp"), f"-I{self.folder / 'include'}",
+                f"-I{ROOT / 'tests'}", f'-DRUBATO_SOURCE_DIR="{ROOT}"', *more, str(source)]
+
+    def state_of(self, program, unit, sources):
+        """Changes whenever a unit has to be compiled again."""
+        state = self.headers.copy()
+        state.update(unit.read_bytes())
+        shared = [p for folder in (program, "support") for p in (ROOT / "tests" / folder).rglob("*.hpp")]
+        for path in [*sources, *(sorted(shared) if sources else [])]:
+            state.update(path.read_bytes())
+        return state.hexdigest()
+
+    def compile_unit(self, unit):
+        return subprocess.run(self.command(unit, "-c", "-o", str(unit.with_suffix(".o"))), capture_output=True,
+                              text=True)
+
+    def compile(self, program):
+        """Compiles a program, and returns what changes whenever it does; mutants that do not compile are taken out."""
+        begin, states = time.time(), {u: self.state_of(program, u, s) for u, s in self.units(program).items()}
+        stamps = {u: u.with_suffix(".state") for u in states}
+        state = hashlib.sha256(" ".join(states.values()).encode()).hexdigest()
+        left = [u for u in states if not stamps[u].exists() or stamps[u].read_text() != states[u]]
+        if not left and (self.folder / program).exists():
+            return state
+        while left:
+            with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+                done = dict(zip(left, pool.map(self.compile_unit, left)))
+            found = set()
+            for unit, how in done.items():
+                if how.returncode == 0:
+                    stamps[unit].write_text(states[unit])
+                    continue
+                here = schemata.numbers_in(self.folder / "include", how.stderr) - self.broken
+                if not here:
+                    raise SystemExit(how.stderr[:4000])
+                found |= here
+                unit.with_suffix(".errors").write_text(how.stderr)
+            left = [u for u in left if done[u].returncode != 0]
+            if left:
+                self.broken |= found
+                self.take_out()
+        objects = [str(u.with_suffix(".o")) for u in states]
+        subprocess.run(["clang++", *objects, "-lgtest", "-pthread", "-o", str(self.folder / program)], check=True)
+        say(f"compiled {program} in {time.time() - begin:.0f} s")
+        return state
+
+
+def run_tests(program, mutant, names, seconds, reached=None):
+    """The exit status, and what was printed. The status is "time" after more seconds of CPU time, or if it hangs."""
+    environment = {**os.environ, "RUBATO_MUTANT": str(mutant), "RUBATO_TEST_SCALE": SCALE}
+    if reached is not None:
+        environment["RUBATO_REACHED"] = str(reached)
+    listed = ":".join(names) if names is not None else "*"
+    command = [str(program), "--gtest_brief=1", "--gtest_filter=" + (listed if len(listed) < 100_000 else "*")]
+    if mutant != 0:
+        command.append("--gtest_fail_fast")
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 1))
+
+    child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                             errors="replace", preexec_fn=limited, start_new_session=True, cwd=program.parent)
+    try:
+        output, _ = child.communicate(timeout=60 + 4 * seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+        return "time", ""
+    return "time" if child.returncode in (-signal.SIGXCPU, -signal.SIGKILL) else child.returncode, output
+
+
+class Suite:
+    """A test program, and which of its tests reach which mutant."""
+
+    def __init__(self, folder, name, state):
+        self.program, self.name, self.state = folder / name, name, state
+        self.tests, self.seconds = collections.defaultdict(list), {}
+        record = folder / f"{name}.reached"
+        if not record.exists() or record.read_text().split("\n", 1)[0] != state:
+            fresh = folder / f"{name}.reaching"
+            status, output = run_tests(self.program, 0, None, 1200, fresh)
+            if status != 0:
+                raise SystemExit(f"{name}: fails without a mutant\n{output[-3000:]}")
+            record.write_text(f"{state}\n{fresh.read_text()}")
+        for line in record.read_text().splitlines()[1:]:
+            test, milliseconds, *numbers = line.split()
+            self.seconds[test] = int(milliseconds) / 1000
+            for number in numbers:
+                self.tests[int(number)].append(test)
+        say(f"{name}: {len(self.seconds)} tests, {sum(self.seconds.values()):.1f} s")
+
+    def judge(self, number, first=None):
+        """How the mutant dies here; None if it does not. A test that is to be `first` is run alone."""
+        tests = sorted(self.tests[number], key=lambda t: self.seconds[t])
+        # The quick ones before the others: most mutants die there.
+        for names in ([t for t in tests if t == first], [t for t in tests if self.seconds[t] < 0.1],
+                      [t for t in tests if self.seconds[t] >= 0.1]):
+            if not names:
+                continue
+            status, output = run_tests(self.program, number, names, 20 + 10 * sum(self.seconds[t] for t in names))
+            if status == "time":
+                return "time"
+            if status != 0:
+                failed = [line.split()[3] for line in output.splitlines() if line.startswith("[  FAILED  ] ") and
+                          len(line.split()) > 3 and "." in line.split()[3]]
+                return failed[0].rstrip(",") if failed else "crash"
+        return None
+
+
+class Results:
+    """What became of mutants, kept in a file as soon as it is known, so that a run that was stopped can be continued.
+
+    It holds as long as the programs that may notice the mutant are the same. Where they have changed, the test that
+    killed it is the first to be run again.
+    """
+
+    def __init__(self, path):
+        self.path, self.lock, self.known = path, threading.Lock(), {}
+        if path.exists():
+            for line in path.read_text().splitlines():
+                entry = json.loads(line)
+                self.known[entry["mutant"]] = entry
+
+    def judge(self, mutant, number, suites):
+        """verdict, and the program and test that have killed it"""
+        state = hashlib.sha256(" ".join(s.state for s in suites).encode()).hexdigest()
+        known = self.known.get(mutant)
+        if known is not None and known["state"] == state:
+            return known["verdict"], known["by"]
+        verdict, by = self.fresh(number, suites, known["by"] if known is not None else "")
+        with self.lock, self.path.open("a") as file:
+            file.write(json.dumps({"mutant": mutant, "state": state, "verdict": verdict, "by": by}) + "\n")
+        return verdict, by
+
+    def fresh(self, number, suites, killer):
+        program, _, test = killer.partition(": ")
+        for suite in sorted(suites, key=lambda s: s.name != program):
+            how = suite.judge(number, test if suite.name == program else None)
+            if how is not None:
+                return "killed", f"{suite.name}: {how}"
+        return "survived" if any(number in s.tests for s in suites) else "not reached", ""

@@ -16,8 +16,10 @@ import schemata
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILES_A_UNIT = 8  # as CMake's unity builds
 # A variable that a mutant leaves without a value has a bad one: else the compiler may take that of the original.
-FLAGS = ["-std=c++20", "-O1", "-g0", "-w", "-Wno-c++11-narrowing", "-ferror-limit=0", "-pthread",
+FLAGS = ["-std=c++20", "-g0", "-w", "-Wno-c++11-narrowing", "-ferror-limit=0", "-pthread",
          "-ftrivial-auto-var-init=pattern"]
+# Of those that calculate: the others take longer to be compiled than to be run.
+OPTIMISED = ("nn", "learned", "rl", "sim")
 MEMORY = 4 << 30
 SCALE = "0.05"
 
@@ -58,52 +60,63 @@ class Build:
                 unit.write_text(text)
         return units
 
+    @staticmethod
+    def optimisation(unit):
+        return "-O1" if unit.stem.split("_")[0] in OPTIMISED else "-O0"
+
     def command(self, source, *more):
-        return ["clang++", *FLAGS, "-include", str(self.folder / "switch.hpp"), f"-I{self.folder / 'include'}",
-                f"-I{ROOT / 'tests'}", f'-DRUBATO_SOURCE_DIR="{ROOT}"', *more, str(source)]
+        return ["clang++", *FLAGS, *more, "-include", str(self.folder / "switch.hpp"), f"-I{self.folder / 'include'}",
+                f"-I{ROOT / 'tests'}", f'-DRUBATO_SOURCE_DIR="{ROOT}"', str(source)]
 
     def state_of(self, program, unit, sources):
         """Changes whenever a unit has to be compiled again."""
         state = self.headers.copy()
+        state.update(self.optimisation(unit).encode())
         state.update(unit.read_bytes())
         shared = [p for folder in (program, "support") for p in (ROOT / "tests" / folder).rglob("*.hpp")]
         for path in [*sources, *(sorted(shared) if sources else [])]:
             state.update(path.read_bytes())
         return state.hexdigest()
 
-    def compile_unit(self, unit):
-        return subprocess.run(self.command(unit, "-c", "-o", str(unit.with_suffix(".o"))), capture_output=True,
-                              text=True)
+    def state(self, program):
+        return hashlib.sha256(" ".join(self.states(program).values()).encode()).hexdigest()
+
+    def states(self, program):
+        return {u: self.state_of(program, u, sources) for u, sources in self.units(program).items()}
+
+    def compile_unit(self, unit, state):
+        """The mutants that do not compile; without any, the unit is there."""
+        stamp = unit.with_suffix(".state")
+        if stamp.exists() and stamp.read_text() == state:
+            return set()
+        command = self.command(unit, self.optimisation(unit), "-c", "-o", str(unit.with_suffix(".o")))
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode == 0:
+            stamp.write_text(state)
+            return set()
+        found = schemata.numbers_in(self.folder / "include", done.stderr) - self.broken
+        if not found:
+            raise SystemExit(done.stderr[:4000])
+        unit.with_suffix(".errors").write_text(done.stderr)
+        return found
 
     def compile(self, program):
-        """Compiles a program, and returns what changes whenever it does; mutants that do not compile are taken out."""
-        begin, states = time.time(), {u: self.state_of(program, u, s) for u, s in self.units(program).items()}
-        stamps = {u: u.with_suffix(".state") for u in states}
-        state = hashlib.sha256(" ".join(states.values()).encode()).hexdigest()
-        left = [u for u in states if not stamps[u].exists() or stamps[u].read_text() != states[u]]
-        if not left and (self.folder / program).exists():
-            return state
-        while left:
+        """A program, without the mutants that do not compile."""
+        begin, states = time.time(), self.states(program)
+        record, state = self.folder / f"{program}.state", self.state(program)
+        if record.exists() and record.read_text() == state:
+            return
+        while True:
             with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-                done = dict(zip(left, pool.map(self.compile_unit, left)))
-            found = set()
-            for unit, how in done.items():
-                if how.returncode == 0:
-                    stamps[unit].write_text(states[unit])
-                    continue
-                here = schemata.numbers_in(self.folder / "include", how.stderr) - self.broken
-                if not here:
-                    raise SystemExit(how.stderr[:4000])
-                found |= here
-                unit.with_suffix(".errors").write_text(how.stderr)
-            left = [u for u in left if done[u].returncode != 0]
-            if left:
-                self.broken |= found
-                self.take_out()
+                found = set().union(*pool.map(self.compile_unit, states.keys(), states.values()))
+            if not found:
+                break
+            self.broken |= found
+            self.take_out()
         objects = [str(u.with_suffix(".o")) for u in states]
         subprocess.run(["clang++", *objects, "-lgtest", "-pthread", "-o", str(self.folder / program)], check=True)
+        record.write_text(state)
         say(f"compiled {program} in {time.time() - begin:.0f} s")
-        return state
 
 
 def run_tests(program, mutant, names, seconds, reached=None):
@@ -173,8 +186,8 @@ class Suite:
 class Results:
     """What became of mutants, kept in a file as soon as it is known, so that a run that was stopped can be continued.
 
-    It holds as long as the programs that may notice the mutant are the same. Where they have changed, the test that
-    killed it is the first to be run again.
+    It holds as long as the program is the same. In one that has changed, the test that killed a mutant is the first to
+    be run again.
     """
 
     def __init__(self, path):
@@ -182,23 +195,22 @@ class Results:
         if path.exists():
             for line in path.read_text().splitlines():
                 entry = json.loads(line)
-                self.known[entry["mutant"]] = entry
+                self.known[(entry["mutant"], entry["program"])] = entry
 
-    def judge(self, mutant, number, suites):
-        """verdict, and the program and test that have killed it"""
-        state = hashlib.sha256(" ".join(s.state for s in suites).encode()).hexdigest()
-        known = self.known.get(mutant)
-        if known is not None and known["state"] == state:
-            return known["verdict"], known["by"]
-        verdict, by = self.fresh(number, suites, known["by"] if known is not None else "")
+    def killer(self, mutant, states):
+        """The program and the test that killed it, of programs in these states; "" if none has."""
+        for program, state in states.items():
+            entry = self.known.get((mutant, program))
+            if entry is not None and entry["state"] == state and entry["by"]:
+                return f"{program}: {entry['by']}"
+        return ""
+
+    def judge(self, mutant, number, suite):
+        entry = self.known.get((mutant, suite.name))
+        if entry is not None and entry["state"] == suite.state:
+            return
+        by = suite.judge(number, entry["by"] if entry is not None else None) or ""
+        entry = {"mutant": mutant, "program": suite.name, "state": suite.state, "by": by}
         with self.lock, self.path.open("a") as file:
-            file.write(json.dumps({"mutant": mutant, "state": state, "verdict": verdict, "by": by}) + "\n")
-        return verdict, by
-
-    def fresh(self, number, suites, killer):
-        program, _, test = killer.partition(": ")
-        for suite in sorted(suites, key=lambda s: s.name != program):
-            how = suite.judge(number, test if suite.name == program else None)
-            if how is not None:
-                return "killed", f"{suite.name}: {how}"
-        return "survived" if any(number in s.tests for s in suites) else "not reached", ""
+            file.write(json.dumps(entry) + "\n")
+            self.known[(mutant, suite.name)] = entry

@@ -44,6 +44,7 @@ NOTICED_BY = {
     "sim": ("sim",),
     "": ("core", "sync", "nn"),
 }
+PROGRAMS = ("core", "sync", "extras", "properties", "nn", "encode", "io", "learned", "rl", "sim")
 
 
 class Trial:
@@ -59,7 +60,8 @@ class Trial:
         return parts[1] if len(parts) > 2 else ""
 
     def __str__(self):
-        return f"{self.verdict:11} {self.file}:{self.line}: {self.what}" + (f"   by {self.by}" if self.by else "")
+        by = f"   by {self.by}" if self.by else ""
+        return f"{self.verdict or 'killed':11} {self.file}:{self.line}: {self.what}{by}"
 
 
 def sample_of(mutants, keys, count, seed):
@@ -122,32 +124,44 @@ def main():
             edits[m.file].append(schemata.Edit(len(trials), m.begin, m.end, m.text, False))
 
     folders = {t.folder for t in trials if options.only is None or t.folder in options.only}
-    programs = [p for p in ("core", "sync", "extras", "nn", "encode", "io", "learned", "rl", "sim", "properties")
-                if any(p in NOTICED_BY[f] for f in folders)]
+    programs = [p for p in PROGRAMS if any(p in NOTICED_BY[f] for f in folders)]
     crossing = schemata.write(ROOT, folder, edits, len(trials))
-    build = Build(folder, edits, options.jobs)
-    suites = {p: Suite(folder, p, state) for p, state in [(p, build.compile(p)) for p in programs]}
-    dropped = crossing | build.broken
+    build, results, suites = Build(folder, edits, options.jobs), Results(folder / "results"), {}
+    states = {p: build.state(p) for p in programs}
+
+    def wanted():
+        """The trials of this run, as far as it is known what compiles."""
+        found = trials[:listed]
+        for name in shares:
+            mine = [t for t in trials[listed:] if t.folder == name and t.number not in build.broken | crossing]
+            found += mine[:round(options.sample * shares[name] / sum(shares.values()))]
+        return sorted((t for t in found if t.folder in folders), key=lambda t: t.number)
+
+    def judge(trial, suite):
+        if not trial.by and trial.number in suite.tests:
+            results.judge(repr(trial.key), trial.number, suite)
+            trial.by = results.killer(repr(trial.key), states)
+            if trial.by:
+                say(f"{trial.number:4} {trial}")
+
+    begin = time.time()
     for t in trials:
-        if t.number in dropped:
-            say(f"does not compile: {t.file}:{t.line}: {t.what}")
-    chosen = trials[:listed]
-    for name in shares:
-        mine = [t for t in trials[listed:] if t.folder == name and t.number not in dropped]
-        chosen += mine[:round(options.sample * shares[name] / sum(shares.values()))]
-    chosen = sorted((t for t in chosen if t.folder in folders), key=lambda t: t.number)
-
-    begin, results = time.time(), Results(folder / "results")
-
-    def judge(trial):
-        trial.verdict = "no bug"  # a hand-listed one that does not compile
-        if trial.number not in dropped:
-            trial.verdict, trial.by = results.judge(repr(trial.key), trial.number,
-                                                    [suites[p] for p in NOTICED_BY[trial.folder]])
-        say(f"{trial.number:4} {trial}")
-
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(judge, chosen))
+        t.by = results.killer(repr(t.key), states)
+    # Twice: a mutant that stands in for one that does not compile may be known only when all programs are there.
+    for program in 2 * programs:
+        if program not in suites:
+            build.compile(program)
+            suites[program] = Suite(folder, program, states[program])
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            list(pool.map(lambda t: judge(t, suites[program]),
+                          [t for t in wanted() if program in NOTICED_BY[t.folder]]))
+    for t in trials:
+        t.verdict = ("does not compile" if t.number in build.broken | crossing else "killed" if t.by else "survived"
+                     if any(t.number in suites[p].tests for p in NOTICED_BY[t.folder] if p in suites) else
+                     "not reached")
+        if t.verdict == "does not compile":
+            say(str(t))
+    chosen = wanted()
     say(f"{len(chosen)} mutants in {time.time() - begin:.0f} s")
 
     known = survivors.read()

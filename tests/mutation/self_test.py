@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Mutation testing finds what it is for: in a tiny library with one untested boundary and one equivalent change, the
-mutants behind these survive and all others die. The sample and the list of survivors know a mutant wherever its line is.
-Ends with 77 where libclang or clang is missing.
+mutants behind these survive and all others die. The sample and the list of survivors know a mutant wherever its line
+is. Ends with 77 where libclang or clang is missing.
 
 usage: self_test.py
 """

@@ -2,6 +2,7 @@
 import collections
 import concurrent.futures
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -20,6 +21,9 @@ FLAGS = ["-std=c++20", "-g0", "-w", "-Wno-c++11-narrowing", "-ferror-limit=0", "
          "-ftrivial-auto-var-init=pattern"]
 # Of those that calculate: the others take longer to be compiled than to be run.
 OPTIMISED = ("nn", "learned", "rl", "sim")
+# Seconds of CPU time: tests between two of these are run together. Those that take longer are left out, so what only
+# they would notice counts as surviving.
+SLOWER = (0, 0.02, 0.2, 1, 5)
 MEMORY = 4 << 30
 SCALE = "0.05"
 
@@ -79,10 +83,9 @@ class Build:
         return state.hexdigest()
 
     def state(self, program):
-        return hashlib.sha256(" ".join(self.states(program).values()).encode()).hexdigest()
-
-    def states(self, program):
-        return {u: self.state_of(program, u, sources) for u, sources in self.units(program).items()}
+        """Of what its tests can notice."""
+        states = [self.state_of(program, u, sources) for u, sources in self.units(program).items() if sources]
+        return hashlib.sha256(" ".join(states).encode()).hexdigest()
 
     def compile_unit(self, unit, state):
         """The mutants that do not compile; without any, the unit is there."""
@@ -102,8 +105,9 @@ class Build:
 
     def compile(self, program):
         """A program, without the mutants that do not compile."""
-        begin, states = time.time(), self.states(program)
-        record, state = self.folder / f"{program}.state", self.state(program)
+        begin, units = time.time(), self.units(program)
+        states = {u: self.state_of(program, u, sources) for u, sources in units.items()}
+        record, state = self.folder / f"{program}.state", " ".join(states.values())
         if record.exists() and record.read_text() == state:
             return
         while True:
@@ -159,8 +163,8 @@ class Suite:
                 raise SystemExit(f"{name}: fails without a mutant\n{output[-3000:]}")
             record.write_text(f"{state}\n{fresh.read_text()}")
         for line in record.read_text().splitlines()[1:]:
-            test, milliseconds, *numbers = line.split()
-            self.seconds[test] = int(milliseconds) / 1000
+            test, seconds, *numbers = line.split()
+            self.seconds[test] = float(seconds)
             for number in numbers:
                 self.tests[int(number)].append(test)
         say(f"{name}: {len(self.seconds)} tests, {sum(self.seconds.values()):.1f} s")
@@ -169,8 +173,8 @@ class Suite:
         """How the mutant dies here; None if it does not. A test that is to be `first` is run alone."""
         tests = sorted(self.tests[number], key=lambda t: self.seconds[t])
         # The quick ones before the others: most mutants die there.
-        for names in ([t for t in tests if t == first], [t for t in tests if self.seconds[t] < 0.1],
-                      [t for t in tests if self.seconds[t] >= 0.1]):
+        for names in ([t for t in tests if t == first], *([t for t in tests if low <= self.seconds[t] < high]
+                                                          for low, high in itertools.pairwise(SLOWER))):
             if not names:
                 continue
             status, output = run_tests(self.program, number, names, 20 + 10 * sum(self.seconds[t] for t in names))

@@ -123,11 +123,9 @@ class Build:
         say(f"compiled {program} in {time.time() - begin:.0f} s")
 
 
-def run_tests(program, mutant, names, seconds, reached=None):
+def run_tests(program, mutant, names, seconds, **more):
     """The exit status, and what was printed. The status is "time" after more seconds of CPU time, or if it hangs."""
-    environment = {**os.environ, "RUBATO_MUTANT": str(mutant), "RUBATO_TEST_SCALE": SCALE}
-    if reached is not None:
-        environment["RUBATO_REACHED"] = str(reached)
+    environment = {**os.environ, "RUBATO_MUTANT": str(mutant), "RUBATO_TEST_SCALE": SCALE, **more}
     listed = ":".join(names) if names is not None else "*"
     command = [str(program), "--gtest_brief=1", "--gtest_filter=" + (listed if len(listed) < 100_000 else "*")]
     if mutant != 0:
@@ -152,22 +150,27 @@ def run_tests(program, mutant, names, seconds, reached=None):
 class Suite:
     """A test program, and which of its tests reach which mutant."""
 
-    def __init__(self, folder, name, state):
+    def __init__(self, folder, name, state, jobs):
         self.program, self.name, self.state = folder / name, name, state
         self.tests, self.seconds = collections.defaultdict(list), {}
         record = folder / f"{name}.reached"
         if not record.exists() or record.read_text().split("\n", 1)[0] != state:
-            fresh = folder / f"{name}.reaching"
-            status, output = run_tests(self.program, 0, None, 1200, fresh)
-            if status != 0:
-                raise SystemExit(f"{name}: fails without a mutant\n{output[-3000:]}")
-            record.write_text(f"{state}\n{fresh.read_text()}")
-        for line in record.read_text().splitlines()[1:]:
+            shards = [folder / f"{name}.reached_{shard}" for shard in range(jobs)]
+            with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+                list(pool.map(self.run_shard, range(jobs), itertools.repeat(jobs), shards))
+            record.write_text("\n".join([state, *(s.read_text().strip("\n") for s in shards)]) + "\n")
+        for line in filter(None, record.read_text().splitlines()[1:]):
             test, seconds, *numbers = line.split()
             self.seconds[test] = float(seconds)
             for number in numbers:
                 self.tests[int(number)].append(test)
         say(f"{name}: {len(self.seconds)} tests, {sum(self.seconds.values()):.1f} s")
+
+    def run_shard(self, number, of, record):
+        status, output = run_tests(self.program, 0, None, 1200, RUBATO_REACHED=str(record),
+                                   GTEST_SHARD_INDEX=str(number), GTEST_TOTAL_SHARDS=str(of))
+        if status != 0:
+            raise SystemExit(f"{self.name}: fails without a mutant\n{output[-3000:]}")
 
     def judge(self, number, first=None):
         """How the mutant dies here; None if it does not. A test that is to be `first` is run alone."""

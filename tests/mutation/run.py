@@ -151,7 +151,7 @@ def main():
     for program in 2 * programs:
         if program not in suites:
             build.compile(program)
-            suites[program] = Suite(folder, program, states[program])
+            suites[program] = Suite(folder, program, states[program], options.jobs)
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             list(pool.map(lambda t: judge(t, suites[program]),
                           [t for t in wanted() if program in NOTICED_BY[t.folder]]))

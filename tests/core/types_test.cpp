@@ -36,7 +36,8 @@ TEST(AppliedWeight, IsTheProductOfItsFactors) {
 TEST(WorkerId, IsOneLifeOfOneIndex) {
   EXPECT_EQ((worker_id{3, 1}), (worker_id{3, 1}));
   EXPECT_NE((worker_id{3, 1}), (worker_id{3, 2}));
-  EXPECT_EQ(worker_id{}.index, no_worker);
+  const auto nobody = [](worker_id id) { return id.index == no_worker && id.incarnation == 0; };
+  EXPECT_TRUE(nobody({}));
 }
 
 }  // namespace

@@ -72,11 +72,15 @@ def build_and_run(folder):
 
 
 def lines_of(folder):
-    """file below include/ -> {line: times that it was run}, as gcovr has it"""
-    report = folder / "coverage.json"
+    """file below include/ -> {line: times that it was run}, as gcovr has it, whose own figures are printed"""
+    report, summary = folder / "coverage.json", folder / "summary.json"
     subprocess.run(["gcovr", "-r", str(ROOT), "--object-directory", str(folder), "--filter", f"{ROOT / 'include'}/",
-                    "--exclude-throw-branches", "--json", str(report), str(folder)], cwd=ROOT, check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                    "--exclude-throw-branches", "--json", str(report), "--json-summary", str(summary), str(folder)],
+                   cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    own = json.loads(summary.read_text())
+    print(f"gcovr itself, each instance apart: {own['line_covered']} of {own['line_total']} lines, "
+          f"{own['line_percent']} %; {own['branch_covered']} of {own['branch_total']} branches, "
+          f"{own['branch_percent']} %", flush=True)
     found = {}
     for file in json.loads(report.read_text())["files"]:
         lines = found.setdefault(file["file"].removeprefix("include/"), {})
@@ -90,10 +94,11 @@ def branches_of(folder):
     """file below include/ -> {line: times that each of its branches was taken}
 
     gcovr counts those of each instance of a template, and of each place that a function is inlined into, apart: one of
-    forty instances would have forty times its branches. Here a line has as many as its least instance, and one is taken
-    where any copy of it is.
+    forty instances would have forty times its branches. Here instances that have as many branches on a line are one, and
+    a branch of it is taken where any of them takes it. Those that have more or fewer, since a type decides what is
+    there, count apart.
     """
-    copies = collections.defaultdict(list)
+    copies = collections.defaultdict(dict)
     for data in sorted(folder.rglob("*.gcda")):
         text = subprocess.run(["gcov", "-t", "-j", "-b", str(data)], cwd=folder, capture_output=True, text=True,
                               check=True).stdout
@@ -103,15 +108,11 @@ def branches_of(folder):
             name = os.path.relpath(os.path.normpath(file["file"]), ROOT / "include")
             for line in file["lines"]:
                 counts = without_throws(line["branches"])
-                if counts:
-                    copies[(name, line["line_number"])].append(counts)
+                alike = copies[(name, line["line_number"])].setdefault(len(counts), [0] * len(counts))
+                alike[:] = map(sum, zip(alike, counts))
     found = collections.defaultdict(dict)
-    for (name, line), instances in copies.items():
-        taken = [0] * min(map(len, instances))
-        for counts in instances:
-            for at, count in enumerate(counts):
-                taken[at % len(taken)] += count
-        found[name][line] = taken
+    for (name, line), by_length in copies.items():
+        found[name][line] = [count for counts in by_length.values() for count in counts]
     return found
 
 

@@ -3,33 +3,34 @@
 
 All mutants are compiled into the tests at once, each behind a switch (schemata.py); then the tests that reach a mutant
 are run with it on, the quickest first, until one fails, crashes, or takes ten times as long as it should. A mutant
-whose tests all pass has survived: a promise is untested, or the mutant is the same program.
+whose tests all pass has survived: a promise is untested, or the mutant is the same program. Those of the sample that
+are known to survive stand in survivors.txt, each with a reason.
 
-usage: run.py [--bugs] [--sample N --seed S] [--only FOLDER...] [--build DIRECTORY]
+usage: run.py [--bugs] [--sample N --seed S] [--only FOLDER...] [--jobs N] [--build DIRECTORY]
   --bugs         the hand-listed bugs of bugs.py
   --sample N     N mutants of one operator each in core/, sync/ and nn/, drawn with the seed (1), as many from each
                  folder as its share of the places
   --only         none but the mutants in these folders of include/rubato
-  --build        where headers and programs are written (build/mutation)
-Exit status 1: a hand-listed bug survived, or more than a tenth of the sample. Needs clang, and python3-clang-14 of
-Debian 12.
+  --jobs         how many at a time (as many as there are processors)
+  --build        where headers, programs and results are written (build/mutation): a run that was stopped goes on there
+Exit status 1: a hand-listed bug survived, or more than a tenth of the sample, or one without a reason; or the list has
+an entry that no mutant matches, or whose mutant was killed. Needs clang, and python3-clang-14 of Debian 12.
 """
 import argparse
 import collections
+import concurrent.futures
 import hashlib
 import os
 import pathlib
-import random
-import resource
-import subprocess
 import sys
 import time
 
 import bugs
 import places
 import schemata
+import survivors
+from programs import ROOT, Build, Results, Suite, say
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLED = ("core", "sync", "nn")
 # folder of include/rubato -> test programs that may notice a mutant in it, the nearest first
 NOTICED_BY = {
@@ -43,164 +44,50 @@ NOTICED_BY = {
     "sim": ("sim",),
     "": ("core", "sync", "nn"),
 }
-FILES_A_UNIT = 8  # as CMake's unity builds
-# A variable that a mutant leaves without a value has a bad one: else the compiler may take that of the original.
-FLAGS = ["-std=c++20", "-O1", "-g0", "-w", "-Wno-c++11-narrowing", "-ferror-limit=0", "-pthread",
-         "-ftrivial-auto-var-init=pattern"]
-MEMORY = 6 << 30
-SCALE = "0.05"
-
-
-def say(text):
-    print(text, flush=True)
+PROGRAMS = ("core", "sync", "extras", "properties", "nn", "encode", "io", "learned", "rl", "sim")
 
 
 class Trial:
     """One mutant: number, where it is, what it changes, who suffers, and what became of it."""
 
-    def __init__(self, number, file, line, what, suffers=""):
-        self.number, self.file, self.line, self.what, self.suffers = number, file, line, what, suffers
-        self.verdict, self.by = "", ""
+    def __init__(self, number, file, line, what, key, suffers=""):
+        self.number, self.file, self.line, self.what, self.key = number, file, line, what, key
+        self.suffers, self.verdict, self.by = suffers, "", ""
 
     @property
     def folder(self):
         parts = self.file.split("/")
         return parts[1] if len(parts) > 2 else ""
 
+    def __str__(self):
+        by = f"   by {self.by}" if self.by else ""
+        return f"{self.verdict or 'killed':11} {self.file}:{self.line}: {self.what}{by}"
 
-def sample_of(mutants, count, seed):
-    """`count` mutants in the order in which they were drawn, then those that stand in where one does not compile."""
+
+def sample_of(mutants, keys, count, seed):
+    """`count` mutants in the order in which they are drawn, those that stand in where one does not compile, and the
+    number of places in each folder.
+
+    A hash of what a place says draws it, so that another line elsewhere leaves it in the sample, or out.
+    """
+    def drawn_at(key):
+        return hashlib.sha256(f"{seed} {key}".encode()).hexdigest()
+
     by_place = collections.defaultdict(list)
-    for m in mutants:
-        by_place[(m.file, m.begin, m.end)].append(m)
+    for mutant, key in zip(mutants, keys):
+        by_place[(mutant.file, mutant.begin, mutant.end)].append((drawn_at(key), key, mutant))
     by_folder = collections.defaultdict(list)
-    for place in sorted(by_place):
-        by_folder[place[0].split("/")[1]].append(place)
+    for (file, _, _), here in by_place.items():
+        by_folder[file.split("/")[1]].append((drawn_at(min(key for _, key, _ in here)), min(here)))
     total = sum(len(p) for p in by_folder.values())
     drawn, spare = [], []
     for folder in SAMPLED:
-        random_numbers = random.Random(f"{seed} {folder}")
-        all_places = by_folder[folder]
-        random_numbers.shuffle(all_places)
-        share = round(count * len(all_places) / total)
-        chosen = [random_numbers.choice(by_place[p]) for p in all_places[:share + share // 4 + 4]]
-        drawn += chosen[:share]
-        spare.append(chosen[share:])
-    return drawn, [m for folder in spare for m in folder], {f: len(p) for f, p in by_folder.items()}
-
-
-class Build:
-    def __init__(self, folder):
-        self.folder = folder
-        self.headers = hashlib.sha256(" ".join(FLAGS).encode())
-        for path in [folder / "switch.hpp", *sorted(p for p in (folder / "include").rglob("*") if p.is_file())]:
-            self.headers.update(path.read_bytes())
-
-    def units(self, program):
-        sources = sorted(str(p) for p in (ROOT / "tests" / program).rglob("*_test.cpp"))
-        units = []
-        for at in range(0, len(sources), FILES_A_UNIT):
-            unit = self.folder / f"{program}_{at // FILES_A_UNIT}.cpp"
-            unit.write_text("".join(f'#include "{s}"\n' for s in sources[at:at + FILES_A_UNIT]))
-            units.append(unit)
-        return units
-
-    def command(self, source, *more):
-        return ["clang++", *FLAGS, "-include", str(self.folder / "switch.hpp"), f"-I{self.folder / 'include'}",
-                f"-I{ROOT / 'tests'}", f'-DRUBATO_SOURCE_DIR="{ROOT}"', *more, str(source)]
-
-    def state_of(self, program):
-        """Changes whenever a program has to be compiled again."""
-        state = self.headers.copy()
-        for folder in (ROOT / "tests" / program, ROOT / "tests" / "support"):
-            for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-                state.update(path.read_bytes())
-        return state.hexdigest()
-
-    def compile(self, program, edits):
-        """Compiles a program, and returns the mutants that do not compile, which are taken out of the headers."""
-        record = self.folder / f"{program}.state"
-        state = self.state_of(program)
-        if record.exists() and record.read_text().split()[:1] == [state]:
-            return {int(n) for n in record.read_text().split()[1:]}
-        begin, objects, broken = time.time(), [], set()
-        for unit in [*self.units(program), self.folder / "main.cpp"]:
-            objects.append(str(unit.with_suffix(".o")))
-            while (done := subprocess.run(self.command(unit, "-c", "-o", objects[-1]), capture_output=True,
-                                          text=True)).returncode != 0:
-                found = schemata.numbers_in(self.folder / "include", done.stderr) - broken
-                if not found:
-                    raise SystemExit(done.stderr[:4000])
-                broken |= found
-                (self.folder / f"{unit.stem}.errors").write_text(done.stderr)
-                for file in edits:
-                    edits[file] = [e for e in edits[file] if e.number not in broken]
-                schemata.write_headers(ROOT, self.folder, edits)
-        subprocess.run(["clang++", *objects, "-lgtest", "-pthread", "-o", str(self.folder / program)], check=True)
-        record.write_text(" ".join([state, *map(str, sorted(broken))]))
-        say(f"compiled {program} in {time.time() - begin:.0f} s")
-        return broken
-
-
-def limited():
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def run_tests(program, mutant, names, limit, reached=None):
-    """The exit status, or "time"."""
-    environment = {**os.environ, "RUBATO_MUTANT": str(mutant), "RUBATO_TEST_SCALE": SCALE}
-    if reached is not None:
-        environment["RUBATO_REACHED"] = str(reached)
-    listed = ":".join(names) if names is not None else "*"
-    command = [str(program), "--gtest_brief=1", "--gtest_filter=" + (listed if len(listed) < 100_000 else "*")]
-    if mutant != 0:
-        command.append("--gtest_fail_fast")
-    child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                             errors="replace", preexec_fn=limited, start_new_session=True, cwd=program.parent)
-    try:
-        output, _ = child.communicate(timeout=limit)
-        return child.returncode, output
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, 9)
-        child.communicate()
-        return "time", ""
-
-
-class Suite:
-    """A test program, and which of its tests reach which mutant."""
-
-    def __init__(self, folder, name):
-        self.program = folder / name
-        self.name = name
-        self.tests = collections.defaultdict(list)
-        self.seconds = {}
-        record = folder / f"{name}.reached"
-        status, output = run_tests(self.program, 0, None, 1200, record)
-        if status != 0:
-            raise SystemExit(f"{name}: fails without a mutant\n{output[-3000:]}")
-        for line in record.read_text().splitlines():
-            test, milliseconds, *numbers = line.split()
-            self.seconds[test] = int(milliseconds) / 1000
-            for number in numbers:
-                self.tests[int(number)].append(test)
-        say(f"{name}: {len(self.seconds)} tests, {sum(self.seconds.values()):.1f} s")
-
-    def judge(self, number):
-        """How the mutant dies here; None if it does not."""
-        tests = sorted(self.tests[number], key=lambda t: self.seconds[t])
-        # The quick ones first: most mutants die there.
-        for names in ([t for t in tests if self.seconds[t] < 0.1], [t for t in tests if self.seconds[t] >= 0.1]):
-            if not names:
-                continue
-            status, output = run_tests(self.program, number, names, 20 + 10 * sum(self.seconds[t] for t in names))
-            if status == "time":
-                return "time"
-            if status != 0:
-                failed = [line.split()[3] for line in output.splitlines() if line.startswith("[  FAILED  ] ") and
-                          len(line.split()) > 3 and "." in line.split()[3]]
-                return failed[0].rstrip(",") if failed else "crash"
-        return None
+        there = sorted(by_folder[folder])
+        share = round(count * len(there) / total)
+        drawn += there[:share]
+        spare += there[share:share + share // 4 + 4]
+    chosen = [(key, mutant) for _, (_, key, mutant) in sorted(drawn) + sorted(spare)]
+    return chosen, {f: len(p) for f, p in by_folder.items()}
 
 
 def main():
@@ -210,6 +97,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="+", metavar="FOLDER")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "mutation")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     if not options.bugs and options.sample == 0:
         parser.error("nothing to do: --bugs, --sample, or both")
@@ -219,73 +107,92 @@ def main():
     trials, edits = [], collections.defaultdict(list)
     if options.bugs:
         for entry in bugs.BUGS:
-            number = len(trials) + 1
             begin, end, line = bugs.place_of(ROOT, entry)
-            trials.append(Trial(number, entry.file, line, f"{places.flat(entry.old)} -> {places.flat(entry.new)}",
-                                entry.suffers))
-            edits[entry.file].append(schemata.Edit(number, begin, end, bugs.text_of(entry), bugs.is_block(entry)))
-    listed = len(trials)
-
-    wanted, shares = [], {}
+            what = f"{places.flat(entry.old)} -> {places.flat(entry.new)}"
+            trials.append(Trial(len(trials) + 1, entry.file, line, what, entry, entry.suffers))
+            edits[entry.file].append(
+                schemata.Edit(len(trials), begin, end, bugs.text_of(entry), bugs.is_block(entry)))
+    listed, shares, keys = len(trials), {}, []
     if options.sample > 0:
         mutants = places.places(ROOT, SAMPLED)
-        drawn, spare, shares = sample_of(mutants, options.sample, options.seed)
+        keys = survivors.keys_of(ROOT, mutants)
+        drawn, shares = sample_of(mutants, keys, options.sample, options.seed)
         say(f"{len(mutants)} mutants at {sum(shares.values())} places: " +
             ", ".join(f"{f}/ {n}" for f, n in shares.items()))
-        for m in drawn + spare:
-            number = len(trials) + 1
-            trials.append(Trial(number, m.file, m.line, f"{m.what}   in   {places.flat(m.text)}"))
-            edits[m.file].append(schemata.Edit(number, m.begin, m.end, m.text, False))
-            wanted.append(number)
+        for key, m in drawn:
+            trials.append(Trial(len(trials) + 1, m.file, m.line, f"{m.what}   in   {places.flat(m.text)}", key))
+            edits[m.file].append(schemata.Edit(len(trials), m.begin, m.end, m.text, False))
 
     folders = {t.folder for t in trials if options.only is None or t.folder in options.only}
-    programs = [p for p in ("core", "sync", "extras", "nn", "encode", "io", "learned", "rl", "sim", "properties")
-                if any(p in NOTICED_BY[f] for f in folders)]
-    dropped = schemata.write(ROOT, folder, edits, len(trials))
-    build = Build(folder)
-    for program in programs:
-        dropped |= build.compile(program, edits)
-    for t in trials:
-        if t.number in dropped:
-            say(f"does not compile: {t.file}:{t.line}: {t.what}")
-    chosen = set(range(1, listed + 1))
-    for name in shares:
-        mine = [n for n in wanted if trials[n - 1].folder == name and n not in dropped]
-        chosen |= set(mine[:round(options.sample * shares[name] / sum(shares.values()))])
-    chosen = {n for n in chosen if trials[n - 1].folder in folders}
-    suites = {p: Suite(folder, p) for p in programs}
+    programs = [p for p in PROGRAMS if any(p in NOTICED_BY[f] for f in folders)]
+    crossing = schemata.write(ROOT, folder, edits, len(trials))
+    build, results, suites = Build(folder, edits, options.jobs), Results(folder / "results"), {}
+    states = {p: build.state(p) for p in programs}
+
+    def wanted():
+        """The trials of this run, as far as it is known what compiles."""
+        found = trials[:listed]
+        for name in shares:
+            mine = [t for t in trials[listed:] if t.folder == name and t.number not in build.broken | crossing]
+            found += mine[:round(options.sample * shares[name] / sum(shares.values()))]
+        return sorted((t for t in found if t.folder in folders), key=lambda t: t.number)
+
+    def judge(trial, suite):
+        if not trial.by and trial.number in suite.tests:
+            results.judge(repr(trial.key), trial.number, suite)
+            trial.by = results.killer(repr(trial.key), states)
+            if trial.by:
+                say(f"{trial.number:4} {trial}")
 
     begin = time.time()
-    for t in (t for t in trials if t.number in chosen):
-        t.verdict = "survived"
-        if t.number in dropped:  # of the hand-listed ones
-            t.verdict = "no bug"
-            continue
-        if not any(t.number in s.tests for s in suites.values()):
-            t.verdict = "not reached"
-        for p in NOTICED_BY[t.folder]:
-            how = suites[p].judge(t.number)
-            if how is not None:
-                t.verdict, t.by = "killed", f"{p}: {how}"
-                break
-        say(f"{t.number:4} {t.verdict:11} {t.file}:{t.line}: {t.what}" + (f"   by {t.by}" if t.by else ""))
+    for t in trials:
+        t.by = results.killer(repr(t.key), states)
+    # Twice: a mutant that stands in for one that does not compile may be known only when all programs are there.
+    for program in 2 * programs:
+        if program not in suites:
+            build.compile(program)
+            suites[program] = Suite(folder, program, states[program], options.jobs)
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            list(pool.map(lambda t: judge(t, suites[program]),
+                          [t for t in wanted() if program in NOTICED_BY[t.folder]]))
+    for t in trials:
+        t.verdict = ("does not compile" if t.number in build.broken | crossing else "killed" if t.by else "survived"
+                     if any(t.number in suites[p].tests for p in NOTICED_BY[t.folder] if p in suites) else
+                     "not reached")
+        if t.verdict == "does not compile":
+            say(str(t))
+    chosen = wanted()
     say(f"{len(chosen)} mutants in {time.time() - begin:.0f} s")
 
-    failed = False
-    for title, part, least in (("hand-listed bugs", [t for t in trials[:listed] if t.number in chosen], 1.0),
-                               ("sampled mutants", [t for t in trials[listed:] if t.number in chosen], 0.9)):
-        if not part:
-            continue
-        for name in sorted({t.folder for t in part}):
-            here = [t for t in part if t.folder == name]
-            say(f"{title}, {name or 'top'}: {sum(t.verdict == 'killed' for t in here)} of {len(here)} killed")
-        killed = sum(t.verdict == "killed" for t in part)
-        say(f"{title}: {killed} of {len(part)} killed, {100 * killed / len(part):.1f} %")
-        for t in part:
-            if t.verdict != "killed":
-                say(f"  {t.verdict}: {t.file}:{t.line}: {t.what}" + (f"   ({t.suffers})" if t.suffers else ""))
-        failed = failed or killed < least * len(part)
-    return 1 if failed else 0
+    known = survivors.read()
+    ok = said([t for t in chosen if t.number <= listed], "hand-listed bugs", 1.0, {})
+    ok = said([t for t in chosen if t.number > listed], "sampled mutants", 0.9, known) and ok
+    for key in known.keys() - keys if keys else ():
+        say(f"survivors.txt: no mutant is like this any more: {key.file}: {key.line}: {key.what}")
+        ok = False
+    for trial in chosen:
+        if trial.key in known and trial.verdict == "killed":
+            say(f"survivors.txt: {trial.file}:{trial.line}: {trial.what}: was killed, by {trial.by}")
+            ok = False
+    return 0 if ok else 1
+
+
+def said(part, title, least, known):
+    """Prints how many were killed, and whether they are enough, and those that were not are known."""
+    if not part:
+        return True
+    ok = True
+    for name in sorted({t.folder for t in part}):
+        here = [t for t in part if t.folder == name]
+        say(f"{title}, {name or 'top'}: {sum(t.verdict == 'killed' for t in here)} of {len(here)} killed")
+    killed = sum(t.verdict == "killed" for t in part)
+    say(f"{title}: {killed} of {len(part)} killed, {100 * killed / len(part):.1f} %")
+    for t in part:
+        if t.verdict != "killed":
+            reason = t.suffers or known.get(t.key, "")
+            say(f"  {t}   ({reason or 'why is not known'})")
+            ok = ok and bool(reason)
+    return ok and killed >= least * len(part)
 
 
 if __name__ == "__main__":

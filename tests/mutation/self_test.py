@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Mutation testing finds what it is for: in a tiny library with one untested boundary and one equivalent change, the
-mutants behind these survive and all others die. Ends with 77 where libclang or clang is missing.
+mutants behind these survive and all others die. The sample and the list of survivors know a mutant wherever its line
+is. Ends with 77 where libclang or clang is missing.
 
 usage: self_test.py
 """
@@ -14,7 +15,9 @@ import unittest
 try:
     import clang.cindex  # noqa: F401
     import places
+    import run
     import schemata
+    import survivors
 except ImportError:
     sys.exit(77)
 
@@ -91,6 +94,35 @@ class Tiny(unittest.TestCase):
         survivors = {(m.line, m.what) for n, m in enumerate(self.mutants, 1) if self.run_with(n) == 0}
         # is_positive(0) is never asked. add(sum, 0) is the same whether it returns early or not.
         self.assertEqual(survivors, {(7, "> -> >="), (7, "0 -> 0 + 1"), (17, "< -> <="), (17, "0 -> 0 + 1")})
+
+    def with_a_line_more(self):
+        folder = pathlib.Path(tempfile.mkdtemp())
+        header = folder / "include" / "rubato" / "core" / "tiny.hpp"
+        header.parent.mkdir(parents=True)
+        header.write_text(HEADER.replace("template", "inline int none() { return -1; }\ntemplate"), encoding="utf-8")
+        found = places.places(folder, ["core"])
+        keys = survivors.keys_of(folder, found)
+        shutil.rmtree(folder)
+        return found, keys
+
+    def test_another_line_leaves_the_keys_and_the_sample(self):
+        keys = survivors.keys_of(self.folder, self.mutants)
+        moved, moved_keys = self.with_a_line_more()
+        self.assertEqual(len(set(keys)), len(keys))
+        self.assertLess(set(keys), set(moved_keys))
+        drawn, _ = run.sample_of(self.mutants, keys, 3, 1)
+        again, _ = run.sample_of(moved, moved_keys, 3, 1)
+        self.assertGreaterEqual(len({k for k, _ in drawn[:3]} & {k for k, _ in again[:4]}), 2)
+
+    def test_the_list_of_survivors_names_mutants(self):
+        path = self.folder / "survivors.txt"
+        path.write_text("A remark.\ncore/tiny.hpp\n    if (x < 0) return;\n        < -> <=: adding nothing\n")
+        known = survivors.read(path)
+        self.assertEqual(list(known.values()), ["adding nothing"])
+        self.assertLess(set(known), set(survivors.keys_of(self.folder, self.mutants)))
+        path.write_text("core/tiny.hpp\n        < -> <=: of which line?\n")
+        with self.assertRaises(SystemExit):
+            survivors.read(path)
 
 
 if __name__ == "__main__":

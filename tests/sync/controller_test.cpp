@@ -35,6 +35,20 @@ TEST(Controller, ALimitOnReleasesLosesNoneOfThem) {
   }
 }
 
+TEST(Controller, WhatIsLeftToBeReleasedIsNotForWhoCommitsBeforeItIs) {
+  script s;
+  s.always(decision::hold());
+  bench<scripted> b{s, 4, {.guard = {.enabled = false}, .max_release_per_call = 1}};
+  ASSERT_EQ(b.sync.force_release({0, 0}, b.now, b.sink), errc::ok);
+  s.answer = [](const cluster_view&, const event& what) {
+    return what.why == cause::death ? decision::all() : decision::hold();
+  };
+  b.sink.take();
+  EXPECT_EQ(b.depart(3), (words{"abandon 3 departed_worker", "release 1@0"})) << "worker 2 is left over";
+  EXPECT_EQ(b.push(0), words{"release 2@0"});
+  EXPECT_EQ(b.state(0), worker_state::parked);
+}
+
 TEST(Controller, WhatADeathReleasedIsNotForWhoComesBackInTheSameCall) {
   for (const std::uint32_t at_once : {1u, no_worker}) {
     script s;

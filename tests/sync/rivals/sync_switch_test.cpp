@@ -32,6 +32,11 @@ constexpr auto second = switch_phase::second;
 constexpr auto greedy = straggler_reaction::greedy;
 constexpr auto elastic = straggler_reaction::elastic;
 
+TEST(SyncSwitch, BeginsWithTheFirstUnlessThatHasNoShare) {
+  EXPECT_EQ((sync_switch<>{{.share = 0.25, .workload = 24}}.phase()), first);
+  EXPECT_EQ((sync_switch<>{{.share = 0.0, .workload = 24}}.phase()), second);
+}
+
 TEST(SyncSwitch, SwitchesAtTheBarrierOnceTheShareIsDone) {
   test::cluster c{sync_switch<>{{.share = 0.25, .workload = 24}}, 4};
   c.push(0).push(1).push(2).push(3);

@@ -113,6 +113,15 @@ TEST(Semantics08Membership, ADepartedWorkersTicketIsAbandoned) {
   EXPECT_EQ(b.depart(0, cause::leave), words{"abandon 31 departed_worker"});
 }
 
+TEST(Semantics08Membership, WhoHasGoneComesBackAsALaterIncarnationOnly) {
+  bench<asp> b{{}, 2};
+  b.depart(0);
+  EXPECT_EQ(b.sync.join({0, 0}, b.now, 77, b.sink), errc::old_incarnation);
+  EXPECT_EQ(b.state(0), worker_state::dead);
+  EXPECT_EQ(b.sink.take(), words{"abandon 77 old_incarnation"});
+  EXPECT_EQ(b.join(0, 1), words{"release 0@0"});
+}
+
 TEST(Semantics08Membership, AnEarlierIncarnationIsReplacedByALaterOne) {
   bench<asp> b{{}, 2};
   EXPECT_EQ(b.join(0, 1), words{"release 0@0"});

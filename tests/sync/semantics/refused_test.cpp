@@ -33,14 +33,17 @@ TEST(Semantics05Refused, ChangesNothingAndAbandonsTheTicket) {
 }
 
 TEST(Semantics05Dropped, TheStepCountsAndTheGradientDoesNot) {
-  bench<asp> b{{}, 2};
-  const admitted a = b.admit(0, {.loss = std::numeric_limits<float>::infinity()});
-  EXPECT_EQ(a.what.what, verdict::drop);
-  EXPECT_EQ(a.what.why, reason::non_finite);
-  b.finish(a);
-  EXPECT_EQ(b.clock(0), 1u);
-  EXPECT_EQ(b.sync.updates(), 0u);
-  EXPECT_EQ(b.sync.counts().of(0, reason::non_finite), 1u);
+  constexpr float infinite = std::numeric_limits<float>::infinity();
+  for (const push_event& push : {push_event{.loss = infinite}, push_event{.grad_norm = infinite}}) {
+    bench<asp> b{{}, 2};
+    const admitted a = b.admit(0, push);
+    EXPECT_EQ(a.what.what, verdict::drop);
+    EXPECT_EQ(a.what.why, reason::non_finite);
+    b.finish(a);
+    EXPECT_EQ(b.clock(0), 1u);
+    EXPECT_EQ(b.sync.updates(), 0u);
+    EXPECT_EQ(b.sync.counts().of(0, reason::non_finite), 1u);
+  }
 }
 
 TEST(Semantics05Repeated, StepsMayBeNumberedFromZero) {

@@ -43,6 +43,23 @@ TEST(Semantics07Switch, ParkedWorkersAreClampedToOneMore) {
   EXPECT_EQ(b.state(0), worker_state::parked);
 }
 
+TEST(Semantics07Switch, WhatTheFormerPolicyGaveBeyondTheBoundIsGone) {
+  script before, after;
+  before.bound = after.bound = 1;
+  bench<> b{scripted{before}, 3};
+  b.push(0), b.push(0);
+  ASSERT_EQ(b.state(0), worker_state::parked) << "the guard keeps it back";
+  after.answer = [](const cluster_view&, const event& what) {
+    return what.why == cause::push ? decision::submitter() : decision::hold();
+  };
+  EXPECT_EQ(b.sync.switch_to(scripted{after}, b.now, pending_gradients::flush, b.sink), errc::ok);
+  b.push(1), b.push(1);
+  ASSERT_EQ(b.state(1), worker_state::parked) << "the guard keeps this one back, too";
+  b.push(2);
+  EXPECT_EQ(b.state(1), worker_state::running);
+  EXPECT_EQ(b.state(0), worker_state::parked) << "the new policy has not let it go";
+}
+
 TEST(Semantics07Switch, AdmissionsOutKeepTheirVerdict) {
   bench<> b{bsp{}, 2};
   const admitted a = b.admit(0);

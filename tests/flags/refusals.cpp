@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -50,6 +51,13 @@ class refusals {
   // A problem() of options, of which one number is none.
   void add(std::string what, const std::string& problem) { add(std::move(what), !problem.empty()); }
   void add(std::string what, const char* problem) { add(std::move(what), problem != nullptr); }
+  // Options of which nothing may be refused.
+  void add_sound(const std::string& what, const std::string& problem) {
+    add("what is no mistake: " + what + ' ' + problem, problem.empty());
+  }
+  void add_sound(const std::string& what, const char* problem) {
+    add_sound(what, std::string{problem != nullptr ? problem : ""});
+  }
   [[nodiscard]] std::vector<refusal> all() && { return std::move(all_); }
 
  private:
@@ -178,6 +186,26 @@ void add_choices(refusals& all) {
   all.add("transition: elapsed", unsound(0, 0, no_double()));
 }
 
+void add_finite_floats(refusals& all) {
+  const auto made = [](double x) { return std::bit_cast<std::uint32_t>(detail::finite_float(x)); };
+  all.add("finite_float of NaN is 0", made(no_double()) == 0);
+  all.add("finite_float of infinity is the largest", made(strange_double(1)) == 0x7F7FFFFF);
+  all.add("finite_float of -infinity is the smallest", made(strange_double(2)) == 0xFF7FFFFF);
+  all.add("what is no mistake: finite_float of 1", made(1.0) == 0x3F800000);
+}
+
+void add_evaluations(refusals& all) {
+  const auto end = [](double loss, double accuracy) {
+    return sim::finish_line{{.target_accuracy = 0.9}}.judge({loss, accuracy}, 100);
+  };
+  for (std::size_t n = 0; n < 3; ++n) {
+    all.add("evaluation: loss " + std::to_string(n), end(strange_double(n), 0.99) == sim::run_end::diverged);
+    all.add("evaluation: accuracy " + std::to_string(n), end(1, strange_double(n)) == sim::run_end::diverged);
+  }
+  all.add("what is no mistake: an evaluation", end(1, 0.5) == sim::run_end::unfinished);
+  all.add("what is no mistake: one at the target", end(1, 0.99) == sim::run_end::reached);
+}
+
 nn::dynamic_mlp network(std::size_t inputs, std::size_t outputs) {
   nn::dynamic_mlp net = *nn::dynamic_mlp::make({inputs, 4, outputs});
   random_sequence random{3};
@@ -232,116 +260,185 @@ std::vector<refusal> inputs() {
   add_gradients(all);
   add_decisions(all);
   add_choices(all);
+  add_finite_floats(all);
+  add_evaluations(all);
   add_files(all);
   return std::move(all).all();
 }
 
-template <class Options, class Number>
-Options with(Number Options::*member, Options o = {}) {
-  o.*member = std::bit_cast<Number>([] {
-    if constexpr (sizeof(Number) == 4)
-      return strange_floats[0];
+// Where plus infinity is no mistake, but says that there is no limit.
+enum class infinity { refused, accepted };
+
+// A number of options in turn replaced by NaN and the infinities. `place` leads to it: a member, or a function; `says`
+// is what problem() says, which is nothing before.
+template <class Options, class Says, class Place>
+void spoil(refusals& all, const std::string& name, Options options, Says says, Place place,
+           infinity plus = infinity::refused) {
+  all.add_sound(name + " as it is", says(options));
+  auto& number = std::invoke(place, options);
+  const std::array<std::string, 3> found{" NaN", " infinity", " -infinity"};
+  for (std::size_t n = 0; n < 3; ++n) {
+    if constexpr (sizeof number == sizeof(float))
+      number = strange_float(n);
     else
-      return strange_doubles[0];
-  }());
-  return o;
+      number = strange_double(n);
+    if (n == 1 && plus == infinity::accepted)
+      all.add_sound(name + found[n], says(options));
+    else
+      all.add(name + found[n], says(options));
+  }
 }
 
-template <class Policy>
-std::string problem_with(const Policy& policy) {
-  return problem_of(policy, 4);
-}
+constexpr auto says = [](const auto& options) { return problem(options); };
+constexpr auto policy_says = [](const auto& policy) { return problem_of(policy, 4); };
+constexpr auto member_says = [](const auto& options) { return options.problem(); };
+constexpr auto float_says = [](const auto& options) { return nn::problem<float>(options); };
+constexpr auto stragglers_say = [](const sim::straggler_options& options) { return sim::problem(options, 4); };
 
 void add_rules(refusals& all) {
-  all.add("guard.max_wait", problem(with(&guard_options::max_wait)));
-  all.add("guard.max_lr_scale", problem(with(&guard_options::max_lr_scale)));
-  all.add("knee.threshold", problem_with(with(&knee::threshold)));
-  all.add("aimd.tolerance", problem_with(with(&aimd::tolerance)));
-  all.add("aimd.decrease", problem_with(with(&aimd::decrease)));
-  all.add("dssp.smoothing", problem_with(with(&dssp::smoothing)));
-  all.add("ada_sync.interval", problem_with(with(&ada_sync::interval)));
-  all.add("ada_sync.newest", problem_with(with(&ada_sync::newest)));
-  all.add("loss_decay.slope", with(&loss_decay::slope).problem());
-  all.add("loss_decay.least", with(&loss_decay::least).problem());
-  all.add("loss_decay.most", with(&loss_decay::most).problem());
-  all.add("loss_decay.newest", with(&loss_decay::newest).problem());
-  all.add("concurrency_scale.reference", with(&concurrency_scale::reference).problem());
-  all.add("concurrency_scale.least", with(&concurrency_scale::least).problem());
-  all.add("concurrency_scale.most", with(&concurrency_scale::most).problem());
-  all.add("staleness_weight.a", with(&staleness_weight::a, staleness_weight::polynomial(1)).problem());
-  all.add("sync_switch.share", with(&sync_switch_options::share).problem());
-  all.add("straggler_options.window", problem(with(&straggler_options::window)));
-  all.add("straggler_options.slow", problem(with(&straggler_options::slow)));
-  all.add("straggler_options.recovered", problem(with(&straggler_options::recovered)));
-  all.add("dc_asgd.lambda", problem(with(&dc_asgd_options::lambda)));
-  all.add("dc_asgd.decay", problem(with(&dc_asgd_options::decay)));
-  all.add("dc_asgd.epsilon", problem(with(&dc_asgd_options::epsilon)));
-  all.add("q_policy.max_idle", problem(with(&q_policy_options::max_idle)));
+  spoil(all, "guard.max_wait", guard_options{}, says, &guard_options::max_wait, infinity::accepted);
+  spoil(all, "guard.max_lr_scale", guard_options{}, says, &guard_options::max_lr_scale, infinity::accepted);
+  spoil(all, "knee.threshold", knee{}, policy_says, &knee::threshold);
+  spoil(all, "knee.most_scatter", knee{}, policy_says, &knee::most_scatter, infinity::accepted);
+  spoil(all, "aimd.tolerance", aimd{}, policy_says, &aimd::tolerance);
+  spoil(all, "aimd.decrease", aimd{}, policy_says, &aimd::decrease);
+  spoil(all, "dssp.smoothing", dssp{}, policy_says, &dssp::smoothing);
+  spoil(all, "ada_sync.interval", ada_sync{}, policy_says, &ada_sync::interval);
+  spoil(all, "ada_sync.newest", ada_sync{}, policy_says, &ada_sync::newest);
+  spoil(all, "loss_decay.slope", loss_decay{}, member_says, &loss_decay::slope);
+  spoil(all, "loss_decay.least", loss_decay{}, member_says, &loss_decay::least);
+  spoil(all, "loss_decay.most", loss_decay{}, member_says, &loss_decay::most);
+  spoil(all, "loss_decay.newest", loss_decay{}, member_says, &loss_decay::newest);
+  spoil(all, "concurrency_scale.reference", concurrency_scale{}, member_says, &concurrency_scale::reference);
+  spoil(all, "concurrency_scale.least", concurrency_scale{}, member_says, &concurrency_scale::least);
+  spoil(all, "concurrency_scale.most", concurrency_scale{}, member_says, &concurrency_scale::most);
+  spoil(all, "staleness_weight.a", staleness_weight::polynomial(1), member_says, &staleness_weight::a);
+  spoil(all, "sync_switch.share", sync_switch_options{.workload = 1}, member_says, &sync_switch_options::share);
+  spoil(all, "straggler_options.window", straggler_options{}, says, &straggler_options::window);
+  spoil(all, "straggler_options.slow", straggler_options{}, says, &straggler_options::slow);
+  spoil(all, "straggler_options.recovered", straggler_options{}, says, &straggler_options::recovered);
+  spoil(all, "dc_asgd.lambda", dc_asgd_options{}, says, &dc_asgd_options::lambda);
+  spoil(all, "dc_asgd.decay", dc_asgd_options{}, says, &dc_asgd_options::decay);
+  spoil(all, "dc_asgd.epsilon", dc_asgd_options{}, says, &dc_asgd_options::epsilon);
+  spoil(all, "q_policy.max_idle", q_policy_options{}, says, &q_policy_options::max_idle, infinity::accepted);
 }
 
 void add_training(refusals& all) {
-  all.add("sgd.learning_rate", nn::problem<float>(with(&nn::sgd_options::learning_rate)));
-  all.add("sgd.momentum", nn::problem<float>(with(&nn::sgd_options::momentum)));
-  all.add("adam.learning_rate", nn::problem<float>(with(&nn::adam_options::learning_rate)));
-  all.add("adam.beta1", nn::problem<float>(with(&nn::adam_options::beta1)));
-  all.add("adam.beta2", nn::problem<float>(with(&nn::adam_options::beta2)));
-  all.add("adam.epsilon", nn::problem<float>(with(&nn::adam_options::epsilon)));
-  all.add("adam.weight_decay", nn::problem<float>(with(&nn::adam_options::weight_decay)));
-  all.add("activation.slope", nn::problem(with(&nn::activation::slope)));
-  all.add("dqn.gamma", rl::problem(with(&rl::dqn_options::gamma)));
-  all.add("dqn.time_unit", rl::problem(with(&rl::dqn_options::time_unit)));
-  all.add("dqn.target_rate", rl::problem(with(&rl::dqn_options::target_rate)));
-  all.add("dqn.huber_delta", rl::problem(with(&rl::dqn_options::huber_delta)));
-  all.add("dqn.max_gradient_norm", rl::problem(with(&rl::dqn_options::max_gradient_norm)));
-  all.add("dqn.learning_rate", rl::problem(with(&rl::dqn_options::learning_rate)));
-  all.add("ppo.gamma", rl::problem(with(&rl::ppo_options::gamma)));
-  all.add("ppo.lambda", rl::problem(with(&rl::ppo_options::lambda)));
-  all.add("ppo.time_unit", rl::problem(with(&rl::ppo_options::time_unit)));
-  all.add("ppo.clip", rl::problem(with(&rl::ppo_options::clip)));
-  all.add("ppo.entropy_bonus", rl::problem(with(&rl::ppo_options::entropy_bonus)));
-  all.add("ppo.max_divergence", rl::problem(with(&rl::ppo_options::max_divergence)));
-  all.add("ppo.max_gradient_norm", rl::problem(with(&rl::ppo_options::max_gradient_norm)));
-  all.add("ppo.learning_rate", rl::problem(with(&rl::ppo_options::learning_rate)));
-  all.add("ppo.value_learning_rate", rl::problem(with(&rl::ppo_options::value_learning_rate)));
-  all.add("cma_es.step_size", rl::problem(with(&rl::cma_es_options::step_size)));
-  all.add("antithetic_es.step_size", rl::problem(with(&rl::antithetic_es_options::step_size)));
-  all.add("antithetic_es.learning_rate", rl::problem(with(&rl::antithetic_es_options::learning_rate)));
-  all.add("antithetic_es.averaging", rl::problem(with(&rl::antithetic_es_options::averaging)));
-  all.add("switch_search.beta", adapt::problem(with(&adapt::switch_search_options::beta)));
+  using nn::adam_options, rl::dqn_options, rl::ppo_options;
+  spoil(all, "sgd.learning_rate", nn::sgd_options{}, float_says, &nn::sgd_options::learning_rate);
+  spoil(all, "sgd.momentum", nn::sgd_options{}, float_says, &nn::sgd_options::momentum);
+  spoil(all, "adam.learning_rate", adam_options{}, float_says, &adam_options::learning_rate);
+  spoil(all, "adam.beta1", adam_options{}, float_says, &adam_options::beta1);
+  spoil(all, "adam.beta2", adam_options{}, float_says, &adam_options::beta2);
+  spoil(all, "adam.epsilon", adam_options{}, float_says, &adam_options::epsilon);
+  spoil(all, "adam.weight_decay", adam_options{}, float_says, &adam_options::weight_decay);
+  spoil(all, "activation.slope", nn::activation{}, says, &nn::activation::slope);
+  spoil(all, "dqn.gamma", dqn_options{}, says, &dqn_options::gamma);
+  spoil(all, "dqn.time_unit", dqn_options{}, says, &dqn_options::time_unit);
+  spoil(all, "dqn.epsilon.first", dqn_options{}, says, [](dqn_options& o) -> double& { return o.epsilon.first; });
+  spoil(all, "dqn.epsilon.last", dqn_options{}, says, [](dqn_options& o) -> double& { return o.epsilon.last; });
+  spoil(all, "dqn.priority.alpha", dqn_options{}, says, [](dqn_options& o) -> double& { return o.priority.alpha; });
+  spoil(all, "dqn.priority.beta", dqn_options{}, says, [](dqn_options& o) -> double& { return o.priority.beta; });
+  spoil(all, "dqn.priority.final_beta", dqn_options{}, says,
+        [](dqn_options& o) -> double& { return o.priority.final_beta; });
+  spoil(all, "dqn.priority.smallest", dqn_options{}, says,
+        [](dqn_options& o) -> double& { return o.priority.smallest; });
+  spoil(all, "dqn.target_rate", dqn_options{}, says, &dqn_options::target_rate);
+  spoil(all, "dqn.huber_delta", dqn_options{}, says, &dqn_options::huber_delta);
+  spoil(all, "dqn.max_gradient_norm", dqn_options{}, says, &dqn_options::max_gradient_norm, infinity::accepted);
+  spoil(all, "dqn.learning_rate", dqn_options{}, says, &dqn_options::learning_rate);
+  spoil(all, "ppo.gamma", ppo_options{}, says, &ppo_options::gamma);
+  spoil(all, "ppo.lambda", ppo_options{}, says, &ppo_options::lambda);
+  spoil(all, "ppo.time_unit", ppo_options{}, says, &ppo_options::time_unit);
+  spoil(all, "ppo.clip", ppo_options{}, says, &ppo_options::clip);
+  spoil(all, "ppo.entropy_bonus", ppo_options{}, says, &ppo_options::entropy_bonus);
+  spoil(all, "ppo.max_divergence", ppo_options{}, says, &ppo_options::max_divergence, infinity::accepted);
+  spoil(all, "ppo.max_gradient_norm", ppo_options{}, says, &ppo_options::max_gradient_norm, infinity::accepted);
+  spoil(all, "ppo.learning_rate", ppo_options{}, says, &ppo_options::learning_rate);
+  spoil(all, "ppo.value_learning_rate", ppo_options{}, says, &ppo_options::value_learning_rate);
+  spoil(all, "cma_es.step_size", rl::cma_es_options{}, says, &rl::cma_es_options::step_size);
+  using es_options = rl::antithetic_es_options;
+  spoil(all, "antithetic_es.step_size", es_options{}, says, &es_options::step_size);
+  spoil(all, "antithetic_es.learning_rate", es_options{}, says, &es_options::learning_rate);
+  spoil(all, "antithetic_es.averaging", es_options{}, says, &es_options::averaging);
 }
 
-void add_simulator(refusals& all) {
-  all.add("cluster.jitter", sim::problem(with(&sim::cluster_options::jitter)));
-  all.add("cluster.decision_time", sim::problem(with(&sim::cluster_options::decision_time)));
-  all.add("cluster.apply_time", sim::problem(with(&sim::cluster_options::apply_time)));
-  all.add("cluster.round_time", sim::problem(with(&sim::cluster_options::round_time)));
-  all.add("cluster.step_time", sim::problem(sim::cluster_options{.step_time = {no_double()}}));
-  all.add("cluster.link.bandwidth", sim::problem(sim::cluster_options{.link = {.bandwidth = no_double()}}));
-  all.add("cluster.link.latency", sim::problem(sim::cluster_options{.link = {1, no_double(), 1}}));
-  all.add("cluster.failures.time", sim::problem(sim::cluster_options{.failures = {{.time = no_double()}}}));
-  all.add("run.target_accuracy", sim::problem(with(&sim::run_options::target_accuracy)));
-  all.add("run.max_time", sim::problem(with(&sim::run_options::max_time)));
-  all.add("run.learning_rate", sim::problem(sim::run_options{.learning_rate = {.base = no_double()}}));
-  all.add("stragglers.probability", sim::problem(with(&sim::straggler_options::probability,
-                                                      sim::straggler_options{.kind = sim::straggler_kind::fixed}),
-                                                 4));
-  all.add("quadratic.condition", sim::problem(with(&sim::quadratic_options::condition)));
-  all.add("quadratic.noise", sim::problem(with(&sim::quadratic_options::noise)));
-  all.add("quadratic.momentum", sim::problem(with(&sim::quadratic_options::momentum)));
-  all.add("sgd_objective.momentum", sim::problem(with(&sim::sgd_options::momentum)));
-  all.add("sgd_objective.data_fraction", sim::problem(with(&sim::sgd_options::data_fraction)));
+void add_switch_search(refusals& all) {
+  using search = adapt::switch_search_options;
+  spoil(all, "switch_search.beta", search{}, says, &search::beta);
+  const search testing{.acceptance = adapt::switch_acceptance::welch};
+  spoil(all, "switch_search.level", testing, says, &search::level);
+  const search levels{.levels = {0.25, 0.5}};
+  for (std::size_t i = 0; i < 2; ++i)
+    spoil(all, "switch_search.levels", levels, says, [i](search& o) -> double& { return o.levels[i]; });
+  const search recurring{.stored = adapt::switch_target{.accuracy = {2, 0.9, 0.01}, .time = 1}, .target_runs = 0};
+  spoil(all, "switch_search.stored.accuracy.mean", recurring, says,
+        [](search& o) -> double& { return o.stored->accuracy.mean; });
+  spoil(all, "switch_search.stored.accuracy.variance", recurring, says,
+        [](search& o) -> double& { return o.stored->accuracy.variance; });
+  spoil(all, "switch_search.stored.time", recurring, says, [](search& o) -> double& { return o.stored->time; });
+}
+
+void add_cluster(refusals& all) {
+  using sim::cluster_options;
+  spoil(all, "cluster.jitter", cluster_options{}, says, &cluster_options::jitter);
+  spoil(all, "cluster.decision_time", cluster_options{}, says, &cluster_options::decision_time);
+  spoil(all, "cluster.apply_time", cluster_options{}, says, &cluster_options::apply_time);
+  spoil(all, "cluster.round_time", cluster_options{}, says, &cluster_options::round_time);
+  spoil(all, "cluster.step_time", cluster_options{}, says,
+        [](cluster_options& o) -> double& { return o.step_time[0]; });
+  const cluster_options linked{.link = {.bandwidth = 1, .latency = 1, .model_size = 1}};
+  spoil(all, "cluster.link.bandwidth", linked, says, [](cluster_options& o) -> double& { return o.link.bandwidth; });
+  spoil(all, "cluster.link.latency", linked, says, [](cluster_options& o) -> double& { return o.link.latency; });
+  spoil(all, "cluster.link.model_size", linked, says, [](cluster_options& o) -> double& { return o.link.model_size; });
+  spoil(all, "cluster.failures.time", cluster_options{.failures = {{.time = 1}}}, says,
+        [](cluster_options& o) -> double& { return o.failures[0].time; });
+}
+
+void add_stragglers(refusals& all) {
+  using options = sim::straggler_options;
+  spoil(all, "stragglers.probability", options{}, stragglers_say, &options::probability);
+  spoil(all, "stragglers.mean", options{}, stragglers_say, &options::mean);
+  spoil(all, "stragglers.sd", options{}, stragglers_say, &options::sd);
+  spoil(all, "stragglers.burst_length", options{}, stragglers_say, &options::burst_length);
+  spoil(all, "stragglers.burst_gap", options{}, stragglers_say, &options::burst_gap);
+  spoil(all, "stragglers.tail_index", options{}, stragglers_say, &options::tail_index, infinity::accepted);
+  const options known{.episodes = {{.worker = 1, .from = 1, .until = 2, .sleep = 1}}};
+  const auto of_episode = [&](const char* name, double sim::straggler_episode::*number) {
+    spoil(all, std::string{"stragglers.episodes."} + name, known, stragglers_say,
+          [number](options& o) -> double& { return o.episodes[0].*number; });
+  };
+  of_episode("from", &sim::straggler_episode::from);
+  of_episode("until", &sim::straggler_episode::until);
+  of_episode("sleep", &sim::straggler_episode::sleep);
+}
+
+void add_runs(refusals& all) {
+  using sim::run_options;
+  spoil(all, "run.target_accuracy", run_options{.stop = sim::stop_rule::target}, says, &run_options::target_accuracy);
+  spoil(all, "run.max_time", run_options{}, says, &run_options::max_time);
+  spoil(all, "run.probe_time", run_options{}, says, &run_options::probe_time);
+  spoil(all, "run.learning_rate", run_options{}, says, [](run_options& o) -> double& { return o.learning_rate.base; });
+  spoil(all, "quadratic.condition", sim::quadratic_options{}, says, &sim::quadratic_options::condition);
+  spoil(all, "quadratic.noise", sim::quadratic_options{}, says, &sim::quadratic_options::noise);
+  spoil(all, "quadratic.momentum", sim::quadratic_options{}, says, &sim::quadratic_options::momentum);
+  spoil(all, "sgd_objective.momentum", sim::sgd_options{}, says, &sim::sgd_options::momentum);
+  spoil(all, "sgd_objective.data_fraction", sim::sgd_options{}, says, &sim::sgd_options::data_fraction);
 }
 
 std::vector<refusal> options() {
   refusals all;
   add_rules(all);
   add_training(all);
-  add_simulator(all);
+  add_switch_search(all);
+  add_cluster(all);
+  add_stragglers(all);
+  add_runs(all);
   return std::move(all).all();
 }
 
 // NaN and infinities at every place of what a controller has saved, with the right checksum.
-std::uint64_t forged_states_of(const any_policy& policy) {
+forgeries forged_states_of(const any_policy& policy) {
   any_sink sink;
   controller<any_policy, int> sync{{.capacity = 2, .guard = {.enabled = false}}, policy};
   for (std::uint32_t w = 0; w < 2; ++w) static_cast<void>(sync.join({w, 0}, 0.0, 1, sink));
@@ -350,9 +447,9 @@ std::uint64_t forged_states_of(const any_policy& policy) {
       if (sync.workers()[w].state == worker_state::running)
         static_cast<void>(sync.push({.worker = {w, 0}, .now = 1.0 + push, .samples = 16, .loss = 2.0F}, 1, sink));
   archive saved;
-  if (sync.save(saved) != errc::ok) return 0;
+  forgeries all;
+  if (sync.save(saved) != errc::ok) return all;
   const std::vector<std::byte> bytes{saved.bytes().begin(), saved.bytes().end() - 8};
-  std::uint64_t hash = 1;
   for (std::size_t at = 0; at + 8 <= bytes.size(); ++at)
     for (std::size_t n = 0; n < 6; ++n) {
       const std::size_t width = n < 3 ? 8 : 4;
@@ -367,13 +464,14 @@ std::uint64_t forged_states_of(const any_policy& policy) {
       archive read{forged.bytes()};
       controller<any_policy, int> fresh{{.capacity = 2, .guard = {.enabled = false}}, policy};
       const errc answer = fresh.load(read, [](worker_id) { return std::optional{1}; });
-      hash = std::rotl(hash ^ static_cast<std::uint64_t>(answer), 7) * 0x9E3779B97F4A7C15;
+      all.hash = std::rotl(all.hash ^ static_cast<std::uint64_t>(answer), 7) * 0x9E3779B97F4A7C15;
+      ++(answer == errc::ok ? all.accepted : all.refused);
     }
-  return hash;
+  return all;
 }
 
-std::vector<std::uint64_t> forged_states() {
-  std::vector<std::uint64_t> all;
+std::vector<forgeries> forged_states() {
+  std::vector<forgeries> all;
   for (const any_policy& policy :
        {any_policy{ssp{.staleness = 2}}, any_policy{knee{}}, any_policy{aimd{}},
         any_policy{dssp{.lower = 0, .upper = 4}}, any_policy{ada_sync{}}, any_policy{loss_decayed{asp{}}},

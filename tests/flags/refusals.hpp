@@ -12,12 +12,20 @@ struct refusal {
   bool refused;
 };
 
+/// What became of the forged states of one policy.
+struct forgeries {
+  std::uint64_t hash = 1;  ///< of every answer, in order
+  std::uint64_t accepted = 0;
+  std::uint64_t refused = 0;
+  friend bool operator==(const forgeries&, const forgeries&) noexcept = default;
+};
+
 /// One unit, and what the library refuses in it.
 struct refusing_unit {
   std::string flags;
-  std::vector<refusal> (*inputs)();               ///< of hosts, policies and files
-  std::vector<refusal> (*options)();              ///< each with a number that is none
-  std::vector<std::uint64_t> (*forged_states)();  ///< a hash for each policy: which forged states it has refused
+  std::vector<refusal> (*inputs)();           ///< of hosts, policies and files
+  std::vector<refusal> (*options)();          ///< each with a number that is none
+  std::vector<forgeries> (*forged_states)();  ///< for each policy
 };
 
 /// All units of the program.

@@ -127,7 +127,7 @@ rubato_worker_individual_score{worker="1"} 1
 }
 
 TEST(JobMetrics, LateDeadAndSlowWorkersAreTold) {
-  host h{asp{}, 5, job_metrics{5}};
+  host h{asp{}, 5, job_metrics{5}, {.quorum = 3}};
   for (std::uint32_t w = 0; w < 3; ++w) ASSERT_EQ(h.join(w, 0.0), errc::ok);
   for (int step = 1; step <= 10; ++step) {
     h.step(0, step, step);
@@ -177,8 +177,11 @@ TEST(JobMetrics, GradientsAddUp) {
     EXPECT_EQ(at.at("rubato_staleness_bucket{le=\"+Inf\"}"), pushed);
     EXPECT_EQ(pushed, static_cast<double>(seen.times(job_action::apply) + seen.times(job_action::accumulate) +
                                           seen.times(job_action::drop)));
-    for (std::uint32_t w = 0; w < 5; ++w)
-      EXPECT_EQ(seen.state(w), h.sync.workers()[w].state) << "worker " << w << ", seed " << seed;
+    for (std::uint32_t w = 0; w < 5; ++w) {
+      const worker_state truth = h.sync.workers()[w].state;
+      if (seen.state(w) == worker_state::joining && truth == worker_state::parked) continue;  // never released in this life
+      EXPECT_EQ(seen.state(w), truth) << "worker " << w << ", seed " << seed;
+    }
     const auto sums = samples(page_of(seen, 1e6, false));
     for (const auto& [key, value] : sums) {
       EXPECT_EQ(at.at(key), value);

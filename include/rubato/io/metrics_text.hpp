@@ -15,6 +15,9 @@
 
 namespace rubato::inline RUBATO_ABI {
 
+/// What HTTP calls a page that metrics_text writes.
+inline constexpr std::string_view metrics_content_type = "text/plain; version=0.0.4; charset=utf-8";
+
 /// A label of a sample: a name, and a text or a whole number.
 class metric_label {
  public:
@@ -51,8 +54,6 @@ class metric_label {
 template <ByteSink Sink>
 class metrics_text {
  public:
-  static constexpr std::string_view content_type = "text/plain; version=0.0.4; charset=utf-8";  ///< of a page, in HTTP
-
   explicit metrics_text(Sink& sink) noexcept : sink_{sink} {}  ///< which must outlive it
 
   /// Begins a family. `name` must live until the next one. `type`: counter, gauge or histogram.

@@ -88,7 +88,7 @@ class job_metrics {
   [[nodiscard]] const rubato::scores& scores() const noexcept { return scores_; }  ///< of the same records
   /// How often this was done.
   [[nodiscard]] std::uint64_t times(job_action what) const noexcept { return done_[static_cast<std::size_t>(what)]; }
-  /// Where this worker is in its life.
+  /// Where this worker is in its life; `joining` until its first release, never `released`.
   [[nodiscard]] worker_state state(std::uint32_t worker) const noexcept { return rows_[worker].is; }
   /// Whether it joined for the first time after somebody had begun to work.
   [[nodiscard]] bool late(std::uint32_t worker) const noexcept { return rows_[worker].late; }

@@ -28,13 +28,13 @@ std::uint32_t worker_index(const std::string& text, const std::string& source) {
   return index;
 }
 
-std::string label(const metric_sample& of, const char* name) {
+std::string label_of(const metric_sample& of, const char* name) {
   const auto found = of.labels.find(name);
   return found == of.labels.end() ? std::string{} : found->second;
 }
 
 // Fit for a terminal.
-std::string plain(const std::string& text) { return is_plain(text) ? text : in_quotes(text); }
+std::string for_terminal(const std::string& text) { return is_plain(text) ? text : in_quotes(text); }
 
 // Whoever has gone, or never came.
 bool is_here(const std::string& state) {
@@ -53,11 +53,11 @@ void add_to_worker(watched_worker& w, std::string_view what, double value) {
   if (what == "waited_seconds_total") w.waited = value;
 }
 
-std::string rate(double now, double before, double seconds) {
+std::string per_second(double now, double before, double seconds) {
   return seconds > 0 ? lab::fixed_text((now - before) / seconds, 1) : "-";
 }
 
-std::string counts(const std::vector<std::pair<std::string, double>>& of, double whole) {
+std::string shares_text(const std::vector<std::pair<std::string, double>>& of, double whole) {
   std::string text;
   for (const auto& [name, count] : of)
     if (count > 0)
@@ -66,7 +66,7 @@ std::string counts(const std::vector<std::pair<std::string, double>>& of, double
   return text.empty() ? "none" : text;
 }
 
-double sum(const std::vector<std::pair<std::string, double>>& of) {
+double all_counts(const std::vector<std::pair<std::string, double>>& of) {
   double all = 0;
   for (const auto& [name, count] : of) all += count;
   return all;
@@ -81,15 +81,15 @@ std::vector<watched_worker> by_lateness(std::vector<watched_worker> all) {
   return all;
 }
 
-std::string states(const watched_job& of) {
+std::string states_text(const watched_job& of) {
   std::map<std::string, double> all;
   for (const watched_worker& w : of.workers) ++all[w.state];
-  return counts({all.begin(), all.end()}, 0);
+  return shares_text({all.begin(), all.end()}, 0);
 }
 
-std::string gradients(const watched_job& now, const watched_job* before) {
+std::string gradients_text(const watched_job& now, const watched_job* before) {
   return short_text(now.pushed) + " pushed (" +
-         rate(now.pushed, before == nullptr ? 0 : before->pushed, now.now - (before == nullptr ? 0 : before->now)) +
+         per_second(now.pushed, before == nullptr ? 0 : before->pushed, now.now - (before == nullptr ? 0 : before->now)) +
          "/s) = " + short_text(now.applied) + " applied + " + short_text(now.flushed) + " flushed + " +
          short_text(now.dropped) + " dropped + " + short_text(now.parked) + " parked";
 }
@@ -102,18 +102,18 @@ watched_job job_of_page(std::string_view page, const std::string& source) {
   double below = 0, least = 0;
   for (const metric_sample& s : read_metrics(page, source)) {
     if (s.name == "rubato_seconds") job.now = s.value, is_ours = true;
-    if (s.name == "rubato_policy_info") job.policy = plain(label(s, "policy"));
+    if (s.name == "rubato_policy_info") job.policy = for_terminal(label_of(s, "policy"));
     if (s.name == "rubato_updates_total") job.updates = s.value;
     if (s.name == "rubato_gradients_applied_total") job.applied = s.value;
     if (s.name == "rubato_gradients_flushed_total") job.flushed = s.value;
     if (s.name == "rubato_gradients_pending" || s.name == "rubato_gradients_in_flight") job.parked += s.value;
     if (s.name == "rubato_gradients_lost_total") {
       job.dropped += s.value;
-      job.dropped_for.emplace_back(plain(label(s, "reason")), s.value);
+      job.dropped_for.emplace_back(for_terminal(label_of(s, "reason")), s.value);
     }
-    if (s.name == "rubato_decisions_total") job.actions.emplace_back(plain(label(s, "action")), s.value);
+    if (s.name == "rubato_decisions_total") job.actions.emplace_back(for_terminal(label_of(s, "action")), s.value);
     if (s.name == "rubato_staleness_bucket") {
-      const std::string edge = label(s, "le");
+      const std::string edge = label_of(s, "le");
       const double most = std::strtod(edge.c_str(), nullptr);
       const std::string range = !std::isfinite(most)  ? short_text(least) + "+"
                                 : most <= least ? short_text(most)
@@ -128,7 +128,7 @@ watched_job job_of_page(std::string_view page, const std::string& source) {
     while (job.workers.size() <= index) job.workers.push_back({.index = static_cast<std::uint32_t>(job.workers.size()), .state = "absent"});
     watched_worker& w = job.workers[index];
     if (s.name == "rubato_worker_state") {
-      w.state = plain(label(s, "state"));
+      w.state = for_terminal(label_of(s, "state"));
       w.here = is_here(w.state);
     }
     if (s.name == "rubato_gradients_pushed_total") w.pushed = s.value, job.pushed += s.value;
@@ -143,13 +143,13 @@ watched_job job_of_page(std::string_view page, const std::string& source) {
 std::string view_of(const watched_job& now, const watched_job* before) {
   const double seconds = now.now - (before == nullptr ? 0 : before->now);
   std::string text = lab::fixed_text(now.now, 1) + " s  " + now.policy + "\n";
-  text += "gradients  " + gradients(now, before) + "\n";
+  text += "gradients  " + gradients_text(now, before) + "\n";
   text += "updates    " + short_text(now.updates) + " (" +
-          rate(now.updates, before == nullptr ? 0 : before->updates, seconds) + "/s)\n";
-  if (now.dropped > 0) text += "dropped    " + counts(now.dropped_for, now.dropped) + "\n";
-  text += "actions    " + counts(now.actions, now.pushed) + "\n";
-  text += "staleness  " + counts(now.staleness, sum(now.staleness)) + "\n";
-  text += "workers    " + states(now) + "\n\n";
+          per_second(now.updates, before == nullptr ? 0 : before->updates, seconds) + "/s)\n";
+  if (now.dropped > 0) text += "dropped    " + shares_text(now.dropped_for, now.dropped) + "\n";
+  text += "actions    " + shares_text(now.actions, now.pushed) + "\n";
+  text += "staleness  " + shares_text(now.staleness, all_counts(now.staleness)) + "\n";
+  text += "workers    " + states_text(now) + "\n\n";
   const auto time = [](double value) { return lab::fixed_text(value, 3); };
   std::vector<std::vector<std::string>> rows{
       {"worker", "state", "late by", "last push", "step", "waited", "relative", "individual", "pushed", "dropped", ""}};
@@ -167,12 +167,23 @@ std::string view_of(const watched_job& now, const watched_job* before) {
 }
 
 std::string line_of(const watched_job& now, const watched_job* before) {
-  std::string text = lab::fixed_text(now.now, 1) + " s: " + gradients(now, before) + "; workers: " + states(now);
+  std::string text = lab::fixed_text(now.now, 1) + " s: " + gradients_text(now, before) + "; workers: " + states_text(now);
   const auto sorted = by_lateness(now.workers);
   if (!sorted.empty() && sorted.front().here && sorted.front().lateness > 0)
     text += "; worker " + std::to_string(sorted.front().index) + " is late by " +
             lab::fixed_text(sorted.front().lateness, 3) + " s";
   return text;
+}
+
+std::string redrawn(std::string_view text, std::size_t rows, std::size_t columns) {
+  std::string drawn = "\x1b[H";
+  for (std::size_t row = 0; row < rows && !text.empty(); ++row) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    drawn += line.substr(0, columns);
+    drawn += "\x1b[K\n";
+    text.remove_prefix(line.size() < text.size() ? line.size() + 1 : line.size());
+  }
+  return drawn + "\x1b[J";
 }
 
 }  // namespace rubato::lab

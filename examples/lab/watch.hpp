@@ -1,8 +1,8 @@
 #ifndef RUBATO_EXAMPLES_LAB_WATCH_HPP
 #define RUBATO_EXAMPLES_LAB_WATCH_HPP
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,6 +46,9 @@ struct watched_job {
 [[nodiscard]] std::string view_of(const watched_job& now, const watched_job* before);
 /// The same in one line, without an end.
 [[nodiscard]] std::string line_of(const watched_job& now, const watched_job* before);
+/// What draws such a text over the one before on a terminal of that size: lines that are too long are cut, those too
+/// many left out.
+[[nodiscard]] std::string redrawn(std::string_view text, std::size_t rows, std::size_t columns);
 
 }  // namespace rubato::lab
 

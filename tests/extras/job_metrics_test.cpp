@@ -31,7 +31,7 @@ std::string page_of(const job_metrics& seen, double now, bool workers = true) {
   std::string text;
   rubato::test::text_sink sink{&text};
   rubato::metrics_text page{sink};
-  seen.write(page, now, workers);
+  seen.write(page, now, {.workers = workers, .policy = "bsp: \"all\" wait"});
   return text;
 }
 // Samples by what stands before the space.
@@ -67,7 +67,10 @@ TEST(JobMetrics, GoldenPage) {
   ASSERT_EQ(h.depart(0, 6.0, cause::death), errc::ok);
   const std::string page = page_of(h.sync.watcher(), 8.0);
   const auto head = page.find("# HELP rubato_adjustments_total");
-  EXPECT_EQ(page.substr(0, head), R"(# HELP rubato_seconds Time of the job.
+  EXPECT_EQ(page.substr(0, head), R"(# HELP rubato_policy_info 1: the policy in force.
+# TYPE rubato_policy_info gauge
+rubato_policy_info{policy="bsp: \"all\" wait"} 1
+# HELP rubato_seconds Time of the job.
 # TYPE rubato_seconds gauge
 rubato_seconds 8
 # HELP rubato_updates_total Updates of the parameters.

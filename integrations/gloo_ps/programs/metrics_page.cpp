@@ -14,8 +14,7 @@ std::string metrics_page(served_job::server_type& of) {
   text.reserve(std::size_t{1} << 14);
   auto sink = [&text](std::string_view bytes) noexcept { text += bytes; };
   rubato::metrics_text page{sink};
-  page.family("rubato_policy_info", "gauge", "1: the policy in force.").sample(1, {{"policy", policy}});
-  seen.write(page, of.decide().seconds());
+  seen.write(page, of.decide().seconds(), {.policy = policy});
   page.family("rubato_server_life", "gauge", "Which server of the job this is, from 1.").sample(of.options().life);
   page.family("rubato_connected_workers", "gauge", "Workers with a connection.").sample(of.connected());
   page.family("rubato_checkpoints_total", "counter", "Checkpoints written by this server.").sample(of.saves());

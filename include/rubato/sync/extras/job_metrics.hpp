@@ -86,6 +86,7 @@ class job_metrics {
   }
 
   [[nodiscard]] const rubato::scores& scores() const noexcept { return scores_; }  ///< of the same records
+  [[nodiscard]] rubato::scores& scores() noexcept { return scores_; }              ///< likewise, for missing()
   /// How often this was done.
   [[nodiscard]] std::uint64_t times(job_action what) const noexcept { return done_[static_cast<std::size_t>(what)]; }
   /// Where this worker is in its life; `joining` until its first release, never `released`.
@@ -93,13 +94,20 @@ class job_metrics {
   /// Whether it joined for the first time after somebody had begun to work.
   [[nodiscard]] bool late(std::uint32_t worker) const noexcept { return rows_[worker].late; }
 
+  /// What a page has.
+  struct page_options {
+    bool workers = true;        ///< samples for each worker, about 15; false: sums only
+    std::string_view policy{};  ///< describe().line of the policy in force
+  };
   /// Writes everything: `page` is a metrics_text, or something with its family(), part() and sample(). `now` is in the
-  /// host's unit. Without `workers` there are sums only: 15 samples a worker are much for thousands.
+  /// host's unit.
   template <class Page>
-  void write(Page& page, double now, bool workers = true) const {
+  void write(Page& page, double now, const page_options& o = {true, {}}) const {
+    page.family("rubato_policy_info", "gauge", "1: the policy in force.");
+    if (!o.policy.empty()) page.sample(1, {{"policy", o.policy}});
     write_job(page, now);
-    write_gradients(page, workers);
-    if (!workers) return;
+    write_gradients(page, o.workers);
+    if (!o.workers) return;
     write_lives(page, now);
     write_times(page, now);
   }

@@ -103,6 +103,21 @@ struct advise_arguments {
   bool quiet = false;
 };
 
+/// Options of `rubato-lab stats` as they are given.
+struct stats_arguments {
+  std::string log;
+  std::string json;
+};
+
+/// Options of `rubato-lab replay` as they are given.
+struct replay_arguments {
+  std::string log;
+  std::string policy = "recorded";
+  std::uint32_t workers = 0;  ///< capacity of the controller; 0: as many as the log has
+  std::uint64_t seed = 1;     ///< of the controller
+  std::string json;
+};
+
 /// Options of `rubato-lab search-switch` as they are given.
 struct search_switch_arguments {
   std::string scenario;  ///< empty: logs
@@ -164,6 +179,8 @@ struct watch_arguments {
 [[nodiscard]] int run_export(const std::string& file);
 [[nodiscard]] int run_fit(const fit_arguments&);
 [[nodiscard]] int run_advise(const advise_arguments&);
+[[nodiscard]] int run_stats(const stats_arguments&);
+[[nodiscard]] int run_replay(const replay_arguments&);
 [[nodiscard]] int run_search_switch(const search_switch_arguments&);
 [[nodiscard]] int run_experiment(const experiment_arguments&);
 [[nodiscard]] int run_watch(const watch_arguments&);

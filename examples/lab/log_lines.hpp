@@ -41,6 +41,11 @@ struct log_reading {
 [[nodiscard]] log_reading read_log(const std::filesystem::path& file,
                                    const std::function<std::string(const log_line&)>& each);
 
+/// Exit status of commands that could read only a part of a log.
+inline constexpr int unsound_log_status = 1;
+/// And of a replay of the policy of a log that decided otherwise.
+inline constexpr int replay_differs_status = 3;
+
 }  // namespace rubato::lab
 
 #endif

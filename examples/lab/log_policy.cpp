@@ -9,10 +9,6 @@
 namespace rubato::lab {
 namespace {
 
-[[nodiscard]] bool describes(const std::string& text, const any_policy& policy) {
-  return nlohmann::json::parse(policy.describe().json).dump() == text;
-}
-
 [[nodiscard]] std::vector<std::string> names_to_try() {
   std::vector<std::string> names;
   for (const rule& each : rules())
@@ -33,14 +29,22 @@ namespace {
                                 "), expected the policy of " + history.source + " (" + history.policy + ")"};
     return policy;
   }
-  for (const std::string& name : names_to_try()) {
-    named_policy policy = parse_policy(name);
-    if (describes(history.description, policy.policy)) return policy;
-  }
-  return std::nullopt;
+  return policy_described(history.description);
 }
 
 }  // namespace
+
+bool describes(const std::string& description, const any_policy& policy) {
+  return nlohmann::json::parse(policy.describe().json).dump() == description;
+}
+
+std::optional<named_policy> policy_described(const std::string& description) {
+  for (const std::string& name : names_to_try()) {
+    named_policy policy = parse_policy(name);
+    if (describes(description, policy.policy)) return policy;
+  }
+  return std::nullopt;
+}
 
 std::optional<named_policy> policy_of_log(const decision_history& history, const std::string& given) {
   std::optional<named_policy> found = find_policy(history, given);

@@ -19,6 +19,12 @@ namespace rubato::lab {
 ///         WhatCannotRunOnTheWorkersIsRefused
 [[nodiscard]] std::optional<named_policy> policy_of_log(const decision_history&, const std::string& given = {});
 
+/// The same by its description alone, in canonical form.
+[[nodiscard]] std::optional<named_policy> policy_described(const std::string& description);
+
+/// Whether a policy has this description.
+[[nodiscard]] bool describes(const std::string& description, const any_policy&);
+
 }  // namespace rubato::lab
 
 #endif

@@ -170,6 +170,7 @@ class log_stats {
   [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }          ///< calls, of whomever
   [[nodiscard]] std::uint64_t from_before() const noexcept { return from_before_; }  ///< flushed, push not in the log
   [[nodiscard]] std::uint64_t updates() const noexcept { return version_; }          ///< version of the parameters
+  [[nodiscard]] bool midway() const noexcept { return midway_; }  ///< a worker came without a join
   [[nodiscard]] double begin() const noexcept { return begun_ ? begin_ : now(); }    ///< the first release
   [[nodiscard]] double now() const noexcept { return timed_ ? now_ : 0; }            ///< of the last record
   [[nodiscard]] double push_rate() const noexcept;  ///< pushes per unit of time, from begin() to the last push

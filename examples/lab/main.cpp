@@ -199,6 +199,25 @@ void add_advise_options(CLI::App& command, advise_arguments& given) {
   add_run_options(command, given);
 }
 
+void add_stats_options(CLI::App& command, stats_arguments& given) {
+  command.add_option("LOG", given.log, "Decision log of a run, plain or gzip")->required();
+  add_json_option(command, given, "text");
+}
+
+void add_replay_options(CLI::App& command, replay_arguments& given) {
+  command.add_option("LOG", given.log, "Decision log of a run, plain or gzip")->required();
+  command
+      .add_option("--policy", given.policy,
+                  "Who decides: a policy, see `rubato-lab policies`, or recorded: the one of the log, which must repeat "
+                  "itself")
+      ->capture_default_str();
+  command.add_option("--workers", given.workers, "Capacity of the controller; default: as many as the log has")
+      ->check(whole(1, 65'536));
+  command.add_option("--seed", given.seed, "Seed of the controller, which only releases in random order need")
+      ->capture_default_str();
+  add_json_option(command, given, "text");
+}
+
 void add_search_switch_options(CLI::App& command, search_switch_arguments& given) {
   command.add_option("--scenario", given.scenario, "Search in simulations: shipped scenario, or a .json file");
   add_set_option(command, given.settings);
@@ -298,6 +317,12 @@ int run(int argc, char** argv) {
   advise_arguments to_advise;
   auto* advised = app.add_subcommand("advise", "Say which policy to take, from the decision log of one run");
   add_advise_options(*advised, to_advise);
+  stats_arguments of_log;
+  auto* stats = app.add_subcommand("stats", "Say who is slow, who is missing, what happened to the gradients of a log");
+  add_stats_options(*stats, of_log);
+  replay_arguments to_replay;
+  auto* replayed = app.add_subcommand("replay", "Decide the events of a log again; show where decisions differ");
+  add_replay_options(*replayed, to_replay);
   search_switch_arguments of_switch;
   auto* searched = app.add_subcommand("search-switch", "Find how early a job can switch from BSP to ASP");
   add_search_switch_options(*searched, of_switch);
@@ -329,6 +354,8 @@ int run(int argc, char** argv) {
   if (exported->parsed()) return run_export(file);
   if (fitted->parsed()) return run_fit(to_fit);
   if (advised->parsed()) return run_advise(to_advise);
+  if (stats->parsed()) return run_stats(of_log);
+  if (replayed->parsed()) return run_replay(to_replay);
   if (searched->parsed()) return run_search_switch(of_switch);
   if (repeated->parsed()) return run_experiment(to_repeat);
   if (watched->parsed()) return run_watch(to_watch);

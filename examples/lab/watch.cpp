@@ -11,6 +11,7 @@
 #include "aligned_text.hpp"
 #include "metrics_page.hpp"
 #include "share_text.hpp"
+#include "stats_report.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
@@ -34,7 +35,7 @@ std::string label_of(const metric_sample& of, const char* name) {
 }
 
 // Fit for a terminal.
-std::string for_terminal(const std::string& text) { return is_plain(text) ? text : in_quotes(text); }
+std::string for_terminal(const std::string& text) { return terminal_text(text, 160); }
 
 // Whoever has gone, or never came.
 bool is_here(const std::string& state) {
@@ -179,7 +180,7 @@ std::string redrawn(std::string_view text, std::size_t rows, std::size_t columns
   std::string drawn = "\x1b[H";
   for (std::size_t row = 0; row < rows && !text.empty(); ++row) {
     const std::string_view line = text.substr(0, text.find('\n'));
-    drawn += line.substr(0, columns);
+    drawn += terminal_text(line, columns);
     drawn += "\x1b[K\n";
     text.remove_prefix(line.size() < text.size() ? line.size() + 1 : line.size());
   }

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <rubato/io/utf8.hpp>
 #include <string_view>
 #include <system_error>
 
+#include "stats_report.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
@@ -81,7 +81,7 @@ bool log_watcher::complete() const noexcept {
 
 watched_job log_watcher::job() const {
   watched_job job;
-  job.policy = is_plain(policy_) ? policy_ : in_quotes(policy_);
+  job.policy = terminal_text(policy_, 160);
   job.now = stats_.now();
   job.updates = static_cast<double>(stats_.updates());
   const gradient_counts& all = stats_.gradients();

@@ -21,9 +21,9 @@ namespace rubato::lab {
 class log_watcher {
  public:
   explicit log_watcher(const std::filesystem::path& file);
-  void look();                                       ///< at what is new
-  [[nodiscard]] watched_job job() const;             ///< as far as it has looked
-  [[nodiscard]] bool complete() const noexcept;      ///< a draft that has got its name by now: nothing more will come
+  void look();                                   ///< at what is new
+  [[nodiscard]] watched_job job() const;         ///< as far as it has looked
+  [[nodiscard]] bool complete() const noexcept;  ///< a draft that has got its name by now: nothing more will come
 
  private:
   std::filesystem::path file_;

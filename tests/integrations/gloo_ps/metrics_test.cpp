@@ -75,6 +75,19 @@ TEST_F(Metrics, PortThatIsTakenIsSaid) {
   EXPECT_EQ(wait(first), 0);
 }
 
+TEST_F(Metrics, LargeBodiesAreRefused) {
+  const pid_t server = start("server", server_words(2, {"--metrics", "0"}));
+  const std::string url = url_of("server");
+  httplib::Client client{url.substr(0, url.rfind('/'))};
+  const auto answer = client.Post("/metrics", std::string(1025, 'x'), "text/plain");
+  EXPECT_TRUE(!answer || answer->status == 413);
+  const auto small = client.Post("/metrics", "x", "text/plain");
+  ASSERT_TRUE(small);
+  EXPECT_EQ(small->status, 404);
+  ::kill(server, SIGTERM);
+  EXPECT_EQ(wait(server), 0);
+}
+
 // Many scrapes at once, and some that never end, while workers push: all come out as they should.
 TEST_F(Metrics, ScrapesDisturbNobody) {
   const pid_t server = start("server", server_words(3, {"--policy", "bsp:sum", "--done", "3", "--metrics", "0"}));

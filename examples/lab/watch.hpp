@@ -17,7 +17,7 @@ struct watched_worker {
   bool here = false;       ///< it has come, and has not gone
   bool late = false;       ///< joined after the job had begun
   double lateness = 0;     ///< overdue in its step
-  double push_age = 0;     ///< since its last gradient, or its coming
+  double push_age = 0;     ///< since its last gradient; before the first one, since it joined
   double step = 0;         ///< recent time of a step; 0: none yet
   double relative = 0;     ///< score: the best step time / its own; 0: none
   double individual = -1;  ///< score: its own best step time / its recent one; -1: the source has none

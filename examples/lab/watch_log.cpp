@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <rubato/core/roster.hpp>
 #include <string_view>
 #include <system_error>
 
@@ -30,8 +31,18 @@ fs::path draft_of(const fs::path& file) {
   return newest;
 }
 
-bool has_gone(whereabouts is) {
-  return is == whereabouts::left || is == whereabouts::finished || is == whereabouts::died;
+// In the words of the metrics.
+worker_state state_of(whereabouts is) {
+  switch (is) {
+    case whereabouts::unseen: return worker_state::absent;
+    case whereabouts::waiting: return worker_state::parked;
+    case whereabouts::computing: return worker_state::running;
+    case whereabouts::pushing: return worker_state::admitted;
+    case whereabouts::left: return worker_state::left;
+    case whereabouts::finished: return worker_state::done;
+    case whereabouts::died: return worker_state::dead;
+  }
+  return worker_state::absent;
 }
 
 }  // namespace
@@ -122,14 +133,13 @@ watched_job log_watcher::job() const {
       best = best > 0 ? std::min(best, w.compute.recent) : w.compute.recent;
   for (std::uint32_t i = 0; i < stats_.workers().size(); ++i) {
     const worker_stats& w = stats_.workers()[i];
-    watched_worker to{.index = i, .state = "absent"};
+    watched_worker to{.index = i, .state = std::string{name(state_of(w.is))}};
     if (w.is != whereabouts::unseen) {
       const double since = job.now - w.last_event;
-      to.state = name(w.is);
-      to.here = !has_gone(w.is);
+      to.here = !roster::is_gone(state_of(w.is));
       to.late = w.late;
       if (w.is == whereabouts::computing && w.compute.count > 0) to.lateness = std::max(since - w.compute.recent, 0.0);
-      to.push_age = job.now - (w.gradients.pushed > 0 ? std::max(w.last_push, w.since) : w.since);
+      to.push_age = job.now - (w.gradients.pushed > 0 ? w.last_push : w.joined);
       to.step = w.compute.recent;
       if (w.compute.count > 0) to.relative = std::min(best / w.compute.recent, 1.0);
       to.waited = w.wait.total() + (w.is == whereabouts::waiting ? since : 0.0);

@@ -78,7 +78,7 @@ TEST(Watch, WhatIsNoPageIsSaid) {
   EXPECT_EQ(said("a 1\n<html>\n"), "URL:2: found \"<html>\", expected a name");
   EXPECT_EQ(said("a{b} 1"), "URL:1: found \"} 1\", expected a label's =\"");
   EXPECT_EQ(said("a{b=\"c} 1"), "URL:1: found \"\", expected a quote");
-  EXPECT_EQ(said("a{b=\"c\"d=\"e\"} 1"), "URL:1: found \"d=\\\"e\\\"} 1\", expected , or }");
+  EXPECT_EQ(said("a{b=\"c\"d=\"e\"} 1"), "URL:1: found \"d=\"e\"} 1\", expected , or }");
   EXPECT_EQ(said("a one"), "URL:1: found \"one\", expected a number");
   EXPECT_EQ(said("a"), "URL:1: found \"\", expected a number");
   EXPECT_EQ(said("up 1\n"), "URL: no rubato_seconds in it, expected the metrics of a rubato server");
@@ -112,7 +112,7 @@ TEST(Watch, LogAndPageAgree) {
       EXPECT_EQ(a.workers[w].here, b.workers[w].here);
       EXPECT_EQ(a.workers[w].late, b.workers[w].late);
       EXPECT_NEAR(a.workers[w].push_age, b.workers[w].push_age, 1e-9);
-      EXPECT_NEAR(a.workers[w].waited, b.workers[w].waited, 1e-6 * (1 + a.workers[w].waited));
+      EXPECT_LE(b.workers[w].waited, a.workers[w].waited + 1e-6) << "a wait that a death ended is none to a log";
     }
   }
 }
@@ -211,8 +211,8 @@ TEST(Watch, ProgramShowsALogOnce) {
   log_watcher log{lab.folder.path() / "run.jsonl"};
   log.look();
   EXPECT_EQ(shown.text, view_of(log.job(), nullptr));
-  for (const std::string& wrong : {"watch none.jsonl", "watch http://127.0.0.1:1/metrics", "watch ftp://a/b", "watch"}) {
-    const auto said = lab.run(wrong + " 2>&1");
+  for (const char* wrong : {"watch none.jsonl", "watch http://127.0.0.1:1/metrics", "watch ftp://a/b", "watch"}) {
+    const auto said = lab.run(std::string{wrong} + " 2>&1");
     EXPECT_EQ(said.status, 2) << wrong;
     EXPECT_TRUE(said.text.starts_with("rubato-lab: ")) << said.text;
   }

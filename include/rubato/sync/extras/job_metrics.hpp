@@ -257,10 +257,11 @@ class job_metrics {
     page.family("rubato_worker_last_push_seconds", "gauge", "When its last gradient came, in time of the job.");
     for (std::uint32_t w = 0; w < rows_.size(); ++w)
       if (rows_[w].has_pushed) page.sample(rows_[w].pushed * unit_, {{"worker", w}});
-    page.family("rubato_worker_push_age_seconds", "gauge", "Time since its last gradient, or since it last joined.");
+    page.family("rubato_worker_push_age_seconds", "gauge", "Time since its last gradient; before the first one, since it joined.");
     for (std::uint32_t w = 0; w < rows_.size(); ++w)
       if (rows_[w].joins > 0)
-        page.sample((std::max)(now - (std::max)(rows_[w].pushed, rows_[w].joined), 0.0) * unit_, {{"worker", w}});
+        page.sample((std::max)(now - (rows_[w].has_pushed ? rows_[w].pushed : rows_[w].joined), 0.0) * unit_,
+                    {{"worker", w}});
   }
 
   template <class Page>

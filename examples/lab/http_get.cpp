@@ -15,11 +15,12 @@ std::string http_get(const std::string& url) {
   client.set_read_timeout(5);
   std::string page;
   bool too_long = false;
-  const auto answer = client.Get(slash == url.npos ? "/metrics" : url.substr(slash), [&](const char* bytes, std::size_t size) {
-    too_long = size > largest_page - page.size();
-    if (!too_long) page.append(bytes, size);
-    return !too_long;
-  });
+  const auto answer =
+      client.Get(slash == url.npos ? "/metrics" : url.substr(slash), [&](const char* bytes, std::size_t size) {
+        too_long = size > largest_page - page.size();
+        if (!too_long) page.append(bytes, size);
+        return !too_long;
+      });
   if (too_long) fail("more than " + std::to_string(largest_page) + " bytes");
   if (!answer) fail("no answer: " + httplib::to_string(answer.error()));
   if (answer->status != 200) fail("status " + std::to_string(answer->status) + ", expected 200");

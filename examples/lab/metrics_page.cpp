@@ -12,9 +12,9 @@ namespace rubato::lab {
 namespace {
 
 // One line, from its front to its end.
-class line_reader {
+class sample_reader {
  public:
-  line_reader(std::string_view line, std::string place) : rest_{line}, place_{std::move(place)} {}
+  sample_reader(std::string_view line, std::string place) : rest_{line}, place_{std::move(place)} {}
 
   metric_sample sample() {
     metric_sample s{.name = name(), .labels = {}, .value = 0};
@@ -49,7 +49,8 @@ class line_reader {
   std::string name() {
     spaces();
     std::size_t size = 0;
-    while (size < rest_.size() && (std::isalnum(static_cast<unsigned char>(rest_[size])) != 0 || rest_[size] == '_' || rest_[size] == ':'))
+    while (size < rest_.size() &&
+           (std::isalnum(static_cast<unsigned char>(rest_[size])) != 0 || rest_[size] == '_' || rest_[size] == ':'))
       ++size;
     if (size == 0) fail("a name");
     std::string found{rest_.substr(0, size)};
@@ -83,7 +84,7 @@ std::vector<metric_sample> read_metrics(std::string_view page, const std::string
     const std::string_view line = page.substr(0, page.find('\n'));
     page.remove_prefix(line.size() < page.size() ? line.size() + 1 : line.size());
     if (line.empty() || line == "\r" || line.front() == '#') continue;
-    all.push_back(line_reader{line, source + ':' + std::to_string(number)}.sample());
+    all.push_back(sample_reader{line, source + ':' + std::to_string(number)}.sample());
   }
   return all;
 }

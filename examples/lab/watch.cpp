@@ -90,7 +90,8 @@ std::string states_text(const watched_job& of) {
 
 std::string gradients_text(const watched_job& now, const watched_job* before) {
   return short_text(now.pushed) + " pushed (" +
-         per_second(now.pushed, before == nullptr ? 0 : before->pushed, now.now - (before == nullptr ? 0 : before->now)) +
+         per_second(now.pushed, before == nullptr ? 0 : before->pushed,
+                    now.now - (before == nullptr ? 0 : before->now)) +
          "/s) = " + short_text(now.applied) + " applied + " + short_text(now.flushed) + " flushed + " +
          short_text(now.dropped) + " dropped + " + short_text(now.parked) + " parked";
 }
@@ -116,9 +117,9 @@ watched_job job_of_page(std::string_view page, const std::string& source) {
     if (s.name == "rubato_staleness_bucket") {
       const std::string edge = label_of(s, "le");
       const double most = std::strtod(edge.c_str(), nullptr);
-      const std::string range = !std::isfinite(most)  ? short_text(least) + "+"
-                                : most <= least ? short_text(most)
-                                                : short_text(least) + "-" + short_text(most);
+      const std::string range = !std::isfinite(most) ? short_text(least) + "+"
+                                : most <= least      ? short_text(most)
+                                                     : short_text(least) + "-" + short_text(most);
       job.staleness.emplace_back(range, s.value - below);
       below = s.value;
       least = most + 1;
@@ -126,7 +127,8 @@ watched_job job_of_page(std::string_view page, const std::string& source) {
     const auto worker = s.labels.find("worker");
     if (worker == s.labels.end()) continue;
     const std::uint32_t index = worker_index(worker->second, source);
-    while (job.workers.size() <= index) job.workers.push_back({.index = static_cast<std::uint32_t>(job.workers.size()), .state = "absent"});
+    while (job.workers.size() <= index)
+      job.workers.push_back({.index = static_cast<std::uint32_t>(job.workers.size()), .state = "absent"});
     watched_worker& w = job.workers[index];
     if (s.name == "rubato_worker_state") {
       w.state = for_terminal(label_of(s, "state"));
@@ -137,7 +139,8 @@ watched_job job_of_page(std::string_view page, const std::string& source) {
     if (constexpr std::string_view prefix = "rubato_worker_"; s.name.starts_with(prefix))
       add_to_worker(w, std::string_view{s.name}.substr(prefix.size()), s.value);
   }
-  if (!is_ours) throw support::user_error{source + ": no rubato_seconds in it, expected the metrics of a rubato server"};
+  if (!is_ours)
+    throw support::user_error{source + ": no rubato_seconds in it, expected the metrics of a rubato server"};
   return job;
 }
 
@@ -161,14 +164,15 @@ std::string view_of(const watched_job& now, const watched_job* before) {
     }
     rows.push_back({std::to_string(w.index), w.state, w.here ? time(w.lateness) : "-", time(w.push_age), time(w.step),
                     time(w.waited), w.relative > 0 ? lab::fixed_text(w.relative, 2) : "-",
-                    w.individual > 0 ? lab::fixed_text(w.individual, 2) : "-", short_text(w.pushed), short_text(w.dropped),
-                    w.late ? "joined late" : ""});
+                    w.individual > 0 ? lab::fixed_text(w.individual, 2) : "-", short_text(w.pushed),
+                    short_text(w.dropped), w.late ? "joined late" : ""});
   }
   return text + aligned_text(rows);
 }
 
 std::string line_of(const watched_job& now, const watched_job* before) {
-  std::string text = lab::fixed_text(now.now, 1) + " s: " + gradients_text(now, before) + "; workers: " + states_text(now);
+  std::string text =
+      lab::fixed_text(now.now, 1) + " s: " + gradients_text(now, before) + "; workers: " + states_text(now);
   const auto sorted = by_lateness(now.workers);
   if (!sorted.empty() && sorted.front().here && sorted.front().lateness > 0)
     text += "; worker " + std::to_string(sorted.front().index) + " is late by " +

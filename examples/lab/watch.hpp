@@ -32,10 +32,10 @@ struct watched_job {
   double now = 0;      ///< time of the job
   double updates = 0;
   double pushed = 0, applied = 0, flushed = 0, dropped = 0, parked = 0;  ///< gradients; the first is the others' sum
-  std::vector<watched_worker> workers;                      ///< by index; who never came is not `here`
-  std::vector<std::pair<std::string, double>> staleness;    ///< gradients by range, such as "2-3"
-  std::vector<std::pair<std::string, double>> actions;      ///< how often
-  std::vector<std::pair<std::string, double>> dropped_for;  ///< by reason
+  std::vector<watched_worker> workers;                                   ///< by index; who never came is not `here`
+  std::vector<std::pair<std::string, double>> staleness;                 ///< gradients by range, such as "2-3"
+  std::vector<std::pair<std::string, double>> actions;                   ///< how often
+  std::vector<std::pair<std::string, double>> dropped_for;               ///< by reason
 };
 
 /// What a server's page of metrics says. Errors: user_error, with SOURCE: it is no such page.

@@ -33,8 +33,10 @@ struct terminal_size {
 };
 
 void show(const watched_job& job, const watched_job* before, bool terminal, bool once) {
-  if (once) std::cout << view_of(job, before);
-  else if (!terminal) std::cout << line_of(job, before) << '\n';
+  if (once)
+    std::cout << view_of(job, before);
+  else if (!terminal)
+    std::cout << line_of(job, before) << '\n';
   else {
     const terminal_size size = terminal_size::now();
     std::cout << redrawn(view_of(job, before), size.rows - 1, size.columns);

@@ -34,13 +34,20 @@ fs::path draft_of(const fs::path& file) {
 // In the words of the metrics.
 worker_state state_of(whereabouts is) {
   switch (is) {
-    case whereabouts::unseen: return worker_state::absent;
-    case whereabouts::waiting: return worker_state::parked;
-    case whereabouts::computing: return worker_state::running;
-    case whereabouts::pushing: return worker_state::admitted;
-    case whereabouts::left: return worker_state::left;
-    case whereabouts::finished: return worker_state::done;
-    case whereabouts::died: return worker_state::dead;
+    case whereabouts::unseen:
+      return worker_state::absent;
+    case whereabouts::waiting:
+      return worker_state::parked;
+    case whereabouts::computing:
+      return worker_state::running;
+    case whereabouts::pushing:
+      return worker_state::admitted;
+    case whereabouts::left:
+      return worker_state::left;
+    case whereabouts::finished:
+      return worker_state::done;
+    case whereabouts::died:
+      return worker_state::dead;
   }
   return worker_state::absent;
 }
@@ -70,9 +77,11 @@ void log_watcher::look() {
     for (std::size_t end; (end = partial_.find('\n', begin)) != partial_.npos; begin = end + 1) {
       ++line_;
       log_line line;
-      if (std::string wrong = read_log_line(std::string_view{partial_}.substr(begin, end - begin), line); !wrong.empty())
+      if (std::string wrong = read_log_line(std::string_view{partial_}.substr(begin, end - begin), line);
+          !wrong.empty())
         fail(wrong);
-      if ((line_ == 1) != (line.is == log_line::kind::header)) fail("expected a header in the first line, and only there");
+      if ((line_ == 1) != (line.is == log_line::kind::header))
+        fail("expected a header in the first line, and only there");
       if (line.is != log_line::kind::record) {
         policy_ = line.policy;
         stats_.policy(line.policy, line.is == log_line::kind::policy ? line.now : 0);

@@ -60,7 +60,8 @@ struct logged_run {
 };
 
 TEST(Watch, PageIsRead) {
-  const auto all = read_metrics("# HELP a b\n\na 1\nb{x=\"1\\\"\\\\\\n\",y=\"\"} +Inf 1700000000\nc:d_e{} NaN\nz{q=\"}\",} -2.5", "page");
+  const auto all = read_metrics(
+      "# HELP a b\n\na 1\nb{x=\"1\\\"\\\\\\n\",y=\"\"} +Inf 1700000000\nc:d_e{} NaN\nz{q=\"}\",} -2.5", "page");
   ASSERT_EQ(all.size(), 4U);
   EXPECT_EQ(all[0].name, "a");
   EXPECT_EQ(all[0].value, 1);
@@ -74,7 +75,9 @@ TEST(Watch, PageIsRead) {
 }
 
 TEST(Watch, WhatIsNoPageIsSaid) {
-  const auto said = [](const std::string& page) { return refusal([&] { static_cast<void>(job_of_page(page, "URL")); }); };
+  const auto said = [](const std::string& page) {
+    return refusal([&] { static_cast<void>(job_of_page(page, "URL")); });
+  };
   EXPECT_EQ(said("a 1\n<html>\n"), "URL:2: found \"<html>\", expected a name");
   EXPECT_EQ(said("a{b} 1"), "URL:1: found \"} 1\", expected a label's =\"");
   EXPECT_EQ(said("a{b=\"c} 1"), "URL:1: found \"\", expected a quote");
@@ -151,7 +154,8 @@ TEST(Watch, DraftOfALogIsFound) {
   const double half = log.job().pushed;
   EXPECT_GT(half, 0);
   EXPECT_FALSE(log.complete());
-  std::ofstream{folder.path() / "run.jsonl.123.0.tmp", std::ios::app | std::ios::binary} << run.log.substr(run.log.size() / 2);
+  std::ofstream{folder.path() / "run.jsonl.123.0.tmp", std::ios::app | std::ios::binary}
+      << run.log.substr(run.log.size() / 2);
   std::filesystem::rename(folder.path() / "run.jsonl.123.0.tmp", path);
   EXPECT_TRUE(log.complete());
   log.look();
@@ -167,9 +171,27 @@ watched_job some_job() {
   job.actions = {{"apply", 92}, {"drop", 8}, {"cancel", 0}};
   job.staleness = {{"0", 60}, {"1", 40}, {"2-3", 0}};
   job.dropped_for = {{"stale", 8}};
-  job.workers = {{.index = 0, .state = "running", .here = true, .push_age = 0.5, .step = 1, .relative = 1, .individual = 0.9, .waited = 3, .pushed = 60},
+  job.workers = {{.index = 0,
+                  .state = "running",
+                  .here = true,
+                  .push_age = 0.5,
+                  .step = 1,
+                  .relative = 1,
+                  .individual = 0.9,
+                  .waited = 3,
+                  .pushed = 60},
                  {.index = 1, .state = "dead", .push_age = 12, .step = 1, .relative = 1, .pushed = 20},
-                 {.index = 2, .state = "running", .here = true, .late = true, .lateness = 1.5, .push_age = 6, .step = 4, .relative = 0.25, .individual = 1, .pushed = 20, .dropped = 8},
+                 {.index = 2,
+                  .state = "running",
+                  .here = true,
+                  .late = true,
+                  .lateness = 1.5,
+                  .push_age = 6,
+                  .step = 4,
+                  .relative = 0.25,
+                  .individual = 1,
+                  .pushed = 20,
+                  .dropped = 8},
                  {.index = 3, .state = "absent"}};
   return job;
 }
@@ -243,7 +265,8 @@ TEST(Watch, PageIsReadOverHttp) {
   page_server at{run.page};
   EXPECT_EQ(http_get(at.root), run.page);
   EXPECT_EQ(http_get(at.root + "/metrics"), run.page);
-  EXPECT_EQ(refusal([&] { static_cast<void>(http_get(at.root + "/other")); }), at.root + "/other: status 404, expected 200");
+  EXPECT_EQ(refusal([&] { static_cast<void>(http_get(at.root + "/other")); }),
+            at.root + "/other: status 404, expected 200");
   const rubato::test::lab_program lab;
   const auto shown = lab.run("watch " + at.root + " --once");
   EXPECT_EQ(shown.status, 0);

@@ -182,7 +182,8 @@ TEST(JobMetrics, GradientsAddUp) {
                                           seen.times(job_action::drop)));
     for (std::uint32_t w = 0; w < 5; ++w) {
       const worker_state truth = h.sync.workers()[w].state;
-      if (seen.state(w) == worker_state::joining && truth == worker_state::parked) continue;  // never released in this life
+      if (seen.state(w) == worker_state::joining && truth == worker_state::parked)
+        continue;  // never released in this life
       EXPECT_EQ(seen.state(w), truth) << "worker " << w << ", seed " << seed;
     }
     const auto sums = samples(page_of(seen, 1e6, false));

@@ -21,7 +21,13 @@ TEST(MetricsText, GoldenPage) {
   page.family("rubato_workers", "gauge", "Workers, by state.");
   page.sample(3, {{"state", "running"}}).sample(1U, {{"state", "dead"}, {"worker", 7U}});
   page.family("rubato_staleness", "histogram", "Staleness.");
-  page.part("_bucket").sample(7, {{"le", "0"}}).sample(9, {{"le", "+Inf"}}).part("_sum").sample(2.5).part("_count").sample(9);
+  page.part("_bucket")
+      .sample(7, {{"le", "0"}})
+      .sample(9, {{"le", "+Inf"}})
+      .part("_sum")
+      .sample(2.5)
+      .part("_count")
+      .sample(9);
   page.family("rubato_none_total", "counter", "Nothing.");
   EXPECT_EQ(text,
             R"(# HELP rubato_workers Workers, by state.

@@ -25,10 +25,10 @@ class metric_label {
   constexpr metric_label(std::string_view name, std::uint32_t number) noexcept
       : name_{name}, number_{number}, is_number_{true} {}  ///< such as the index of a worker
 
-  [[nodiscard]] constexpr std::string_view name() const noexcept { return name_; }       ///< letters, digits, _
-  [[nodiscard]] constexpr std::string_view text() const noexcept { return text_; }       ///< empty for a number
-  [[nodiscard]] constexpr std::uint32_t number() const noexcept { return number_; }      ///< 0 for a text
-  [[nodiscard]] constexpr bool is_number() const noexcept { return is_number_; }         ///< which of the two
+  [[nodiscard]] constexpr std::string_view name() const noexcept { return name_; }   ///< letters, digits, _
+  [[nodiscard]] constexpr std::string_view text() const noexcept { return text_; }   ///< empty for a number
+  [[nodiscard]] constexpr std::uint32_t number() const noexcept { return number_; }  ///< 0 for a text
+  [[nodiscard]] constexpr bool is_number() const noexcept { return is_number_; }     ///< which of the two
 
  private:
   std::string_view name_;
@@ -71,8 +71,8 @@ class metrics_text {
   }
   /// A sample of it.
   template <class Number>
-    requires std::integral<Number> || std::floating_point<Number>
-  metrics_text& sample(Number value, std::initializer_list<metric_label> labels = {}) noexcept {
+  requires std::integral<Number> || std::floating_point<Number> metrics_text& sample(
+      Number value, std::initializer_list<metric_label> labels = {}) noexcept {
     sink_(name_), sink_(part_);
     std::string_view before = "{";
     for (const metric_label& label : labels) {

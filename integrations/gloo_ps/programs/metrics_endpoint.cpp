@@ -42,9 +42,8 @@ rubato::result<metrics_endpoint> metrics_endpoint::open(const std::string& host,
   http.Get("/metrics", [page = std::move(page)](const httplib::Request&, httplib::Response& answer) {
     answer.set_content(page(), std::string{rubato::metrics_content_type});
   });
-  http.Get("/healthz", [](const httplib::Request&, httplib::Response& answer) {
-    answer.set_content("ok\n", "text/plain");
-  });
+  http.Get("/healthz",
+           [](const httplib::Request&, httplib::Response& answer) { answer.set_content("ok\n", "text/plain"); });
   http.set_error_handler([](const httplib::Request&, httplib::Response& answer) {
     if (answer.status == 404) answer.set_content("there are /metrics and /healthz\n", "text/plain");
   });
@@ -53,8 +52,8 @@ rubato::result<metrics_endpoint> metrics_endpoint::open(const std::string& host,
   if (bound <= 0)
     return error{errc::io, "--metrics: nothing can listen on " + host + " port " + std::to_string(port) + ": " +
                                (errno != 0 ? std::strerror(errno) : "no such address")};
-  at->url = "http://" + (host.find(':') == host.npos ? host : "[" + host + "]") + ":" + std::to_string(bound) +
-            "/metrics";
+  at->url =
+      "http://" + (host.find(':') == host.npos ? host : "[" + host + "]") + ":" + std::to_string(bound) + "/metrics";
   try {
     at->thread = std::thread{[here = at.get()] {
       here->http.listen_after_bind();
@@ -63,7 +62,8 @@ rubato::result<metrics_endpoint> metrics_endpoint::open(const std::string& host,
   } catch (const std::system_error& e) {
     return error{errc::io, std::string{"--metrics: no thread: "} + e.what()};
   }
-  while (!http.is_running() && !at->over) std::this_thread::yield();  // or the stop of the destructor would come before its start
+  while (!http.is_running() && !at->over)
+    std::this_thread::yield();  // or the stop of the destructor would come before its start
   return metrics_endpoint{std::move(at)};
 }
 

@@ -7,8 +7,8 @@
 #include <rubato/core/result.hpp>
 #include <string>
 
-/// Answers GET /metrics with a page that somebody else makes, GET /healthz with "ok", and all else with 404. Two threads
-/// of its own; who asks without end keeps them busy, and nothing else.
+/// Answers GET /metrics with a page that somebody else makes, GET /healthz with "ok", and all else with 404. Two
+/// threads of its own; who asks without end keeps them busy, and nothing else.
 class metrics_endpoint {
  public:
   /// `page` is called by those threads, at most two at a time. `port` 0: any that is free.

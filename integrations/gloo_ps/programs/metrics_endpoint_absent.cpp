@@ -7,8 +7,9 @@ struct metrics_endpoint::listener {
 
 rubato::result<metrics_endpoint> metrics_endpoint::open(const std::string&, std::uint16_t,
                                                         std::function<std::string()>) {
-  return rubato::error{rubato::errc::io, "--metrics: this program was built without cpp-httplib (Debian: "
-                                         "libcpp-httplib-dev)"};
+  return rubato::error{rubato::errc::io,
+                       "--metrics: this program was built without cpp-httplib (Debian: "
+                       "libcpp-httplib-dev)"};
 }
 
 metrics_endpoint::metrics_endpoint(std::unique_ptr<listener> at) noexcept : at_{std::move(at)} {}

@@ -16,7 +16,8 @@ class FlightRecord : public rubato::test::process_test {
  protected:
   // Server and two workers without an end.
   pid_t start_job(const std::vector<std::string>& more = {}) {
-    const pid_t server = start("server", with(server_words(2, {"--policy", "ssp:2", "--flight-record", at("flight")}), more));
+    const pid_t server =
+        start("server", with(server_words(2, {"--policy", "ssp:2", "--flight-record", at("flight")}), more));
     for (int w = 0; w < 2; ++w) start("worker" + std::to_string(w), worker_words(2, w, {}));
     EXPECT_TRUE(logged("worker0", "incarnation 0 at") && logged("worker1", "incarnation 0 at"));
     return server;
@@ -52,7 +53,8 @@ TEST_F(FlightRecord, WrittenAtTheEndOnASignalAndOnAFault) {
     std::filesystem::remove(folder / "flight");
     ::kill(server, fault);
     EXPECT_EQ(wait(server), 128 + fault);
-    EXPECT_EQ(logged("server", "ended by its --time-limit", 0), fault == SIGALRM) << "what was there before has its turn";
+    EXPECT_EQ(logged("server", "ended by its --time-limit", 0), fault == SIGALRM)
+        << "what was there before has its turn";
     EXPECT_TRUE(there());
     EXPECT_GE(lines_of_record(), 2);
     EXPECT_FALSE(draft_is_left());

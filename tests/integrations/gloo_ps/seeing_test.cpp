@@ -29,8 +29,9 @@ class Seeing : public rubato::test::process_test {
     return said.substr(begin, end - begin);
   }
   pid_t start_worker(int w, int milliseconds, int steps) {
-    return start("worker" + std::to_string(w), worker_words(workers, w, {"--compute", std::to_string(milliseconds),
-                                                                         "--steps", std::to_string(steps)}));
+    return start(
+        "worker" + std::to_string(w),
+        worker_words(workers, w, {"--compute", std::to_string(milliseconds), "--steps", std::to_string(steps)}));
   }
   // What the lab prints on standard output.
   std::string lab(std::vector<std::string> words) {
@@ -46,8 +47,8 @@ class Seeing : public rubato::test::process_test {
 };
 
 TEST_F(Seeing, SlowDeadAndLateWorkersAreTold) {
-  const pid_t server = start("server", server_words(workers, {"--policy", "ssp:4", "--quorum", "3", "--metrics", "0", "--log",
-                                                              at("run.jsonl"), "--control", at("control")}));
+  const pid_t server = start("server", server_words(workers, {"--policy", "ssp:4", "--quorum", "3", "--metrics", "0",
+                                                              "--log", at("run.jsonl"), "--control", at("control")}));
   const std::string url = url_of_server();
   const pid_t first = start_worker(0, 4, 40), second = start_worker(slow, 100, 40), third = start_worker(dead, 4, 0);
   const auto pushed = [&](int w, double least) {

@@ -247,8 +247,10 @@ class job_metrics {
   void write_lives(Page& page, double now) const {
     page.family("rubato_worker_state", "gauge", "1: where a worker is in its life.");
     for (std::uint32_t w = 0; w < rows_.size(); ++w) page.sample(1, {{"worker", w}, {"state", name(rows_[w].is)}});
-    each(page, "rubato_worker_excluded", "gauge", "1: the policy counts it out.", [](const row& w) { return int{w.excluded}; });
-    each(page, "rubato_worker_late", "gauge", "1: it joined after the job had begun.", [](const row& w) { return int{w.late}; });
+    each(page, "rubato_worker_excluded", "gauge", "1: the policy counts it out.",
+         [](const row& w) { return int{w.excluded}; });
+    each(page, "rubato_worker_late", "gauge", "1: it joined after the job had begun.",
+         [](const row& w) { return int{w.late}; });
     each(page, "rubato_worker_joins_total", "counter", "Times that it joined.", [](const row& w) { return w.joins; });
     each(page, "rubato_worker_joined_seconds", "gauge", "When it last joined, in time of the job.",
          [this](const row& w) { return w.joined * unit_; });
@@ -257,7 +259,8 @@ class job_metrics {
     page.family("rubato_worker_last_push_seconds", "gauge", "When its last gradient came, in time of the job.");
     for (std::uint32_t w = 0; w < rows_.size(); ++w)
       if (rows_[w].has_pushed) page.sample(rows_[w].pushed * unit_, {{"worker", w}});
-    page.family("rubato_worker_push_age_seconds", "gauge", "Time since its last gradient; before the first one, since it joined.");
+    page.family("rubato_worker_push_age_seconds", "gauge",
+                "Time since its last gradient; before the first one, since it joined.");
     for (std::uint32_t w = 0; w < rows_.size(); ++w)
       if (rows_[w].joins > 0)
         page.sample((std::max)(now - (rows_[w].has_pushed ? rows_[w].pushed : rows_[w].joined), 0.0) * unit_,

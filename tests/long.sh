@@ -11,6 +11,7 @@
 #   hosts        those of integrations/ that are processes, under the sanitizers
 #   kills        workers of gloo_ps are killed at 200 instants
 #   scale        up to 1,000 workers of gloo_ps, 100,000 of a controller
+#   logs         statistics and a replay of a decision log of ten million lines, in bounded memory
 #   real         simulated ratios of policies and real ones on threads
 #   portability  other compilers, standard libraries and processors, where they are installed
 #   docs         the commands of README and docs
@@ -22,7 +23,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scale=${1:-20}
 parts=("${@:2}")
-all_parts=(schedules sanitizers compilers proof model fuzz mutants coverage soak valgrind hosts kills scale real portability docs)
+all_parts=(schedules sanitizers compilers proof model fuzz mutants coverage soak valgrind hosts kills scale logs real portability docs)
 for part in "${parts[@]}"; do
   if [[ " ${all_parts[*]} " != *" $part "* ]]; then
     printf 'usage: tests/long.sh [SCALE [PART]...]   parts: %s\n' "${all_parts[*]}" >&2
@@ -139,6 +140,11 @@ part_scale() {
   build/release/bin/scale simulator || status=1
   build/release/bin/gloo_scale || status=1
   return "$status"
+}
+part_logs() {
+  build release rubato-lab
+  printf '== logs\n'
+  python3 tests/examples/huge_log.py build/release/bin/rubato-lab 10000000
 }
 part_real() {
   build release rubato-lab

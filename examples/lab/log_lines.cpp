@@ -15,9 +15,9 @@ namespace rubato::lab {
 namespace {
 
 using nlohmann::json;
-using kind = record::kind;
+using event_kind = record::kind;
 
-enum class member : std::uint8_t {
+enum class field : std::uint8_t {
   now,
   what,
   worker,
@@ -42,18 +42,18 @@ enum class member : std::uint8_t {
   describe,
   none
 };
-constexpr std::array<std::string_view, 22> members{
+constexpr std::array<std::string_view, 22> fields{
     "now",  "what",  "worker",   "incarnation", "step",  "clock", "verdict", "because", "round",  "weight", "staleness",
     "loss", "batch", "lr_scale", "count",       "scale", "why",   "version", "parked",  "format", "policy", "describe"};
 
-[[nodiscard]] member member_of(std::string_view key) noexcept {
-  for (std::size_t i = 0; i < members.size(); ++i)
-    if (members[i] == key) return static_cast<member>(i);
-  return member::none;
+[[nodiscard]] field field_of(std::string_view key) noexcept {
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    if (fields[i] == key) return static_cast<field>(i);
+  return field::none;
 }
 
 // What a member has, of its first level.
-struct value {
+struct field_value {
   enum class type : std::uint8_t { absent, null, whole, number, text, other };
   type is = type::absent;
   std::uint64_t whole = 0;
@@ -61,8 +61,8 @@ struct value {
   std::string text;
 };
 
-// Keeps the members that are known, and of the rest nothing.
-class handler {
+// Keeps the fields that are known, and of the rest nothing.
+class field_values {
  public:
   using number_integer_t = json::number_integer_t;
   using number_unsigned_t = json::number_unsigned_t;
@@ -70,24 +70,22 @@ class handler {
   using string_t = json::string_t;
   using binary_t = json::binary_t;
 
-  handler() { values_.back().is = value::type::absent; }
-
   void begin() {
-    for (value& each : values_) each.is = value::type::absent;
+    for (field_value& each : values_) each.is = field_value::type::absent;
     depth_ = 0;
     is_object_ = false;
-    at_ = member::none;
+    at_ = field::none;
   }
   [[nodiscard]] bool is_object() const noexcept { return is_object_; }
-  [[nodiscard]] const value& operator[](member which) const noexcept {
+  [[nodiscard]] const field_value& operator[](field which) const noexcept {
     return values_[static_cast<std::size_t>(which)];
   }
 
-  bool null() { return put(value::type::null), true; }
-  bool boolean(bool) { return put(value::type::other), true; }
+  bool null() { return put(field_value::type::null), true; }
+  bool boolean(bool) { return put(field_value::type::other), true; }
   bool number_integer(number_integer_t n) { return put_number(static_cast<double>(n)), true; }
   bool number_unsigned(number_unsigned_t n) {
-    if (value* const to = put(value::type::whole)) {
+    if (field_value* const to = put(field_value::type::whole)) {
       to->whole = n;
       to->number = static_cast<double>(n);
     }
@@ -95,7 +93,7 @@ class handler {
   }
   bool number_float(number_float_t n, const string_t&) { return put_number(n), true; }
   bool string(string_t& text) {
-    if (value* const to = put(value::type::text)) to->text.swap(text);
+    if (field_value* const to = put(field_value::type::text)) to->text.swap(text);
     return true;
   }
   bool binary(binary_t&) { return false; }
@@ -107,52 +105,52 @@ class handler {
   bool end_object() { return --depth_, true; }
   bool end_array() { return --depth_, true; }
   bool key(string_t& text) {
-    if (depth_ == 1) at_ = member_of(text);
+    if (depth_ == 1) at_ = field_of(text);
     return true;
   }
   bool parse_error(std::size_t, const std::string&, const json::exception&) { return false; }
 
  private:
   bool nest() {
-    if (depth_ == 1) put(value::type::other);
+    if (depth_ == 1) put(field_value::type::other);
     return ++depth_, true;
   }
   // Where the value goes, if anywhere.
-  value* put(value::type is) {
-    if (depth_ != 1 || at_ == member::none) return nullptr;
-    value& to = values_[static_cast<std::size_t>(at_)];
+  field_value* put(field_value::type is) {
+    if (depth_ != 1 || at_ == field::none) return nullptr;
+    field_value& to = values_[static_cast<std::size_t>(at_)];
     to.is = is;
     return &to;
   }
   void put_number(double n) {
-    if (value* const to = put(value::type::number)) to->number = n;
+    if (field_value* const to = put(field_value::type::number)) to->number = n;
   }
 
-  std::array<value, members.size()> values_;
+  std::array<field_value, fields.size()> values_;
   std::uint64_t depth_ = 0;
   bool is_object_ = false;
-  member at_ = member::none;
+  field at_ = field::none;
 };
 
-// Reads the members of one line. The first thing that is wrong is kept.
+// Reads the fields of one line. The first thing that is wrong is kept.
 class line_reader {
  public:
-  line_reader(const handler& from, std::string_view text) : from_{from}, text_{text} {}
+  line_reader(const field_values& from, std::string_view text) : from_{from}, text_{text} {}
 
   [[nodiscard]] std::string operator()(log_line& to) {
     to.event = {};
-    if (from_[member::what].is == value::type::absent && from_[member::format].is != value::type::absent)
+    if (from_[field::what].is == field_value::type::absent && from_[field::format].is != field_value::type::absent)
       return header(to), problem_;
-    const std::string_view what = text(member::what);
+    const std::string_view what = text(field::what);
     if (!problem_.empty()) return problem_;
     if (what == "policy") {
       to.is = log_line::kind::policy;
-      to.now = number(member::now);
+      to.now = number(field::now);
       describe(to);
       return problem_;
     }
     to.is = log_line::kind::record;
-    const auto known = named(what, kind::change_policy, to.event.what);
+    const auto known = named(what, event_kind::change_policy, to.event.what);
     if (!known) refuse("what = " + in_quotes(what), "a kind that a decision log of version 1 has");
     if (problem_.empty()) event(to.event);
     return problem_;
@@ -162,17 +160,15 @@ class line_reader {
   void refuse(const std::string& found, const std::string& expected) {
     if (problem_.empty()) problem_ = "found " + found + ", expected " + expected;
   }
-  [[nodiscard]] static std::string name_of(member which) {
-    return std::string{members[static_cast<std::size_t>(which)]};
-  }
-  void refuse_value(member which, const std::string& expected) {
-    const value& v = from_[which];
-    if (v.is == value::type::absent) return refuse("no member \"" + name_of(which) + "\"", expected);
+  [[nodiscard]] static std::string name_of(field which) { return std::string{fields[static_cast<std::size_t>(which)]}; }
+  void refuse_value(field which, const std::string& expected) {
+    const field_value& v = from_[which];
+    if (v.is == field_value::type::absent) return refuse("no member \"" + name_of(which) + "\"", expected);
     refuse(name_of(which) + " = " +
-               (v.is == value::type::null                                   ? "null"
-                : v.is == value::type::text                                 ? in_quotes(v.text)
-                : v.is == value::type::whole || v.is == value::type::number ? json(v.number).dump()
-                                                                            : "something else"),
+               (v.is == field_value::type::null                                         ? "null"
+                : v.is == field_value::type::text                                       ? in_quotes(v.text)
+                : v.is == field_value::type::whole || v.is == field_value::type::number ? json(v.number).dump()
+                                                                                        : "something else"),
            expected);
   }
 
@@ -184,22 +180,22 @@ class line_reader {
     return false;
   }
   template <class Enum>
-  void named(member which, Enum last, const std::string& expected, Enum& to) {
-    const value& v = from_[which];
-    if (v.is != value::type::text || !named(v.text, last, to)) refuse_value(which, expected);
+  void named(field which, Enum last, const std::string& expected, Enum& to) {
+    const field_value& v = from_[which];
+    if (v.is != field_value::type::text || !named(v.text, last, to)) refuse_value(which, expected);
   }
 
-  [[nodiscard]] std::string_view text(member which) {
-    if (from_[which].is != value::type::text) refuse_value(which, "a string");
+  [[nodiscard]] std::string_view text(field which) {
+    if (from_[which].is != field_value::type::text) refuse_value(which, "a string");
     return from_[which].text;
   }
-  [[nodiscard]] double number(member which) {
-    const value& v = from_[which];
-    const bool is_number = v.is == value::type::whole || v.is == value::type::number;
+  [[nodiscard]] double number(field which) {
+    const field_value& v = from_[which];
+    const bool is_number = v.is == field_value::type::whole || v.is == field_value::type::number;
     if (!is_number || !std::isfinite(v.number)) refuse_value(which, "a number");
     return v.number;
   }
-  [[nodiscard]] float factor(member which) {
+  [[nodiscard]] float factor(field which) {
     const double n = number(which);
     if (!(std::abs(n) <= static_cast<double>((std::numeric_limits<float>::max)()))) {
       refuse_value(which, "a number that a float can hold");
@@ -208,25 +204,26 @@ class line_reader {
     return static_cast<float>(n);
   }
   template <class Whole>
-  void whole(member which, Whole& to) {
-    const value& v = from_[which];
-    if (v.is != value::type::whole || v.whole > (std::numeric_limits<Whole>::max)())
+  void whole(field which, Whole& to) {
+    const field_value& v = from_[which];
+    if (v.is != field_value::type::whole || v.whole > (std::numeric_limits<Whole>::max)())
       return refuse_value(which, "a whole number from 0 to " + std::to_string((std::numeric_limits<Whole>::max)()));
     to = static_cast<Whole>(v.whole);
   }
 
   void header(log_line& to) {
     to.is = log_line::kind::header;
-    if (text(member::format) != "rubato.decisions") refuse_value(member::format, "\"rubato.decisions\"");
+    if (text(field::format) != "rubato.decisions") refuse_value(field::format, "\"rubato.decisions\"");
     std::uint32_t version = 0;
-    whole(member::version, version);
+    whole(field::version, version);
     if (version != 1) refuse("version " + std::to_string(version), "1, which is what this program reads");
     describe(to);
   }
 
   void describe(log_line& to) {
-    to.policy = text(member::policy);
-    if (from_[member::describe].is == value::type::absent) refuse_value(member::describe, "what describes the policy");
+    to.policy = text(field::policy);
+    if (from_[field::describe].is == field_value::type::absent)
+      refuse_value(field::describe, "what describes the policy");
     if (support::nesting_of(text_) > support::deepest_nesting)
       refuse("nesting deeper than " + std::to_string(support::deepest_nesting) + " levels", "an object of few");
     if (problem_.empty())
@@ -236,90 +233,91 @@ class line_reader {
 
   void time(record& r) {
     r.now = -std::numeric_limits<double>::infinity();
-    if (from_[member::now].is != value::type::null) r.now = number(member::now);
+    if (from_[field::now].is != field_value::type::null) r.now = number(field::now);
   }
   void worker(record& r) {
-    whole(member::worker, r.worker.index);
-    whole(member::incarnation, r.worker.incarnation);
+    whole(field::worker, r.worker.index);
+    whole(field::incarnation, r.worker.incarnation);
   }
   void because(record& r) {
-    named(member::because, reason::nobody_left, "a reason that a decision log of version 1 has", r.because);
+    named(field::because, reason::nobody_left, "a reason that a decision log of version 1 has", r.because);
   }
-  [[nodiscard]] bool has(member which) const { return from_[which].is != value::type::absent; }
+  [[nodiscard]] bool has(field which) const { return from_[which].is != field_value::type::absent; }
 
   void event(record& r) {
     time(r);
-    if (has(member::worker)) worker(r);
+    if (has(field::worker)) worker(r);
     switch (r.what) {
-      case kind::join:
+      case event_kind::join:
         break;
-      case kind::depart:
-        named(member::why, cause::done, "leave, death or done", r.why);
-        if (r.why < cause::leave) refuse_value(member::why, "leave, death or done");
-        whole(member::clock, r.clock);
+      case event_kind::depart:
+        named(field::why, cause::done, "leave, death or done", r.why);
+        if (r.why < cause::leave) refuse_value(field::why, "leave, death or done");
+        whole(field::clock, r.clock);
         break;
-      case kind::admit:
+      case event_kind::admit:
         admission(r);
         break;
-      case kind::commit:
-        whole(member::step, r.step);
-        whole(member::clock, r.clock);
-        named(member::verdict, verdict::drop, "apply, accumulate or drop", r.decided);
-        if (has(member::because)) because(r);
+      case event_kind::commit:
+        whole(field::step, r.step);
+        whole(field::clock, r.clock);
+        named(field::verdict, verdict::drop, "apply, accumulate or drop", r.decided);
+        if (has(field::because)) because(r);
         break;
-      case kind::release:
-        whole(member::clock, r.clock);
-        whole(member::batch, r.count);
-        r.value = factor(member::lr_scale);
+      case event_kind::release:
+        whole(field::clock, r.clock);
+        whole(field::batch, r.count);
+        r.value = factor(field::lr_scale);
         break;
-      case kind::flush:
-        whole(member::round, r.round);
-        whole(member::count, r.count);
-        r.value = factor(member::scale);
+      case event_kind::flush:
+        whole(field::round, r.round);
+        whole(field::count, r.count);
+        r.value = factor(field::scale);
         break;
-      case kind::discard:
-        whole(member::round, r.round);
-        whole(member::count, r.count);
+      case event_kind::discard:
+        whole(field::round, r.round);
+        whole(field::count, r.count);
         because(r);
         break;
-      case kind::cancel:
-      case kind::exclude:
-      case kind::readmit:
-        whole(member::clock, r.clock);
+      case event_kind::cancel:
+      case event_kind::exclude:
+      case event_kind::readmit:
+        whole(field::clock, r.clock);
         break;
-      case kind::abandon:
-      case kind::refuse:
+      case event_kind::abandon:
+      case event_kind::refuse:
         because(r);
         break;
-      case kind::adjust:
-        if (has(member::worker)) whole(member::clock, r.clock);
+      case event_kind::adjust:
+        if (has(field::worker)) whole(field::clock, r.clock);
         because(r);
         break;
-      case kind::change_policy:
+      case event_kind::change_policy:
         break;
     }
-    const bool of_nobody = r.what == kind::flush || r.what == kind::discard || r.what == kind::change_policy ||
-                           r.what == kind::adjust || r.what == kind::refuse;
-    if (!of_nobody && !has(member::worker)) refuse_value(member::worker, "whom it is about");
-    whole(member::version, r.version);
-    whole(member::parked, r.parked);
+    const bool of_nobody = r.what == event_kind::flush || r.what == event_kind::discard ||
+                           r.what == event_kind::change_policy || r.what == event_kind::adjust ||
+                           r.what == event_kind::refuse;
+    if (!of_nobody && !has(field::worker)) refuse_value(field::worker, "whom it is about");
+    whole(field::version, r.version);
+    whole(field::parked, r.parked);
   }
 
   void admission(record& r) {
-    whole(member::step, r.step);
-    whole(member::clock, r.clock);
-    named(member::verdict, verdict::drop, "apply, accumulate or drop", r.decided);
+    whole(field::step, r.step);
+    whole(field::clock, r.clock);
+    named(field::verdict, verdict::drop, "apply, accumulate or drop", r.decided);
     if (r.decided == verdict::drop)
       because(r);
     else
-      r.value = factor(member::weight);
-    if (r.decided == verdict::accumulate) whole(member::round, r.round);
-    whole(member::staleness, r.staleness);
-    const value& loss = from_[member::loss];
-    r.loss = loss.is == value::type::null ? std::numeric_limits<float>::quiet_NaN() : factor(member::loss);
+      r.value = factor(field::weight);
+    if (r.decided == verdict::accumulate) whole(field::round, r.round);
+    whole(field::staleness, r.staleness);
+    const field_value& loss = from_[field::loss];
+    r.loss = loss.is == field_value::type::null ? std::numeric_limits<float>::quiet_NaN() : factor(field::loss);
   }
 
-  const handler& from_;
+  const field_values& from_;
   std::string_view text_;
   std::string problem_;
 };
@@ -327,7 +325,7 @@ class line_reader {
 }  // namespace
 
 std::string read_log_line(std::string_view text, log_line& to) {
-  thread_local handler values;
+  thread_local field_values values;
   values.begin();
   const bool parsed = json::sax_parse(text.begin(), text.end(), &values);
   if (!parsed || !values.is_object()) return "found what is no JSON object, expected one in each line";

@@ -13,22 +13,23 @@
 namespace rubato::lab {
 namespace {
 
-using kind = record::kind;
+using event_kind = record::kind;
 
 // What a host tells the controller.
-[[nodiscard]] bool is_input(kind what) noexcept {
-  return what == kind::join || what == kind::depart || what == kind::admit || what == kind::commit;
+[[nodiscard]] bool is_input(event_kind what) noexcept {
+  return what == event_kind::join || what == event_kind::depart || what == event_kind::admit ||
+         what == event_kind::commit;
 }
 // What follows from calls that a log does not repeat: refused ones, tickets, a clock that ran back.
 [[nodiscard]] bool is_of_no_matter(const record& r) noexcept {
-  return r.what == kind::refuse || r.what == kind::abandon ||
-         (r.what == kind::adjust && r.because == reason::time_clamped);
+  return r.what == event_kind::refuse || r.what == event_kind::abandon ||
+         (r.what == event_kind::adjust && r.because == reason::time_clamped);
 }
 
 [[nodiscard]] bool same(float a, float b) noexcept { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 [[nodiscard]] bool same_in_all(const record& a, const record& b) noexcept {
-  const bool commit = a.what == kind::commit;  // whose line has fewer members
+  const bool commit = a.what == event_kind::commit;  // whose line has fewer members
   return a.what == b.what && a.why == b.why && a.decided == b.decided && a.because == b.because &&
          a.worker == b.worker && a.now == b.now && a.clock == b.clock && a.version == b.version &&
          (commit || a.staleness == b.staleness) && a.round == b.round && a.step == b.step && a.count == b.count &&
@@ -37,11 +38,11 @@ using kind = record::kind;
 
 // A record made by a controller, as its line in a log has it.
 [[nodiscard]] record as_logged(record r) noexcept {
-  if (r.what == kind::admit && r.decided == verdict::drop) r.value = 0;
-  if (r.what != kind::admit || r.decided != verdict::accumulate)
-    if (r.what != kind::flush && r.what != kind::discard) r.round = 0;
-  if (r.what == kind::discard) r.value = 0;
-  if (r.what == kind::join) r.clock = 0;
+  if (r.what == event_kind::admit && r.decided == verdict::drop) r.value = 0;
+  if (r.what != event_kind::admit || r.decided != verdict::accumulate)
+    if (r.what != event_kind::flush && r.what != event_kind::discard) r.round = 0;
+  if (r.what == event_kind::discard) r.value = 0;
+  if (r.what == event_kind::join) r.clock = 0;
   if (!std::isfinite(r.loss)) r.loss = std::numeric_limits<float>::quiet_NaN();
   return r;
 }
@@ -50,21 +51,21 @@ using kind = record::kind;
   const std::string worker = r.worker.index == no_worker ? "" : " worker " + std::to_string(r.worker.index);
   std::string text{name(r.what)};
   switch (r.what) {
-    case kind::admit:
+    case event_kind::admit:
       text = std::string{name(r.decided)};
       if (r.because != reason::none) text += " (" + std::string{name(r.because)} + ")";
       if (r.decided != verdict::drop && r.value != 1.0F) text += " x " + short_text(static_cast<double>(r.value));
       return text + worker;
-    case kind::release:
+    case event_kind::release:
       text += worker;
       if (r.count != 0) text += ", batch " + std::to_string(r.count);
       if (r.value != 1.0F) text += ", rate x " + short_text(static_cast<double>(r.value));
       return text;
-    case kind::flush:
+    case event_kind::flush:
       return text + " " + std::to_string(r.count) + " x " + short_text(static_cast<double>(r.value));
-    case kind::discard:
+    case event_kind::discard:
       return text + " " + std::to_string(r.count);
-    case kind::adjust:
+    case event_kind::adjust:
       return text + worker + " (" + std::string{name(r.because)} + ")";
     default:
       return text + worker;
@@ -97,9 +98,9 @@ std::uint64_t replay_result::all() const noexcept {
 void quorum_finder::operator()(const record& r) {
   if (r.worker.index != no_worker && !is_of_no_matter(r)) workers_ = std::max(workers_, r.worker.index + 1);
   if (released_) return;
-  if (r.what == kind::join) ++here_, last_join_ = r.now;
-  if (r.what == kind::depart) --here_;
-  if (r.what != kind::release) return;
+  if (r.what == event_kind::join) ++here_, last_join_ = r.now;
+  if (r.what == event_kind::depart) --here_;
+  if (r.what != event_kind::release) return;
   released_ = true;
   quorum_ = here_;
   late_ = r.now > last_join_;
@@ -165,24 +166,24 @@ struct log_replay::state {
   // Of two records that differ.
   [[nodiscard]] static difference_kind kind_of(const record& log, const record& here) {
     if (log.what != here.what || log.worker != here.worker) return difference_kind::other;
-    if (log.what == kind::admit && (log.decided != here.decided || log.because != here.because))
+    if (log.what == event_kind::admit && (log.decided != here.decided || log.because != here.because))
       return difference_kind::verdict;
-    if (log.what == kind::admit && !same(log.value, here.value)) return difference_kind::weight;
-    if (log.what == kind::release && !same_terms(log, here)) return difference_kind::terms;
+    if (log.what == event_kind::admit && !same(log.value, here.value)) return difference_kind::weight;
+    if (log.what == event_kind::release && !same_terms(log, here)) return difference_kind::terms;
     return difference_kind::other;
   }
   // Of one that only one side has.
   [[nodiscard]] static difference_kind kind_of(const record& r, bool in_log) {
     switch (r.what) {
-      case kind::release:
+      case event_kind::release:
         return in_log ? difference_kind::held : difference_kind::let_go;
-      case kind::flush:
-      case kind::discard:
+      case event_kind::flush:
+      case event_kind::discard:
         return difference_kind::round;
-      case kind::cancel:
+      case event_kind::cancel:
         return difference_kind::cancelled;
-      case kind::exclude:
-      case kind::readmit:
+      case event_kind::exclude:
+      case event_kind::readmit:
         return difference_kind::membership;
       default:
         return difference_kind::other;
@@ -214,14 +215,15 @@ struct log_replay::state {
   void in_both(const logged_record& log, const record& here) {
     const record& r = log.what;
     std::optional<difference_kind> what;
-    if (r.what == kind::admit || (r.what == kind::release && !same_terms(r, here))) what = kind_of(r, here);
-    if ((r.what == kind::flush || r.what == kind::discard) && !same_terms(r, here)) what = difference_kind::round;
+    if (r.what == event_kind::admit || (r.what == event_kind::release && !same_terms(r, here))) what = kind_of(r, here);
+    if ((r.what == event_kind::flush || r.what == event_kind::discard) && !same_terms(r, here))
+      what = difference_kind::round;
     if (what && *what != difference_kind::other) note(*what, log.line, in_words(r), in_words(here));
   }
   void only_in_log(const logged_record& log) {
     const record& r = log.what;
-    if (r.what == kind::adjust || r.what == kind::change_policy || is_input(r.what)) return;
-    if (r.what == kind::release) {
+    if (r.what == event_kind::adjust || r.what == event_kind::change_policy || is_input(r.what)) return;
+    if (r.what == event_kind::release) {
       seat& s = seats[r.worker.index];
       if (std::exchange(s.policy_ahead, false)) return;  // said when it was let go
       s.log_ahead = true;
@@ -229,8 +231,8 @@ struct log_replay::state {
     note(kind_of(r, true), log.line, in_words(r), "nothing");
   }
   void only_here(const record& r) {
-    if (r.what == kind::adjust || is_input(r.what)) return;
-    if (r.what == kind::release) {
+    if (r.what == event_kind::adjust || is_input(r.what)) return;
+    if (r.what == event_kind::release) {
       seat& s = seats[r.worker.index];
       if (std::exchange(s.log_ahead, false)) return;
       s.policy_ahead = true;
@@ -267,15 +269,15 @@ struct log_replay::state {
     const std::uint32_t w = r.worker.index;
     seat& s = seats[w];
     switch (r.what) {
-      case kind::join:
+      case event_kind::join:
         s = {};
         static_cast<void>(sync.join(r.worker, r.now, w, no_effects{}));
         break;
-      case kind::depart:
+      case event_kind::depart:
         s.log_ahead = s.policy_ahead = false;
         static_cast<void>(sync.depart(r.worker, r.now, r.why, no_effects{}));
         break;
-      case kind::admit:
+      case event_kind::admit:
         admit(r, s);
         break;
       default:
@@ -308,17 +310,17 @@ struct log_replay::state {
     if (!open || r.now > at) {
       pass_time(r.now, line);
       begin(r.now, line);
-      if (!std::exchange(any_release, any_release || r.what == kind::release) && options.quorum_late &&
-          r.what == kind::release)
+      if (!std::exchange(any_release, any_release || r.what == event_kind::release) && options.quorum_late &&
+          r.what == event_kind::release)
         static_cast<void>(sync.set_quorum(options.quorum, r.now, no_effects{}));
-      if (r.what == kind::adjust && r.because == reason::liveness && r.worker.index < seats.size())
+      if (r.what == event_kind::adjust && r.because == reason::liveness && r.worker.index < seats.size())
         static_cast<void>(sync.force_release(r.worker, r.now, no_effects{}));  // as its host must have done
       else if (sync.next_deadline() <= r.now)
         sync.poll(r.now, no_effects{});
       may_poll = true;
     }
-    if (r.what == kind::change_policy && taken_over != nullptr) {
-      const bool flushed = !logged.empty() && logged.back().what.what == kind::flush;
+    if (r.what == event_kind::change_policy && taken_over != nullptr) {
+      const bool flushed = !logged.empty() && logged.back().what.what == event_kind::flush;
       static_cast<void>(sync.switch_to(*taken_over, r.now,
                                        flushed ? pending_gradients::flush : pending_gradients::discard, no_effects{}));
     }
@@ -347,7 +349,7 @@ void log_replay::operator()(const record& r, std::uint64_t line, const any_polic
     s.input(r, line);
   else
     s.effect(r, line, taken_over);
-  if (r.what == kind::release) s.seats[r.worker.index].batch = r.count;
+  if (r.what == event_kind::release) s.seats[r.worker.index].batch = r.count;
   s.logged.push_back({as_logged(r), line});
 }
 

@@ -8,7 +8,7 @@
 namespace rubato::lab {
 namespace {
 
-using kind = record::kind;
+using event_kind = record::kind;
 
 [[nodiscard]] std::string found(const std::string& what, const std::string& expected) {
   return "found " + what + ", expected " + expected;
@@ -19,7 +19,8 @@ using kind = record::kind;
 
 // Whether the record says something of a worker that takes part. Refusals may be about anybody.
 [[nodiscard]] bool is_about_member(const record& r) noexcept {
-  return r.worker.index != no_worker && r.what != kind::refuse && r.what != kind::abandon && r.what != kind::adjust;
+  return r.worker.index != no_worker && r.what != event_kind::refuse && r.what != event_kind::abandon &&
+         r.what != event_kind::adjust;
 }
 
 // The median of sorted values without the one at `out`. Precondition: there are two or more.
@@ -88,29 +89,29 @@ std::string log_stats::add(const record& r) {
   version_ = std::max(version_, r.version);
   policy_actions& act = actions();
   switch (r.what) {
-    case kind::flush:
+    case event_kind::flush:
       ++act.flushes;
       break;
-    case kind::discard:
+    case event_kind::discard:
       ++act.discards;
       break;
-    case kind::refuse:
+    case event_kind::refuse:
       ++refused_;
       break;
-    case kind::adjust:
+    case event_kind::adjust:
       ++act.adjusted_for[static_cast<std::size_t>(r.because)];
       break;
     default:
       break;
   }
-  if (r.what == kind::flush || r.what == kind::discard) end_round(r);
-  if (r.what == kind::refuse && r.worker.index < workers_.size()) ++workers_[r.worker.index].refused;
+  if (r.what == event_kind::flush || r.what == event_kind::discard) end_round(r);
+  if (r.what == event_kind::refuse && r.worker.index < workers_.size()) ++workers_[r.worker.index].refused;
   if (!is_about_member(r)) return {};
 
   worker_stats& w = come(r);
   w.last_event = now();
   switch (r.what) {
-    case kind::join:
+    case event_kind::join:
       w.incarnation = r.worker.incarnation;
       w.excluded = false;
       w.between = false;
@@ -118,26 +119,26 @@ std::string log_stats::add(const record& r) {
       // The gradient of its former life may still be at the server; nothing but its commit will tell.
       move(w, whereabouts::waiting);
       break;
-    case kind::depart:
+    case event_kind::depart:
       depart(w, r);
       break;
-    case kind::release:
+    case event_kind::release:
       release(w, r);
       break;
-    case kind::admit:
+    case event_kind::admit:
       admit(w, r);
       break;
-    case kind::commit:
+    case event_kind::commit:
       commit(w, r);
       break;
-    case kind::cancel:
+    case event_kind::cancel:
       ++act.cancels;
       break;
-    case kind::exclude:
+    case event_kind::exclude:
       ++act.excludes;
       w.excluded = true;
       break;
-    case kind::readmit:
+    case event_kind::readmit:
       ++act.readmits;
       w.excluded = false;
       break;
@@ -149,7 +150,7 @@ std::string log_stats::add(const record& r) {
 
 std::string log_stats::contradiction(const record& r) const {
   if (timed_ && !(r.now >= now_)) return found("a time before that of an earlier line", "times that do not run back");
-  if (r.what == kind::flush || r.what == kind::discard) return contradiction_of_round(r);
+  if (r.what == event_kind::flush || r.what == event_kind::discard) return contradiction_of_round(r);
   return is_about_member(r) ? contradiction_of_worker(r) : "";
 }
 
@@ -159,18 +160,18 @@ std::string log_stats::contradiction_of_worker(const record& r) const {
   const worker_stats& w = r.worker.index < workers_.size() ? workers_[r.worker.index] : nobody;
   const bool here = w.is != whereabouts::unseen && !is_gone(w.is);
   switch (r.what) {
-    case kind::join:
+    case event_kind::join:
       if (here) return found("a join of " + worker_text(r) + ", which is there", "its departure first");
       return "";
-    case kind::depart:
+    case event_kind::depart:
       if (is_gone(w.is)) return found("a departure of " + worker_text(r) + ", which has gone", "its join first");
       return "";
-    case kind::release:
+    case event_kind::release:
       if (is_gone(w.is)) return found("a release of " + worker_text(r) + ", which has gone", "its join first");
       if (w.is == whereabouts::computing || w.is == whereabouts::pushing)
         return found("a release of " + worker_text(r) + ", which is in a step", "its admission and commit first");
       return "";
-    case kind::admit:
+    case event_kind::admit:
       if (is_gone(w.is)) return found("a push of " + worker_text(r) + ", which has gone", "its join first");
       if (w.in_hand) return found("a push of " + worker_text(r) + " before the last one's commit", "that commit first");
       if (r.decided > verdict::drop) return found("an admission that is none", "apply, accumulate or drop");
@@ -181,7 +182,7 @@ std::string log_stats::contradiction_of_worker(const record& r) const {
           return found("a gradient for round " + std::to_string(r.round) + ", which is over", "an open one");
       }
       return "";
-    case kind::commit:
+    case event_kind::commit:
       if (!w.in_hand) return found("a commit of " + worker_text(r) + " without a push", "its admission first");
       if (r.decided != w.decided)
         return found("a commit that says " + std::string{rubato::name(r.decided)},
@@ -214,7 +215,7 @@ worker_stats& log_stats::come(const record& r) {
   w.joined = now();
   w.incarnation = r.worker.incarnation;
   move(w, whereabouts::waiting);
-  if (r.what == kind::join) return w;
+  if (r.what == event_kind::join) return w;
   midway_ = true;
   w.late = false;
   w.lives = 1;
@@ -326,7 +327,7 @@ void log_stats::join_round(worker_stats& w, const record& r, reason why) {
 
 void log_stats::end_round(const record& r) {
   round& ended = rounds_[r.round];
-  const bool flushed = r.what == kind::flush;
+  const bool flushed = r.what == event_kind::flush;
   for (const share& each : ended.shares) {
     worker_stats& w = workers_[each.worker];
     w.gradients.in_round -= each.gradients;

@@ -131,7 +131,7 @@ struct log_stats_options {
   std::uint64_t slow_steps = 5;    ///< fewer say nothing
   double silent = 5;               ///< times the mean of its steps, and
   double silent_longest = 2;       ///< times the longest of them
-  std::uint32_t workers = 65'536;  ///< most
+  std::uint32_t workers = 16'384;  ///< most
   std::size_t shares = std::size_t{1} << 20;  ///< most parts of open rounds, one for each worker that is in one
 };
 

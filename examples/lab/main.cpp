@@ -212,7 +212,7 @@ void add_replay_options(CLI::App& command, replay_arguments& given) {
                   "itself")
       ->capture_default_str();
   command.add_option("--workers", given.workers, "Capacity of the controller; default: as many as the log has")
-      ->check(whole(1, 65'536));
+      ->check(whole(1, 16'384));
   command.add_option("--seed", given.seed, "Seed of the controller, which only releases in random order need")
       ->capture_default_str();
   add_json_option(command, given, "text");

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t listed = 5;  // workers of one kind, on the screen
+constexpr std::size_t listed = 4;  // workers of one kind, on the screen
 
 [[nodiscard]] std::string percent(std::uint64_t part, std::uint64_t of) {
   return of == 0 ? "-" : fixed_text(100 * static_cast<double>(part) / static_cast<double>(of), 1) + " %";
@@ -195,32 +195,28 @@ void put_staleness(page& to, const log_stats& stats) {
   to.list("", waits);
 }
 
-void put_policies(page& to, const log_stats& stats) {
-  constexpr std::size_t shown = 2;
-  const std::vector<policy_actions>& policies = stats.policies();
+void put_policy(page& to, const log_stats& stats) {
+  if (stats.policies().empty()) return;
+  const policy_actions& p = stats.policies().back();
   to.head("What did the policy do?" +
           (stats.policy_changes() > 0 ? " (the last of " + std::to_string(stats.policy_changes() + 1) + ")" : ""));
-  for (std::size_t i = policies.size() - std::min(policies.size(), shown); i < policies.size(); ++i) {
-    const policy_actions& p = policies[i];
-    to.line("from " + short_text(p.from), terminal_text(p.policy, stats_columns - 14));
-    to.line("", count_text(p.pushes, "push") + ": applied " + percent(p.apply, p.pushes) + ", to a round " +
-                    percent(p.accumulate, p.pushes) + ", dropped " + percent(p.drop, p.pushes));
-    to.line("", "on at once after " + percent(p.at_once, p.pushes) + ", the others waited; " +
-                    count_text(p.flushes, "flush"));
-    std::string rest;
-    const auto add = [&](std::uint64_t n, const char* what) {
-      if (n > 0) rest += (rest.empty() ? "" : ", ") + std::to_string(n) + " " + what;
-    };
-    add(p.with_batch, "with a batch size");
-    add(p.with_rate, "with another rate");
-    add(p.discards, "discarded rounds");
-    add(p.cancels, "cancelled");
-    add(p.excludes, "excluded");
-    add(p.readmits, "readmitted");
-    if (!rest.empty()) to.line("", rest);
-    if (const std::string adjusted = by_reason(p.adjusted_for); !adjusted.empty())
-      to.line("", "corrected: " + adjusted);
-  }
+  to.line("from " + short_text(p.from), terminal_text(p.policy, stats_columns - 14));
+  to.line("", count_text(p.pushes, "push") + ": applied " + percent(p.apply, p.pushes) + ", to a round " +
+                  percent(p.accumulate, p.pushes) + ", dropped " + percent(p.drop, p.pushes));
+  to.line("", "on at once after " + percent(p.at_once, p.pushes) + ", the others waited; " +
+                  count_text(p.flushes, "flush"));
+  std::string rest;
+  const auto add = [&](std::uint64_t n, const char* what) {
+    if (n > 0) rest += (rest.empty() ? "" : ", ") + std::to_string(n) + " " + what;
+  };
+  add(p.with_batch, "with a batch size");
+  add(p.with_rate, "with another rate");
+  add(p.discards, "discarded rounds");
+  add(p.cancels, "cancelled");
+  add(p.excludes, "excluded");
+  add(p.readmits, "readmitted");
+  if (!rest.empty()) to.line("", rest);
+  if (const std::string adjusted = by_reason(p.adjusted_for); !adjusted.empty()) to.line("", "corrected: " + adjusted);
 }
 
 template <class Counts>
@@ -327,7 +323,7 @@ std::string stats_text(std::string_view log, const log_stats& stats, const log_r
   put_missing(to, stats);
   put_gradients(to, stats);
   put_staleness(to, stats);
-  put_policies(to, stats);
+  put_policy(to, stats);
   return to.text();
 }
 

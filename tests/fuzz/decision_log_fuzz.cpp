@@ -1,11 +1,22 @@
-// Decision logs, plain and gzip. Of what is accepted, times and indices are within what the log has.
+// Decision logs, plain and gzip. Of what is accepted, times and indices are within what the log has. Statistics add up
+// as far as the log is sound, fit on a screen and are fit for a terminal; and any policy can decide what it has again.
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <string_view>
 
+#include <nlohmann/json.hpp>
+#include <rubato/io/utf8.hpp>
+#include <rubato/sync/any_policy.hpp>
+#include <rubato/sync/bsp.hpp>
+#include <rubato/sync/ssp.hpp>
+#include <vector>
+
 #include "fuzz_target.hpp"
 #include "lab/decision_history.hpp"
+#include "lab/log_replay.hpp"
+#include "lab/log_stats.hpp"
+#include "lab/stats_report.hpp"
 #include "scratch_folder.hpp"
 #include "support/user_error.hpp"
 
@@ -28,6 +39,59 @@ void require_sound(const lab::decision_history& h) {
   require(h.not_whole <= h.steps.size() && h.overlaps <= h.steps.size(), "counts are of steps");
 }
 
+void require_refusal(const std::string& file, std::string_view what) {
+  require(what.starts_with(file + ":") && what.size() < 2000 && what.find("expected") != what.npos,
+          "a refusal says where and what was expected:", what);
+}
+
+void require_screen(std::string_view text) {
+  std::size_t lines = 0;
+  for (; !text.empty(); ++lines) {
+    const std::size_t end = text.find('\n');
+    require(end != text.npos, "each line ends");
+    require(is_plain(text.substr(0, end)), "text is fit for a terminal:", text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  require(lines <= lab::stats_lines, "statistics are one screen");
+}
+
+// What is sound of a log, in numbers, and decided again.
+void take_stock(const std::string& file) {
+  lab::log_stats stats;
+  lab::quorum_finder quorum;
+  std::vector<record> records;
+  const lab::log_reading reading = lab::read_log(file, [&](const lab::log_line& line) -> std::string {
+    if (line.is != lab::log_line::kind::record) return stats.policy(line.policy, line.now), "";
+    std::string wrong = stats.add(line.event);
+    if (wrong.empty()) quorum(line.event), records.push_back(line.event);
+    return wrong;
+  });
+  if (!reading.problem.empty()) require_refusal(file, reading.problem);
+  lab::gradient_counts sum;
+  for (const lab::worker_stats& each : stats.workers()) {
+    require(each.gradients.adds_up(), "a worker's gradients are accounted for");
+    sum.pushed += each.gradients.pushed;
+    sum.in_round += each.gradients.in_round;
+  }
+  require(stats.gradients().adds_up() && sum.pushed == stats.gradients().pushed, "all gradients are accounted for");
+  require(sum.in_round == stats.gradients().in_round, "so are those in open rounds");
+  require_screen(lab::stats_text("log", stats, reading));
+  static_cast<void>(
+      lab::stats_json("log", stats, reading).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
+
+  lab::replay_options options = quorum.found();
+  for (const bool exact : {false, true}) {
+    options.exact = exact;
+    for (const any_policy& policy : {any_policy{ssp{.staleness = 1}}, any_policy{bsp{}}}) {
+      lab::log_replay replay{options, policy};
+      std::uint64_t line = 1;
+      for (const record& r : records) replay(r, ++line, r.loss > 1 ? &policy : nullptr);
+      const lab::replay_result& result = replay.finish();
+      require(result.same_events <= result.events && result.first.size() <= result.all(), "differences are counted");
+    }
+  }
+}
+
 void run(input bytes) {
   static const scratch_folder folder;
   input_reader in{bytes};
@@ -37,9 +101,12 @@ void run(input bytes) {
   try {
     require_sound(lab::read_decision_history(file));
   } catch (const support::user_error& e) {
-    const std::string_view what = e.what();
-    require(what.starts_with(file + ":") && what.size() < 2000 && what.find("expected") != what.npos,
-            "a refusal says where and what was expected:", what);
+    require_refusal(file, e.what());
+  }
+  try {
+    take_stock(file);
+  } catch (const support::user_error& e) {
+    require_refusal(file, e.what());
   }
 }
 

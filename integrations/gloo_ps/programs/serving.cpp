@@ -72,7 +72,8 @@ void serving_options::add_to(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--log", log, "decision log, JSON lines; written at the end");
   app.add_option("--report", report, "JSON file, written at the end");
-  app.add_option("--metrics", metrics, "port that answers GET /metrics, for Prometheus; 0: any that is free, and it says which")
+  app.add_option("--metrics", metrics,
+                 "port that answers GET /metrics, for Prometheus; 0: any that is free, and it says which")
       ->check(CLI::Range(0, 65'535));
   app.add_option("--metrics-host", metrics_host, "address of this machine on which it does")->capture_default_str();
   app.add_option("--flight-record", flight,

@@ -43,3 +43,7 @@ if(RUBATO_BUILD_EXAMPLES AND RUBATO_BUILD_LAB)
     message(FATAL_ERROR "rubato-lab needs zlib (Debian: zlib1g-dev); or configure with -DRUBATO_BUILD_LAB=OFF")
   endif()
 endif()
+
+if(RUBATO_BUILD_INTEGRATIONS OR (RUBATO_BUILD_EXAMPLES AND RUBATO_BUILD_LAB))
+  include("${CMAKE_CURRENT_LIST_DIR}/httplib.cmake")
+endif()

@@ -22,6 +22,7 @@ present() {
     libbenchmark-dev) has_header benchmark/benchmark.h ;;
     libcli11-dev) has_header CLI/CLI.hpp ;;
     nlohmann-json3-dev) has_header nlohmann/json.hpp ;;
+    libcpp-httplib-dev) has_header httplib.h ;;
     zlib1g-dev) has_header zlib.h ;;
     libgloo-dev) has_header gloo/context.h ;;
     libtorch-dev) has_header torch/csrc/api/include/torch/version.h ;;

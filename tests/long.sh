@@ -32,8 +32,8 @@ for part in "${parts[@]}"; do
 done
 export CXX=${CXX:-g++}
 bash cmake/need.sh cmake ninja-build g++ clang libclang-rt-dev python3 libgtest-dev libbenchmark-dev libcli11-dev \
-  nlohmann-json3-dev zlib1g-dev libgloo-dev libtorch-dev python3-torch libopenmpi-dev openmpi-bin iproute2 \
-  python3-z3 python3-clang-14 gcovr valgrind
+  nlohmann-json3-dev libcpp-httplib-dev zlib1g-dev libgloo-dev libtorch-dev python3-torch libopenmpi-dev openmpi-bin \
+  iproute2 python3-z3 python3-clang-14 gcovr valgrind
 
 printf 'commit %s, %s, RUBATO_TEST_SCALE=%s\n' "$(git describe --always --dirty 2>/dev/null || echo unknown)" \
   "$("$CXX" --version | head -n 1)" "$scale"

@@ -161,6 +161,13 @@ struct experiment_arguments {
   bool quiet = false;
 };
 
+/// Options of `rubato-lab watch` as they are given.
+struct watch_arguments {
+  std::string source;  ///< URL of a server's metrics, or a decision log
+  bool once = false;
+  double every = 1;  ///< seconds
+};
+
 /// Each returns the exit status. Errors: user_error.
 [[nodiscard]] int run_compare(const compare_arguments&);
 [[nodiscard]] int run_train(const train_arguments&);
@@ -176,6 +183,7 @@ struct experiment_arguments {
 [[nodiscard]] int run_replay(const replay_arguments&);
 [[nodiscard]] int run_search_switch(const search_switch_arguments&);
 [[nodiscard]] int run_experiment(const experiment_arguments&);
+[[nodiscard]] int run_watch(const watch_arguments&);
 [[nodiscard]] int run_scenarios(const std::string& name, bool keys);
 
 }  // namespace rubato::lab

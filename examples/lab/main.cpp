@@ -273,6 +273,16 @@ void add_experiment_options(CLI::App& command, experiment_arguments& given) {
   add_run_options(command, given);
 }
 
+void add_watch_options(CLI::App& command, watch_arguments& given) {
+  command.add_option("URL|LOG", given.source,
+                     "Metrics of a server, http://HOST:PORT/metrics (gloo_server --metrics), or a decision log that grows")
+      ->required();
+  command.add_flag("--once", given.once, "Show it once, in full");
+  command.add_option("--every", given.every, "Seconds between two looks")
+      ->check(CLI::Range(0.05, 3600.0))
+      ->capture_default_str();
+}
+
 int run(int argc, char** argv) {
   if (argc > 1 && std::string{argv[1]} == gloo_worker_word) return run_gloo_worker({argv + 2, argv + argc});
   CLI::App app{"Compares synchronisation policies on a simulated cluster that trains real models"};
@@ -319,6 +329,9 @@ int run(int argc, char** argv) {
   experiment_arguments to_repeat;
   auto* repeated = app.add_subcommand("experiment", "Repeat an experiment of a paper; without a name: list them");
   add_experiment_options(*repeated, to_repeat);
+  watch_arguments to_watch;
+  auto* watched = app.add_subcommand("watch", "Show a running job: who is slow, who is missing, where gradients go");
+  add_watch_options(*watched, to_watch);
   auto* scenarios = app.add_subcommand("scenarios", "List the scenarios that ship");
   std::string name;
   bool keys = false;
@@ -345,6 +358,7 @@ int run(int argc, char** argv) {
   if (replayed->parsed()) return run_replay(to_replay);
   if (searched->parsed()) return run_search_switch(of_switch);
   if (repeated->parsed()) return run_experiment(to_repeat);
+  if (watched->parsed()) return run_watch(to_watch);
   if (scenarios->parsed()) return run_scenarios(name, keys);
   if (train->parsed()) return run_train(to_train);
   if (room->parsed()) return run_compare(of_room);

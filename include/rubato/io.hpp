@@ -5,6 +5,8 @@
 #include "io/atomic_file.hpp"
 #include "io/chrome_trace.hpp"
 #include "io/decision_log.hpp"
+#include "io/flight_recorder.hpp"
+#include "io/metrics_text.hpp"
 #include "io/policy_card.hpp"
 #include "io/safetensors_writer.hpp"
 #include "learned/loader.hpp"

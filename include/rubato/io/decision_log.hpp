@@ -10,6 +10,60 @@
 
 namespace rubato::inline RUBATO_ABI {
 
+namespace detail {
+
+template <class Json>
+void write_specifics(Json& json, const record& r) noexcept {
+  using kind = record::kind;
+  const bool dropped = r.decided == verdict::drop;
+  switch (r.what) {
+    case kind::join: break;
+    case kind::depart: json.member("why", name(r.why)).member("clock", r.clock); break;
+    case kind::admit:
+      json.member("step", r.step).member("clock", r.clock).member("verdict", name(r.decided));
+      if (dropped) json.member("because", name(r.because));
+      if (r.decided == verdict::accumulate) json.member("round", r.round);
+      if (!dropped) json.member("weight", r.value);
+      json.member("staleness", r.staleness).member("loss", r.loss);
+      break;
+    case kind::commit:
+      json.member("step", r.step).member("clock", r.clock).member("verdict", name(r.decided));
+      if (r.because != reason::none) json.member("because", name(r.because));
+      break;
+    case kind::release: json.member("clock", r.clock).member("batch", r.count).member("lr_scale", r.value); break;
+    case kind::flush: json.member("round", r.round).member("count", r.count).member("scale", r.value); break;
+    case kind::discard:
+      json.member("round", r.round).member("count", r.count).member("because", name(r.because));
+      break;
+    case kind::cancel:
+    case kind::exclude:
+    case kind::readmit: json.member("clock", r.clock); break;
+    case kind::abandon:
+    case kind::refuse: json.member("because", name(r.because)); break;
+    case kind::adjust:
+      if (r.worker.index != no_worker) json.member("clock", r.clock);
+      json.member("because", name(r.because));
+      break;
+    case kind::change_policy: break;
+  }
+}
+
+}  // namespace detail
+
+/// Writes one record as a line of a decision log, in one call of the sink. No allocation.
+template <ByteSink Sink>
+void write_decision(Sink& sink, const record& r) noexcept {
+  fixed_text<768> line;  // 15 members, names of at most 11 and values of at most 24 characters, quotes, colons, commas
+  json_writer json{line};
+  json.begin_object().member("now", r.now).member("what", name(r.what));
+  if (r.worker.index != no_worker) json.member("worker", r.worker.index).member("incarnation", r.worker.incarnation);
+  detail::write_specifics(json, r);
+  json.member("version", r.version).member("parked", r.parked).end_object();
+  line("\n");
+  RUBATO_ASSERT(!line.full(), "a line of the decision log is longer than was thought possible");
+  sink(line.view());
+}
+
 /// Writes everything a controller does as JSON Lines: one object per line, in the order of the effects.
 ///
 ///     const ssp policy{.staleness = 3};
@@ -64,61 +118,12 @@ class decision_log {
   }
 
   /// One line: the controller calls it as its watcher.
-  void operator()(const record& r) noexcept {
-    fixed_text<line_size> line;
-    json_writer json{line};
-    json.begin_object().member("now", r.now).member("what", name(r.what));
-    if (r.worker.index != no_worker) json.member("worker", r.worker.index).member("incarnation", r.worker.incarnation);
-    specifics(json, r);
-    json.member("version", r.version).member("parked", r.parked).end_object();
-    line("\n");
-    RUBATO_ASSERT(!line.full(), "a line of the decision log is longer than was thought possible");
-    sink_(line.view());
-  }
+  void operator()(const record& r) noexcept { write_decision(sink_, r); }
 
   /// Where the lines go: for the commit() of a file.
   [[nodiscard]] Sink& sink() noexcept { return sink_; }
 
  private:
-  // 15 members with names of at most 11 and values of at most 24 characters, and their quotes, colons and commas.
-  static constexpr std::size_t line_size = 768;
-
-  template <class Json>
-  static void specifics(Json& json, const record& r) noexcept {
-    using kind = record::kind;
-    const bool dropped = r.decided == verdict::drop;
-    switch (r.what) {
-      case kind::join: break;
-      case kind::depart: json.member("why", name(r.why)).member("clock", r.clock); break;
-      case kind::admit:
-        json.member("step", r.step).member("clock", r.clock).member("verdict", name(r.decided));
-        if (dropped) json.member("because", name(r.because));
-        if (r.decided == verdict::accumulate) json.member("round", r.round);
-        if (!dropped) json.member("weight", r.value);
-        json.member("staleness", r.staleness).member("loss", r.loss);
-        break;
-      case kind::commit:
-        json.member("step", r.step).member("clock", r.clock).member("verdict", name(r.decided));
-        if (r.because != reason::none) json.member("because", name(r.because));
-        break;
-      case kind::release: json.member("clock", r.clock).member("batch", r.count).member("lr_scale", r.value); break;
-      case kind::flush: json.member("round", r.round).member("count", r.count).member("scale", r.value); break;
-      case kind::discard:
-        json.member("round", r.round).member("count", r.count).member("because", name(r.because));
-        break;
-      case kind::cancel:
-      case kind::exclude:
-      case kind::readmit: json.member("clock", r.clock); break;
-      case kind::abandon:
-      case kind::refuse: json.member("because", name(r.because)); break;
-      case kind::adjust:
-        if (r.worker.index != no_worker) json.member("clock", r.clock);
-        json.member("because", name(r.because));
-        break;
-      case kind::change_policy: break;
-    }
-  }
-
   Sink sink_;
 };
 

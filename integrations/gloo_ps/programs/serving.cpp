@@ -14,6 +14,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "metrics_page.hpp"
 #include "support/policy_names.hpp"
 
 namespace ps = rubato::gloo_ps;
@@ -24,6 +25,7 @@ using rubato::support::policy_names;
 
 namespace {
 
+constexpr std::size_t flight_records = 10'000;  // 1.3 MB; a minute of 50 pushes a second
 volatile std::sig_atomic_t stop_signal = 0;
 
 unsigned long long wide(std::uint64_t n) { return n; }
@@ -70,6 +72,12 @@ void serving_options::add_to(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--log", log, "decision log, JSON lines; written at the end");
   app.add_option("--report", report, "JSON file, written at the end");
+  app.add_option("--metrics", metrics,
+                 "port that answers GET /metrics, for Prometheus; 0: any that is free, and it says which")
+      ->check(CLI::Range(0, 65'535));
+  app.add_option("--metrics-host", metrics_host, "address of this machine on which it does")->capture_default_str();
+  app.add_option("--flight-record", flight,
+                 "file for the latest decisions, as a decision log: written at the end, on SIGUSR1 and on a fault");
   app.add_option("--model", model, "file for the trained model, where the task has one");
 }
 
@@ -77,6 +85,8 @@ void served_job::watcher::operator()(const rubato::record& r) noexcept {
   begun |= r.what == rubato::record::kind::release;
   if (log) (*log)(r);
   if (stragglers) (*stragglers)(r);
+  if (metrics) (*metrics)(r);
+  if (flight) (*flight)(r);
 }
 
 rubato::result<served_job> served_job::prepare(serving_options o, const common_options& common) {
@@ -84,6 +94,7 @@ rubato::result<served_job> served_job::prepare(serving_options o, const common_o
   for (const auto& [option, file] : {std::pair{"--checkpoint", &o.server.checkpoint},
                                      {"--control", &o.control},
                                      {"--report", &o.report},
+                                     {"--flight-record", &o.flight},
                                      {"--model", &o.model}})
     if (const std::string wrong = no_room_for(option, *file); !wrong.empty()) return error{errc::io, wrong};
   std::optional<ps::checkpoint> saved;
@@ -127,6 +138,8 @@ std::optional<error> served_job::open(std::uint32_t life) {
     observer.log.emplace(std::move(*file), rule_);
   }
   if (o_.evict_from != 0) observer.stragglers.emplace(o_.server.job.workers, o_.stragglers);
+  if (o_.metrics) observer.metrics.emplace(o_.server.job.workers);
+  if (!o_.flight.empty()) observer.flight.emplace(flight_records, rule_);
   o_.server.life = life;
   auto served = server_type::make(
       o_.server, {o_.policy, rule_}, work_->parameters(),
@@ -139,9 +152,23 @@ std::optional<error> served_job::open(std::uint32_t life) {
     std::printf("restored version %llu from %s, under its policy %s\n", wide(*version), o_.server.checkpoint.c_str(),
                 o_.policy.c_str());
   }
+  if (auto wrong = open_windows()) return wrong;
   std::printf("life %u of job %llu: %s\n", life, wide(o_.server.job.job), rule_.describe().line.c_str());
   std::signal(SIGTERM, [](int number) { stop_signal = number; });
   std::signal(SIGINT, [](int number) { stop_signal = number; });
+  return std::nullopt;
+}
+
+// What others look through from outside: metrics, and the flight record.
+std::optional<error> served_job::open_windows() {
+  if (!o_.flight.empty())
+    flight_ = server().decide().inspect(
+        [&](auto& sync) { return std::make_unique<fault_record>(*sync.watcher().flight, o_.flight); });
+  if (!o_.metrics) return std::nullopt;
+  auto opened = metrics_endpoint::open(o_.metrics_host, *o_.metrics, [this] { return metrics_page(server()); });
+  if (!opened) return opened.error();
+  endpoint_.emplace(std::move(*opened));
+  std::printf("metrics at %s\n", endpoint_->url().c_str());
   return std::nullopt;
 }
 
@@ -150,6 +177,7 @@ void served_job::look() {
   tell_changes();
   if (o_.evict_from != 0) evict_stragglers();
   look_for_quorum();
+  look_for_flight();
   if (stop_signal != 0 || (o_.done > 0 && finished() >= o_.done)) server().close();
 }
 
@@ -163,8 +191,10 @@ std::optional<error> served_job::finish() {
   };
   if (!o_.server.checkpoint.empty()) written(here.save());
   if (!o_.model.empty()) written(work_->save(o_.model));
-  here.decide().inspect([&written](auto& sync) {
+  here.decide().inspect([this, &written, &wrong](auto& sync) {
     if (sync.watcher().log) written(sync.watcher().log->sink().commit());
+    if (flight_)
+      if (const auto failed = flight_->write(); failed && !wrong) wrong = failed;
   });
   std::printf("ended at version %llu after %.3f s\n", wide(here.decide().version()), here.decide().seconds());
   const task::verdict quality = work_->judge();
@@ -174,6 +204,13 @@ std::optional<error> served_job::finish() {
   if (!o_.report.empty())
     if (const auto failed = write_report(quality); failed && !wrong) wrong = failed;
   return wrong;
+}
+
+// Writes the flight record if somebody wants to see it.
+void served_job::look_for_flight() {
+  if (!flight_ || !flight_->asked()) return;
+  const auto wrong = server().decide().inspect([&](auto&) { return flight_->write(); });
+  std::printf("%s\n", wrong ? wrong->message.c_str() : "flight record written");
 }
 
 // Says every five seconds who is waited for, until the job begins.
@@ -221,7 +258,11 @@ void served_job::obey(const std::string& command) {
     return;
   }
   if (const auto changed = server().decide().switch_to({argument, *rule}); !changed)
-    std::printf("policy refused: %s\n", changed.error().message.c_str());
+    return void(std::printf("policy refused: %s\n", changed.error().message.c_str()));
+  server().decide().inspect([this](auto& sync) {  // records say that it has changed, not to what
+    if (auto& log = sync.watcher().log) log->policy(sync.policy(), server().decide().seconds());
+    if (auto& flight = sync.watcher().flight) flight->describe(sync.policy());
+  });
 }
 
 // Carries out and removes the control file, if there is one.

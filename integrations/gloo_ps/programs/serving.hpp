@@ -13,13 +13,17 @@
 #include <rubato/gloo_ps/straggler_eviction.hpp>
 #include <rubato/io/atomic_file.hpp>
 #include <rubato/io/decision_log.hpp>
+#include <rubato/io/flight_recorder.hpp>
 #include <rubato/sync/any_policy.hpp>
+#include <rubato/sync/extras/job_metrics.hpp>
 #include <rubato/sync/extras/straggler_detector.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common.hpp"
+#include "fault_record.hpp"
+#include "metrics_endpoint.hpp"
 #include "session_threads.hpp"
 #include "task.hpp"
 
@@ -31,6 +35,8 @@ struct serving_options {
   double evict_from = 0;  ///< times the median step time; 0: nobody
   rubato::straggler_options stragglers;
   rule_options rule;
+  std::optional<std::uint16_t> metrics;  ///< port; 0: any; none: no metrics
+  std::string metrics_host = "127.0.0.1", flight;
 
   /// All but server.job.workers.
   void add_to(CLI::App& app);
@@ -49,6 +55,8 @@ class served_job {
     bool begun = false;
     std::optional<rubato::decision_log<rubato::atomic_file>> log{};
     std::optional<rubato::straggler_detector> stragglers{};
+    std::optional<rubato::job_metrics> metrics{};
+    std::optional<rubato::flight_recorder> flight{};
     void operator()(const rubato::record& r) noexcept;
   };
   using server_type = rubato::gloo_ps::server<watcher>;
@@ -84,6 +92,8 @@ class served_job {
   served_job(serving_options o, std::unique_ptr<task> work, rubato::any_policy rule)
       : o_{std::move(o)}, work_{std::move(work)}, rule_{std::move(rule)} {}
   void look();
+  [[nodiscard]] std::optional<rubato::error> open_windows();
+  void look_for_flight();
   void obey(const std::string& command);
   void look_for_commands();
   void tell_changes();
@@ -103,6 +113,8 @@ class served_job {
   bool begun_ = false;
   std::vector<rubato::gloo_ps::eviction> stragglers_{};  // taken out
   std::map<std::uint32_t, std::uint32_t> evicted_{};     // index and last incarnation of who was, whoever took it out
+  std::unique_ptr<fault_record> flight_{};
+  std::optional<metrics_endpoint> endpoint_{};  // before the server goes
 };
 
 #endif

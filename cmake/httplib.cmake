@@ -1,0 +1,18 @@
+# rubato_httplib: cpp-httplib, where it is installed. Programs without it know no HTTP.
+find_package(httplib QUIET CONFIG)
+if(TARGET httplib::httplib)
+  set(found httplib::httplib)
+else()
+  find_package(PkgConfig QUIET)
+  if(PKG_CONFIG_FOUND)
+    pkg_check_modules(RUBATO_HTTPLIB QUIET IMPORTED_TARGET cpp-httplib)  # with the definitions that it was built with
+  endif()
+  set(found PkgConfig::RUBATO_HTTPLIB)
+endif()
+if(TARGET ${found})
+  add_library(rubato_httplib INTERFACE)
+  target_link_libraries(rubato_httplib INTERFACE ${found})
+  target_compile_definitions(rubato_httplib INTERFACE RUBATO_HTTPLIB)
+else()
+  message(STATUS "rubato: no cpp-httplib (Debian: libcpp-httplib-dev), servers have no --metrics, the lab watches no URL")
+endif()

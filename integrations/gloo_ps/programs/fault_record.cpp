@@ -1,0 +1,100 @@
+#include "fault_record.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <rubato/io/errno_text.hpp>
+#include <string_view>
+
+namespace {
+
+// What the handlers need lies ready: they may not allocate.
+const rubato::flight_recorder* recorder = nullptr;
+std::string target, draft;
+constexpr std::array deadly{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};
+std::array<struct sigaction, deadly.size()> before;
+struct sigaction before_wish;
+volatile std::sig_atomic_t wished = 0;
+
+// Collects bytes, so that a line is no call of the system. write() may be called in a handler.
+struct descriptor_sink {
+  int descriptor;
+  int failure = 0;
+  std::size_t used = 0;
+  char room[4096];
+
+  void operator()(std::string_view bytes) noexcept {
+    if (bytes.size() > sizeof room - used) drain();
+    if (bytes.size() > sizeof room) return put(bytes.data(), bytes.size());
+    std::memcpy(room + used, bytes.data(), bytes.size());
+    used += bytes.size();
+  }
+  void drain() noexcept {
+    put(room, used);
+    used = 0;
+  }
+  void put(const char* from, std::size_t size) noexcept {
+    while (size > 0 && failure == 0) {
+      const ssize_t done = ::write(descriptor, from, size);
+      if (done < 0 && errno != EINTR) failure = errno;
+      if (done > 0) from += done, size -= static_cast<std::size_t>(done);
+    }
+  }
+};
+
+// 0, or an errno.
+int write_record() noexcept {
+  const int descriptor = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0) return errno;
+  descriptor_sink sink{.descriptor = descriptor, .room = {}};
+  recorder->write(sink);
+  sink.drain();
+  if (::close(descriptor) != 0 && sink.failure == 0) sink.failure = errno;
+  if (sink.failure == 0 && std::rename(draft.c_str(), target.c_str()) != 0) sink.failure = errno;
+  if (sink.failure != 0) ::unlink(draft.c_str());
+  return sink.failure;
+}
+
+void on_deadly(int number) {
+  for (std::size_t i = 0; i < deadly.size(); ++i) ::sigaction(deadly[i], &before[i], nullptr);  // a fault in here, too
+  static_cast<void>(write_record());
+  ::raise(number);
+}
+
+}  // namespace
+
+fault_record::fault_record(const rubato::flight_recorder& of, const std::string& file) {
+  recorder = &of;
+  target = file;
+  draft = file + '.' + std::to_string(::getpid()) + ".tmp";
+  struct sigaction handler {};
+  handler.sa_handler = on_deadly;
+  for (std::size_t i = 0; i < deadly.size(); ++i) ::sigaction(deadly[i], &handler, &before[i]);
+  handler.sa_handler = [](int) { wished = 1; };
+  handler.sa_flags = SA_RESTART;
+  ::sigaction(SIGUSR1, &handler, &before_wish);
+}
+
+fault_record::~fault_record() {
+  for (std::size_t i = 0; i < deadly.size(); ++i) ::sigaction(deadly[i], &before[i], nullptr);
+  ::sigaction(SIGUSR1, &before_wish, nullptr);
+  recorder = nullptr;
+}
+
+bool fault_record::asked() const noexcept {
+  const bool yes = wished != 0;
+  wished = 0;
+  return yes;
+}
+
+std::optional<rubato::error> fault_record::write() const {
+  const int wrong = write_record();
+  if (wrong == 0) return std::nullopt;
+  return rubato::error{rubato::errc::io, "cannot write " + target + ": " + rubato::errno_text(wrong)};
+}

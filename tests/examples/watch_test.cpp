@@ -1,0 +1,283 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <rubato/io/decision_log.hpp>
+#include <rubato/io/metrics_text.hpp>
+#include <rubato/sync/extras/job_metrics.hpp>
+#include <string>
+#include <thread>
+
+#ifdef RUBATO_HTTPLIB
+#include <httplib.h>
+#endif
+
+#include "../io/host.hpp"
+#include "lab/http_get.hpp"
+#include "lab/metrics_page.hpp"
+#include "lab/watch.hpp"
+#include "lab/watch_log.hpp"
+#include "lab_program.hpp"
+#include "support/user_error.hpp"
+#include "temporary_directory.hpp"
+
+namespace watch_test {
+namespace {
+
+using namespace rubato::lab;
+using rubato::job_metrics;
+using rubato::support::user_error;
+using rubato::test::temporary_directory;
+using rubato::test::text_sink;
+
+template <class Call>
+std::string refusal(Call&& call) {
+  try {
+    call();
+  } catch (const user_error& e) {
+    return e.what();
+  }
+  return "nothing was refused";
+}
+
+struct both {
+  rubato::decision_log<text_sink> log;
+  job_metrics metrics;
+  void operator()(const rubato::record& r) noexcept { log(r), metrics(r); }
+};
+// A run with deaths, drops and switches: its log, and its page at the end.
+struct logged_run {
+  std::string log, page;
+  explicit logged_run(std::uint64_t seed, int events = 1200) {
+    rubato::test::host<both> h{rubato::asp{}, 5, both{{text_sink{&log}, rubato::asp{}}, job_metrics{5}}};
+    rubato::test::random_run(h, seed, events);
+    const std::string last = log.substr(log.rfind("\"now\":") + 6);
+    text_sink sink{&page};
+    rubato::metrics_text to{sink};
+    h.sync.watcher().metrics.write(to, std::stod(last), {.workers = true, .policy = "asp: whatever"});
+  }
+};
+
+TEST(Watch, PageIsRead) {
+  const auto all = read_metrics(
+      "# HELP a b\n\na 1\nb{x=\"1\\\"\\\\\\n\",y=\"\"} +Inf 1700000000\nc:d_e{} NaN\nz{q=\"}\",} -2.5", "page");
+  ASSERT_EQ(all.size(), 4U);
+  EXPECT_EQ(all[0].name, "a");
+  EXPECT_EQ(all[0].value, 1);
+  EXPECT_EQ(all[1].labels.at("x"), "1\"\\\n");
+  EXPECT_EQ(all[1].labels.at("y"), "");
+  EXPECT_TRUE(std::isinf(all[1].value));
+  EXPECT_EQ(all[2].name, "c:d_e");
+  EXPECT_TRUE(std::isnan(all[2].value));
+  EXPECT_EQ(all[3].labels.at("q"), "}");
+  EXPECT_EQ(all[3].value, -2.5);
+}
+
+TEST(Watch, WhatIsNoPageIsSaid) {
+  const auto said = [](const std::string& page) {
+    return refusal([&] { static_cast<void>(job_of_page(page, "URL")); });
+  };
+  EXPECT_EQ(said("a 1\n<html>\n"), "URL:2: found \"<html>\", expected a name");
+  EXPECT_EQ(said("a{b} 1"), "URL:1: found \"} 1\", expected a label's =\"");
+  EXPECT_EQ(said("a{b=\"c} 1"), "URL:1: found \"\", expected a quote");
+  EXPECT_EQ(said("a{b=\"c\"d=\"e\"} 1"), "URL:1: found \"d=\"e\"} 1\", expected , or }");
+  EXPECT_EQ(said("a one"), "URL:1: found \"one\", expected a number");
+  EXPECT_EQ(said("a"), "URL:1: found \"\", expected a number");
+  EXPECT_EQ(said("up 1\n"), "URL: no rubato_seconds in it, expected the metrics of a rubato server");
+  EXPECT_EQ(said("rubato_seconds 1\nrubato_worker_late{worker=\"4000000\"} 1\n"),
+            "URL: found worker \"4000000\", expected an index below 65536");
+  const watched_job odd = job_of_page("rubato_seconds 1\nrubato_policy_info{policy=\"\x1b[2J\\n\"} 1\n", "URL");
+  EXPECT_EQ(odd.policy.find('\x1b'), odd.policy.npos) << "text of others does not steer a terminal";
+}
+
+TEST(Watch, LogAndPageAgree) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const logged_run run{seed};
+    const temporary_directory folder;
+    folder.write("run.jsonl", run.log);
+    log_watcher log{folder.path() / "run.jsonl"};
+    log.look();
+    const watched_job a = job_of_page(run.page, "page"), b = log.job();
+    EXPECT_GT(a.pushed, 100);
+    EXPECT_EQ(a.pushed, b.pushed);
+    EXPECT_EQ(a.applied, b.applied);
+    EXPECT_EQ(a.flushed, b.flushed);
+    EXPECT_EQ(a.dropped, b.dropped);
+    EXPECT_EQ(a.parked, b.parked);
+    EXPECT_EQ(a.pushed, a.applied + a.flushed + a.dropped + a.parked);
+    EXPECT_EQ(a.updates, b.updates);
+    EXPECT_EQ(a.staleness, b.staleness);
+    ASSERT_EQ(a.workers.size(), b.workers.size());
+    for (std::size_t w = 0; w < a.workers.size(); ++w) {
+      EXPECT_EQ(a.workers[w].pushed, b.workers[w].pushed);
+      EXPECT_EQ(a.workers[w].dropped, b.workers[w].dropped);
+      EXPECT_EQ(a.workers[w].here, b.workers[w].here);
+      EXPECT_EQ(a.workers[w].late, b.workers[w].late);
+      EXPECT_NEAR(a.workers[w].push_age, b.workers[w].push_age, 1e-9);
+      EXPECT_LE(b.workers[w].waited, a.workers[w].waited + 1e-6) << "a wait that a death ended is none to a log";
+    }
+  }
+}
+
+TEST(Watch, GrowingLogIsFollowed) {
+  const logged_run run{3};
+  const temporary_directory folder;
+  const auto path = folder.path() / "run.jsonl";
+  folder.write("run.jsonl", "");
+  log_watcher growing{path};
+  growing.look();
+  EXPECT_EQ(growing.job().pushed, 0);
+  double before = 0;
+  for (std::size_t at = 0, piece = 7001; at < run.log.size(); at += piece) {  // which ends in the middle of a line
+    std::ofstream{path, std::ios::app | std::ios::binary} << run.log.substr(at, piece);
+    growing.look();
+    EXPECT_GE(growing.job().pushed, before);
+    before = growing.job().pushed;
+  }
+  log_watcher whole{path};
+  whole.look();
+  EXPECT_EQ(view_of(growing.job(), nullptr), view_of(whole.job(), nullptr));
+  EXPECT_FALSE(whole.complete());
+  std::ofstream{path, std::ios::app} << "nonsense\n";
+  EXPECT_NE(refusal([&] { growing.look(); }).find("run.jsonl:"), std::string::npos);
+}
+
+TEST(Watch, DraftOfALogIsFound) {
+  const logged_run run{4};
+  const temporary_directory folder;
+  const auto path = folder.path() / "run.jsonl";
+  EXPECT_EQ(refusal([&] { log_watcher none{path}; }), path.string() + ": no such file, and no draft of it");
+  folder.write("run.jsonl.123.0.tmp", run.log.substr(0, run.log.size() / 2));
+  log_watcher log{path};
+  log.look();
+  const double half = log.job().pushed;
+  EXPECT_GT(half, 0);
+  EXPECT_FALSE(log.complete());
+  std::ofstream{folder.path() / "run.jsonl.123.0.tmp", std::ios::app | std::ios::binary}
+      << run.log.substr(run.log.size() / 2);
+  std::filesystem::rename(folder.path() / "run.jsonl.123.0.tmp", path);
+  EXPECT_TRUE(log.complete());
+  log.look();
+  EXPECT_GT(log.job().pushed, half);
+}
+
+watched_job some_job() {
+  watched_job job;
+  job.policy = "ssp: no worker starts a step more than 2 steps ahead of the slowest";
+  job.now = 20;
+  job.updates = job.applied = 90;
+  job.pushed = 100, job.dropped = 8, job.parked = 2;
+  job.actions = {{"apply", 92}, {"drop", 8}, {"cancel", 0}};
+  job.staleness = {{"0", 60}, {"1", 40}, {"2-3", 0}};
+  job.dropped_for = {{"stale", 8}};
+  job.workers = {{.index = 0,
+                  .state = "running",
+                  .here = true,
+                  .push_age = 0.5,
+                  .step = 1,
+                  .relative = 1,
+                  .individual = 0.9,
+                  .waited = 3,
+                  .pushed = 60},
+                 {.index = 1, .state = "dead", .push_age = 12, .step = 1, .relative = 1, .pushed = 20},
+                 {.index = 2,
+                  .state = "running",
+                  .here = true,
+                  .late = true,
+                  .lateness = 1.5,
+                  .push_age = 6,
+                  .step = 4,
+                  .relative = 0.25,
+                  .individual = 1,
+                  .pushed = 20,
+                  .dropped = 8},
+                 {.index = 3, .state = "absent"}};
+  return job;
+}
+
+TEST(Watch, ViewSaysWhoIsLateFirst) {
+  EXPECT_EQ(view_of(some_job(), nullptr),
+            R"(20.0 s  ssp: no worker starts a step more than 2 steps ahead of the slowest
+gradients  100 pushed (5.0/s) = 90 applied + 0 flushed + 8 dropped + 2 parked
+updates    90 (4.5/s)
+dropped    stale 8 (100.0 %)
+actions    apply 92 (92.0 %), drop 8 (8.0 %)
+staleness  0 60 (60.0 %), 1 40 (40.0 %)
+workers    absent 1, dead 1, running 2
+
+worker  state    late by  last push  step   waited  relative  individual  pushed  dropped
+2       running  1.500    6.000      4.000  0.000   0.25      1.00        20      8        joined late
+0       running  0.000    0.500      1.000  3.000   1.00      0.90        60      0
+1       dead     -        12.000     1.000  0.000   1.00      -           20      0
+3       absent
+)");
+  watched_job before = some_job();
+  before.now = 18, before.pushed = 80;
+  EXPECT_EQ(line_of(some_job(), &before),
+            "20.0 s: 100 pushed (10.0/s) = 90 applied + 0 flushed + 8 dropped + 2 parked; workers: absent 1, dead 1, "
+            "running 2; worker 2 is late by 1.500 s");
+}
+
+TEST(Watch, RedrawnFitsTheScreen) {
+  EXPECT_EQ(redrawn("one\nlonger than that\nthree\n", 2, 8), "\x1b[Hone\x1b[K\nlonge...\x1b[K\n\x1b[J");
+  EXPECT_EQ(redrawn("one\n", 20, 80), "\x1b[Hone\x1b[K\n\x1b[J");
+}
+
+TEST(Watch, ProgramShowsALogOnce) {
+  const rubato::test::lab_program lab;
+  const logged_run run{5};
+  lab.folder.write("run.jsonl", run.log);
+  const auto shown = lab.run("watch run.jsonl --once");
+  EXPECT_EQ(shown.status, 0);
+  log_watcher log{lab.folder.path() / "run.jsonl"};
+  log.look();
+  EXPECT_EQ(shown.text, view_of(log.job(), nullptr));
+  for (const char* wrong : {"watch none.jsonl", "watch http://127.0.0.1:1/metrics", "watch ftp://a/b", "watch"}) {
+    const auto said = lab.run(std::string{wrong} + " 2>&1");
+    EXPECT_EQ(said.status, 2) << wrong;
+    EXPECT_TRUE(said.text.starts_with("rubato-lab: ")) << said.text;
+  }
+}
+
+#ifdef RUBATO_HTTPLIB
+// A server with one page.
+struct page_server {
+  httplib::Server http;
+  std::string root;
+  std::thread thread;
+  explicit page_server(std::string page) {
+    http.Get("/metrics", [page = std::move(page)](const httplib::Request&, httplib::Response& answer) {
+      answer.set_content(page, "text/plain");
+    });
+    root = "http://127.0.0.1:" + std::to_string(http.bind_to_any_port("127.0.0.1"));
+    thread = std::thread{[this] { http.listen_after_bind(); }};
+    while (!http.is_running()) std::this_thread::yield();
+  }
+  ~page_server() {
+    http.stop();
+    thread.join();
+  }
+};
+
+TEST(Watch, PageIsReadOverHttp) {
+  const logged_run run{6};
+  page_server at{run.page};
+  EXPECT_EQ(http_get(at.root), run.page);
+  EXPECT_EQ(http_get(at.root + "/metrics"), run.page);
+  EXPECT_EQ(refusal([&] { static_cast<void>(http_get(at.root + "/other")); }),
+            at.root + "/other: status 404, expected 200");
+  const rubato::test::lab_program lab;
+  const auto shown = lab.run("watch " + at.root + " --once");
+  EXPECT_EQ(shown.status, 0);
+  EXPECT_EQ(shown.text, view_of(job_of_page(run.page, "page"), nullptr));
+}
+
+TEST(Watch, PageThatIsTooLargeIsRefused) {
+  page_server at{std::string(largest_page + 1, '\n')};
+  EXPECT_EQ(refusal([&] { static_cast<void>(http_get(at.root)); }), at.root + ": more than 67108864 bytes");
+}
+#endif
+
+}  // namespace
+}  // namespace watch_test

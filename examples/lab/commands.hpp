@@ -146,6 +146,14 @@ struct experiment_arguments {
   bool quiet = false;
 };
 
+/// Options of `rubato-lab report` as they are given.
+struct report_arguments {
+  std::vector<std::string> files;  ///< results, and logs
+  std::vector<std::string> logs;
+  std::string out;
+  std::string svg;  ///< folder; empty: no files of figures
+};
+
 /// Each returns the exit status. Errors: user_error.
 [[nodiscard]] int run_compare(const compare_arguments&);
 [[nodiscard]] int run_train(const train_arguments&);
@@ -159,6 +167,7 @@ struct experiment_arguments {
 [[nodiscard]] int run_advise(const advise_arguments&);
 [[nodiscard]] int run_search_switch(const search_switch_arguments&);
 [[nodiscard]] int run_experiment(const experiment_arguments&);
+[[nodiscard]] int run_report(const report_arguments&);
 [[nodiscard]] int run_scenarios(const std::string& name, bool keys);
 
 }  // namespace rubato::lab

@@ -116,7 +116,7 @@ std::string mark_ticks(const axis& scale, double top, double bottom, int about, 
 panel rows_panel(const std::vector<interval_row>& rows, const axis& scale, bool bars, std::string_view unit) {
   constexpr double row_height = 38, bar_top = 19, bar_height = 9;
   const double bottom = row_height * static_cast<double>(rows.size());
-  panel made{.title = "", .note = "", .height = bottom + 20};
+  panel made{.height = bottom + 20};
   made.marks = mark_ticks(scale, 0, bottom, 5, unit);
   double top = 0;
   for (const interval_row& row : rows) {

@@ -13,8 +13,8 @@ namespace rubato::lab::page {
 /// A part of a figure that is as wide as there is room: across in per cent, down in pixels, so that its text keeps its
 /// size on any screen. Lines that bend are drawn in a box that is stretched.
 struct panel {
-  std::string title;
-  std::string note;  ///< smaller, after the title
+  std::string title{};
+  std::string note{};  ///< smaller, after the title
   double height = 0;
   double left = 0;   ///< pixels that stay free for labels
   double right = 0;

@@ -33,11 +33,13 @@ TEST(AccuracyCurve, WhoMissesALevelCountsAsMaxTime) {
   made.targets[0] = 0.8;
   made.hidden_layers = {0, 0, 0};
   comparison_row row{"asp", parse_policy("asp"), 0.1, std::vector<std::optional<measurement>>(3)};
-  measurement there{.time = 9, .reached = true};
+  measurement there;
+  there.time = 9, there.reached = true;
   there.climb_to(3, 0.5);
   there.climb_to(5, 0.4);  // worse than before: no climb
   there.climb_to(9, 0.81);
-  measurement short_of_it{.time = 100, .reached = false};
+  measurement short_of_it;
+  short_of_it.time = 100;
   short_of_it.climb_to(4, 0.7);
   row.runs[0] = there;
   row.runs[1] = short_of_it;  // and the third is missing

@@ -15,6 +15,7 @@ has_header() { printf '#include <%s>\n' "$1" | g++ -E -x c++ - >/dev/null 2>&1; 
 present() {
   case $1 in
     ninja-build) command -v ninja ;;
+    fonts-dejavu-core) fc-list | grep -q DejaVuSans.ttf ;;
     clang) command -v clang++ ;;
     libclang-rt-dev) clang++ -fsanitize=address -x c++ - -o /dev/null <<<'int main() {}' ;;
     qemu-user) command -v qemu-x86_64 ;;

@@ -27,7 +27,10 @@ compare() {
 }
 compare paper
 compare shared4
-"$lab" compare --scenario shared4 --policies ssp:3 --seeds 1 --quiet --trace out/demo/trace.json >/dev/null
+"$lab" compare --scenario shared4 --policies ssp:3 --seeds 1 --quiet --trace out/demo/trace.json \
+  --log out/demo/run.jsonl >/dev/null
+"$lab" report out/demo/paper.json out/demo/shared4.json --log out/demo/run.jsonl -o out/demo/report.html >/dev/null
 
 printf '\nwritten: %s\n' "$(echo out/demo/*)"
+printf 'open out/demo/report.html in a browser: all of this as one page, with drawings\n'
 printf 'open out/demo/trace.json in https://ui.perfetto.dev to see who waits for whom: ssp:3 on shared4, seed 1\n'

@@ -14,6 +14,7 @@
 #   logs         statistics and a replay of a decision log of ten million lines, in bounded memory
 #   real         simulated ratios of policies and real ones on threads
 #   portability  other compilers, standard libraries and processors, where they are installed
+#   browser      the page of `rubato-lab report`, as chromium shows it
 #   docs         the commands of README and docs
 # usage: long.sh [SCALE [PART]...]
 #   SCALE: how many times the usual number of schedules (20, which is over a million events for each policy); a fortieth
@@ -23,7 +24,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scale=${1:-20}
 parts=("${@:2}")
-all_parts=(schedules sanitizers compilers proof model fuzz mutants coverage soak valgrind hosts kills scale logs real portability docs)
+all_parts=(schedules sanitizers compilers proof model fuzz mutants coverage soak valgrind hosts kills scale logs real portability
+           browser docs)
 for part in "${parts[@]}"; do
   if [[ " ${all_parts[*]} " != *" $part "* ]]; then
     printf 'usage: tests/long.sh [SCALE [PART]...]   parts: %s\n' "${all_parts[*]}" >&2
@@ -153,6 +155,12 @@ part_real() {
   python3 bench/experiments/sim_to_real.py build/release/bin/rubato-lab --out build/logs/sim_to_real
 }
 part_portability() { bash tests/portability.sh; }
+part_browser() {
+  bash cmake/need.sh chromium fonts-dejavu-core
+  build release rubato-lab
+  printf '== the page of rubato-lab report\n'
+  PYTHONDONTWRITEBYTECODE=1 python3 tests/browser/report_page.py build/release/bin/rubato-lab
+}
 part_docs() {
   build release rubato-lab
   printf '== the commands of README and docs\n'

@@ -168,6 +168,14 @@ struct watch_arguments {
   double every = 1;  ///< seconds
 };
 
+/// Options of `rubato-lab report` as they are given.
+struct report_arguments {
+  std::vector<std::string> files;  ///< results, and logs
+  std::vector<std::string> logs;
+  std::string out;
+  std::string svg;  ///< folder; empty: no files of figures
+};
+
 /// Each returns the exit status. Errors: user_error.
 [[nodiscard]] int run_compare(const compare_arguments&);
 [[nodiscard]] int run_train(const train_arguments&);
@@ -184,6 +192,7 @@ struct watch_arguments {
 [[nodiscard]] int run_search_switch(const search_switch_arguments&);
 [[nodiscard]] int run_experiment(const experiment_arguments&);
 [[nodiscard]] int run_watch(const watch_arguments&);
+[[nodiscard]] int run_report(const report_arguments&);
 [[nodiscard]] int run_scenarios(const std::string& name, bool keys);
 
 }  // namespace rubato::lab

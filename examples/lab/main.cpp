@@ -283,6 +283,16 @@ void add_watch_options(CLI::App& command, watch_arguments& given) {
       ->capture_default_str();
 }
 
+void add_report_options(CLI::App& command, report_arguments& given) {
+  command.add_option("FILES", given.files, "Results of compare --json, and decision logs");
+  command.add_option("--log", given.logs, "A decision log, plain or gzip; repeatable")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+  command.add_option("-o,--out", given.out, "Write the page there (HTML)")->required();
+  command.add_option("--svg", given.svg, "Write each figure into this folder, too (SVG)");
+}
+
 int run(int argc, char** argv) {
   if (argc > 1 && std::string{argv[1]} == gloo_worker_word) return run_gloo_worker({argv + 2, argv + argc});
   CLI::App app{"Compares synchronisation policies on a simulated cluster that trains real models"};
@@ -332,6 +342,9 @@ int run(int argc, char** argv) {
   watch_arguments to_watch;
   auto* watched = app.add_subcommand("watch", "Show a running job: who is slow, who is missing, where gradients go");
   add_watch_options(*watched, to_watch);
+  report_arguments to_show;
+  auto* shown = app.add_subcommand("report", "Show results and decision logs as one page");
+  add_report_options(*shown, to_show);
   auto* scenarios = app.add_subcommand("scenarios", "List the scenarios that ship");
   std::string name;
   bool keys = false;
@@ -359,6 +372,7 @@ int run(int argc, char** argv) {
   if (searched->parsed()) return run_search_switch(of_switch);
   if (repeated->parsed()) return run_experiment(to_repeat);
   if (watched->parsed()) return run_watch(to_watch);
+  if (shown->parsed()) return run_report(to_show);
   if (scenarios->parsed()) return run_scenarios(name, keys);
   if (train->parsed()) return run_train(to_train);
   if (room->parsed()) return run_compare(of_room);

@@ -24,25 +24,28 @@ void each_member(Measurement& m, Visit&& visit) {
   visit("switches", m.switches);
   visit("overhead", m.overhead);
   visit("overrun", m.overrun);
+  visit("climb", m.climb);
 }
 
 }  // namespace
 
 measurement summary(const sim::run_result& run) {
   const auto& gradients = run.gradients;
-  return {.time = run.time,
-          .reached = run.reached,
-          .end = std::string{name(run.end)},
-          .ended = run.ended,
-          .pushes = run.pushes,
-          .updates = run.updates,
-          .staleness_mean = run.staleness_mean,
-          .staleness_p95 = run.staleness_p95,
-          .idle_share = run.idle_share,
-          .decision_share = run.decision_share,
-          .final_accuracy = run.final_accuracy,
-          .dropped = gradients.dropped + gradients.discarded + gradients.lost,
-          .overrides = run.overrides};
+  measurement made{.time = run.time,
+                   .reached = run.reached,
+                   .end = std::string{name(run.end)},
+                   .ended = run.ended,
+                   .pushes = run.pushes,
+                   .updates = run.updates,
+                   .staleness_mean = run.staleness_mean,
+                   .staleness_p95 = run.staleness_p95,
+                   .idle_share = run.idle_share,
+                   .decision_share = run.decision_share,
+                   .final_accuracy = run.final_accuracy,
+                   .dropped = gradients.dropped + gradients.discarded + gradients.lost,
+                   .overrides = run.overrides};
+  for (const sim::curve_point& each : run.curve) made.climb_to(each.time, each.accuracy);
+  return made;
 }
 
 nlohmann::json to_json(const measurement& m) {

@@ -1,11 +1,13 @@
 #ifndef RUBATO_EXAMPLES_LAB_MEASUREMENT_HPP
 #define RUBATO_EXAMPLES_LAB_MEASUREMENT_HPP
 
+#include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <rubato/sim/result.hpp>
 #include <string>
+#include <vector>
 
 namespace rubato::lab {
 
@@ -27,6 +29,11 @@ struct measurement {
   std::uint64_t switches = 0;   ///< between rounds and updates by single gradients, where setting::switching is set
   double overhead = 0;          ///< in real time: what a step takes beside computing and sleeping; units of time
   double overrun = 0;           ///< in real time: by which share of what was asked for computing and sleeping took longer
+  std::vector<std::array<double, 2>> climb{};  ///< time and accuracy of each evaluation that was better than all before
+
+  void climb_to(double when, double accuracy) {
+    if (climb.empty() || accuracy > climb.back()[1]) climb.push_back({when, accuracy});
+  }
 };
 
 [[nodiscard]] measurement summary(const sim::run_result&);

@@ -90,6 +90,7 @@ void real_run::supervise(real_host& host, const std::atomic<bool>& stop) {
       host.snapshot(judge_.parameters());
       judged_ = judge_.evaluate();
       end_ = line.judge(judged_, seen_.pushes);
+      measured_.climb_to(time_, judged_.accuracy);
     }
     if (end_ == sim::run_end::unfinished && line.passed(seen_.samples))
       end_ = sim::run_end::reached, time_ = (seen_.last - *seen_.begin) / unit_;
@@ -115,7 +116,7 @@ void real_run::carry_out_failures(real_host& host, double now) {
 }
 
 measurement real_run::summary(real_host& host) const {
-  measurement m;
+  measurement m = measured_;
   m.reached = end_ == sim::run_end::reached;
   m.end = std::string{name(end_)};
   m.time = m.reached ? time_ : run_.max_time;

@@ -171,6 +171,7 @@ class real_run {
   sim::run_end end_ = sim::run_end::unfinished;
   sim::evaluation judged_{};
   double time_ = 0;
+  measurement measured_;  // of each evaluation, so far
   push_counter::state seen_;
 };
 

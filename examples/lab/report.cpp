@@ -1,7 +1,9 @@
 #include "report.hpp"
 
+#include <array>
 #include <nlohmann/json.hpp>
 
+#include "accuracy_curve.hpp"
 #include "library_version.hpp"
 #include "summary.hpp"
 
@@ -55,7 +57,50 @@ using nlohmann::json;
   return setting;
 }
 
-[[nodiscard]] json row_json(const comparison_row& row, const row_summary& sum) {
+// A mean of the table, of one run.
+struct run_number {
+  const char* name;
+  double (*of)(const measurement&);
+};
+
+constexpr std::array<run_number, 10> run_numbers{{
+    {"pushes", [](const measurement& m) { return static_cast<double>(m.pushes); }},
+    {"updates", [](const measurement& m) { return static_cast<double>(m.updates); }},
+    {"staleness_mean", [](const measurement& m) { return m.staleness_mean; }},
+    {"staleness_p95", [](const measurement& m) { return static_cast<double>(m.staleness_p95); }},
+    {"idle_share", [](const measurement& m) { return m.idle_share; }},
+    {"decision_share", [](const measurement& m) { return m.decision_share; }},
+    {"final_accuracy", [](const measurement& m) { return m.final_accuracy; }},
+    {"dropped", [](const measurement& m) { return static_cast<double>(m.dropped); }},
+    {"overrides", [](const measurement& m) { return static_cast<double>(m.overrides); }},
+    {"overhead", [](const measurement& m) { return m.overhead; }},
+}};
+
+// 95 % intervals of these means, by Student's t; null below two runs.
+[[nodiscard]] json intervals_of(const comparison_row& row) {
+  json all = json::object();
+  for (const run_number& number : run_numbers) {
+    std::vector<double> values;
+    for (const auto& run : row.runs)
+      if (run) values.push_back(number.of(*run));
+    const support::estimate mean = support::mean_with_t_interval(values);
+    all[number.name] = {mean.low, mean.high};
+  }
+  return all;
+}
+
+[[nodiscard]] json curve_of(const comparison& from, const comparison_row& row) {
+  json levels = json::array();
+  for (const curve_level& each : accuracy_curve(from, row))
+    levels.push_back({{"share", each.share},
+                      {"time_iqm", each.time.value},
+                      {"time_lo", each.time.low},
+                      {"time_hi", each.time.high},
+                      {"reached", each.reached}});
+  return levels;
+}
+
+[[nodiscard]] json row_json(const comparison& from, const comparison_row& row, const row_summary& sum) {
   json object{{"policy", row.name},
               {"used", row.used.name},
               {"description", row.used.policy.describe().line},
@@ -84,6 +129,8 @@ using nlohmann::json;
               {"regret", nullptr},
               {"regret_lo", nullptr},
               {"regret_hi", nullptr},
+              {"intervals", intervals_of(row)},
+              {"curve", curve_of(from, row)},
               {"by_hidden_layers", json::array()}};
   if (sum.speedup) {
     object["speedup"] = sum.speedup->value;
@@ -118,7 +165,7 @@ using nlohmann::json;
 json to_json(const comparison& from) {
   const comparison_summary sum = summarise(from);
   json rows = json::array();
-  for (std::size_t i = 0; i < from.rows.size(); ++i) rows.push_back(row_json(from.rows[i], sum.rows[i]));
+  for (std::size_t i = 0; i < from.rows.size(); ++i) rows.push_back(row_json(from, from.rows[i], sum.rows[i]));
   for (const auto& [layers, accuracy] : from.targets) {
     const comparison_summary part = summarise(from, layers);
     for (std::size_t i = 0; i < from.rows.size(); ++i) {
@@ -135,7 +182,10 @@ json to_json(const comparison& from) {
                                              {"staleness_mean", one.staleness_mean}});
     }
   }
-  return {{"setting", setting_json(from, sum)}, {"rows", std::move(rows)}};
+  return {{"format", comparison_format},
+          {"format_version", comparison_format_version},
+          {"setting", setting_json(from, sum)},
+          {"rows", std::move(rows)}};
 }
 
 std::string csv(const comparison& from) {

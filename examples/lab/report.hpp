@@ -12,7 +12,12 @@ namespace rubato::lab {
 /// With `by_hidden_layers`, a second table has the times for each number of hidden layers.
 [[nodiscard]] std::string table(const comparison&, bool by_hidden_layers);
 
-/// {"setting": {...}, "rows": [{"policy", "learning_rate", "time_iqm", ...}]}; null for what could not be measured.
+/// What the JSON calls itself, and the version that grows when a member changes its meaning.
+inline constexpr const char* comparison_format = "rubato.comparison";
+inline constexpr unsigned comparison_format_version = 1;
+
+/// {"format", "format_version", "setting": {...}, "rows": [{"policy", "learning_rate", "time_iqm", ...}]}; null for what
+/// could not be measured.
 /// Depends on what was asked for alone: not on threads, cache or the time of day.
 [[nodiscard]] nlohmann::json to_json(const comparison&);
 

@@ -1,35 +1,13 @@
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 
 #include "report.hpp"
+#include "shown_number.hpp"
 #include "summary.hpp"
 
 namespace rubato::lab {
 namespace {
 
 using line = std::vector<std::string>;
-
-[[nodiscard]] std::string decimals(double value, int count) {
-  if (!std::isfinite(value)) return "-";
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", count, value);
-  return text;
-}
-
-// At least three digits that count, and none behind the point from 1000 on.
-[[nodiscard]] std::string sensible(double value) {
-  const double size = std::abs(value);
-  return decimals(value, size >= 1000 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
-}
-
-[[nodiscard]] std::string percent(double share) { return std::isfinite(share) ? decimals(100 * share, 1) + " %" : "-"; }
-
-[[nodiscard]] std::string interval(const support::estimate& of, std::string (*shown)(double)) {
-  return std::isfinite(of.value) ? "[" + shown(of.low) + ", " + shown(of.high) + "]" : "-";
-}
-
-[[nodiscard]] std::string two_decimals(double value) { return decimals(value, 2); }
 
 // The first column to the left, the others to the right.
 [[nodiscard]] std::string aligned(const std::vector<line>& lines) {

@@ -108,8 +108,9 @@ std::optional<measurement> workbench::simulated(const setting& at, const any_pol
   std::optional<switched_objective> switched;
   if (at.switching)
     trained = &switched.emplace(*trained, *at.switching, at.scenario.sgd.momentum, at.scenario.cluster.workers);
-  sim::cluster<any_policy, any_objective, Watcher> cluster{
-      at.scenario.cluster, run_options_of(at, seed), policy, *trained, watcher, &jitter_};
+  sim::run_options run = run_options_of(at, seed);
+  run.keep_curve = true;
+  sim::cluster<any_policy, any_objective, Watcher> cluster{at.scenario.cluster, run, policy, *trained, watcher, &jitter_};
   while (cluster.advance())
     if (stop.load(std::memory_order_relaxed)) return std::nullopt;
   measurement made = summary(cluster.result());

@@ -24,7 +24,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scale=${1:-20}
 parts=("${@:2}")
-all_parts=(schedules sanitizers compilers proof model fuzz mutants coverage soak valgrind hosts kills scale logs real portability browser docs)
+all_parts=(schedules sanitizers compilers proof model fuzz mutants coverage soak valgrind hosts kills scale logs real portability
+           browser docs)
 for part in "${parts[@]}"; do
   if [[ " ${all_parts[*]} " != *" $part "* ]]; then
     printf 'usage: tests/long.sh [SCALE [PART]...]   parts: %s\n' "${all_parts[*]}" >&2

@@ -11,7 +11,7 @@ namespace rubato::lab {
 /// How long a policy takes to a share of the accuracy that ends a run.
 struct curve_level {
   double share = 0;        ///< of each seed's target
-  support::estimate time;  ///< interquartile mean over seeds, with a bootstrap interval
+  support::estimate time{};  ///< interquartile mean over seeds, with a bootstrap interval
   std::uint32_t reached = 0;
 };
 

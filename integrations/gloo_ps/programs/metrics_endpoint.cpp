@@ -56,7 +56,10 @@ rubato::result<metrics_endpoint> metrics_endpoint::open(const std::string& host,
       "http://" + (host.find(':') == host.npos ? host : "[" + host + "]") + ":" + std::to_string(bound) + "/metrics";
   try {
     at->thread = std::thread{[here = at.get()] {
-      here->http.listen_after_bind();
+      try {
+        here->http.listen_after_bind();
+      } catch (const std::system_error&) {  // no thread for its answers
+      }
       here->over = true;
     }};
   } catch (const std::system_error& e) {
@@ -64,6 +67,7 @@ rubato::result<metrics_endpoint> metrics_endpoint::open(const std::string& host,
   }
   while (!http.is_running() && !at->over)
     std::this_thread::yield();  // or the stop of the destructor would come before its start
+  if (at->over) return error{errc::io, "--metrics: no threads for its answers"};
   return metrics_endpoint{std::move(at)};
 }
 

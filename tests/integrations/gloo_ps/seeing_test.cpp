@@ -120,6 +120,16 @@ TEST_F(Seeing, SlowDeadAndLateWorkersAreTold) {
               of(page, "rubato_gradients_pushed_total", w))
         << w;
   }
+
+  // The report.
+  lab({"report", at("run.jsonl"), "-o", at("report.html")});
+  const std::string report = read(folder / "report.html");
+  const auto dropped = fates["dropped"].get<std::uint64_t>();
+  const std::string pushes = std::to_string(fates["pushed"].get<std::uint64_t>());
+  for (const std::string& said : {std::string{"Who is slow? worker 1 ("}, std::string{"worker 2 died at "},
+                                  dropped == 0 ? "None of " + pushes + " was dropped"
+                                               : std::to_string(dropped) + " of " + pushes + " were dropped"})
+    EXPECT_NE(report.find(said), report.npos) << said;
 }
 
 }  // namespace

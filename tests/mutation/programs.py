@@ -139,7 +139,7 @@ def run_tests(program, mutant, names, seconds, **more):
     child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                              errors="replace", preexec_fn=limited, start_new_session=True, cwd=program.parent)
     try:
-        output, _ = child.communicate(timeout=60 + 4 * seconds)
+        output, _ = child.communicate(timeout=60 + 10 * seconds)
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         child.communicate()
@@ -180,7 +180,7 @@ class Suite:
                                                           for low, high in itertools.pairwise(SLOWER))):
             if not names:
                 continue
-            status, output = run_tests(self.program, number, names, 20 + 10 * sum(self.seconds[t] for t in names))
+            status, output = run_tests(self.program, number, names, 2 + 10 * sum(self.seconds[t] for t in names))
             if status == "time":
                 return "time"
             if status != 0:

@@ -25,7 +25,8 @@ class Symbols(unittest.TestCase):
                 (f"{NAMESPACE}gate<int, 3>::wait(std::function<void (int)>) const", ["rubato::gate"]),
                 (f"void {NAMESPACE}sim::simulate<{NAMESPACE}bsp, (a)1>(int&)", ["rubato::sim::simulate"]),
                 (f"{NAMESPACE}outbox<int>::operator->() const", ["rubato::outbox"]),
-                (f"bool {NAMESPACE}gate<int>::leave<char>(char) [clone .cold]", ["rubato::gate", "rubato::gate::leave"])):
+                (f"bool {NAMESPACE}gate<int>::leave<char>(char) [clone .cold]",
+                 ["rubato::gate", "rubato::gate::leave"])):
             self.assertEqual(self.instances(symbol), found)
 
     def test_whoever_only_names_a_template_is_none(self):

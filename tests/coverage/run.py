@@ -94,8 +94,8 @@ def branches_of(folder):
     """file below include/ -> {line: times that each of its branches was taken}
 
     gcovr counts those of each instance of a template, and of each place that a function is inlined into, apart: one of
-    forty instances would have forty times its branches. Here instances that have as many branches on a line are one, and
-    a branch of it is taken where any of them takes it. Those that have more or fewer, since a type decides what is
+    forty instances would have forty times its branches. Here instances that have as many branches on a line are one,
+    and a branch of it is taken where any of them takes it. Those that have more or fewer, since a type decides what is
     there, count apart.
     """
     copies = collections.defaultdict(dict)

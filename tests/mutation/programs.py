@@ -139,7 +139,7 @@ def run_tests(program, mutant, names, seconds, **more):
     child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                              errors="replace", preexec_fn=limited, start_new_session=True, cwd=program.parent)
     try:
-        output, _ = child.communicate(timeout=60 + 4 * seconds)
+        output, _ = child.communicate(timeout=60 + 10 * seconds)
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         child.communicate()
@@ -154,7 +154,7 @@ class Suite:
         self.program, self.name, self.state = folder / name, name, state
         self.tests, self.seconds = collections.defaultdict(list), {}
         record = folder / f"{name}.reached"
-        if not record.exists() or record.read_text().split("\n", 1)[0] != state:
+        if not self.is_known(folder, name, state):
             shards = [folder / f"{name}.reached_{shard}" for shard in range(jobs)]
             with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
                 list(pool.map(self.run_shard, range(jobs), itertools.repeat(jobs), shards))
@@ -165,6 +165,11 @@ class Suite:
             for number in numbers:
                 self.tests[int(number)].append(test)
         say(f"{name}: {len(self.seconds)} tests, {sum(self.seconds.values()):.1f} s")
+
+    @staticmethod
+    def is_known(folder, name, state):
+        record = folder / f"{name}.reached"
+        return record.exists() and record.read_text().split("\n", 1)[0] == state
 
     def run_shard(self, number, of, record):
         status, output = run_tests(self.program, 0, None, 1200, RUBATO_REACHED=str(record),
@@ -180,7 +185,7 @@ class Suite:
                                                           for low, high in itertools.pairwise(SLOWER))):
             if not names:
                 continue
-            status, output = run_tests(self.program, number, names, 20 + 10 * sum(self.seconds[t] for t in names))
+            status, output = run_tests(self.program, number, names, 2 + 10 * sum(self.seconds[t] for t in names))
             if status == "time":
                 return "time"
             if status != 0:
@@ -211,6 +216,10 @@ class Results:
             if entry is not None and entry["state"] == state and entry["by"]:
                 return f"{program}: {entry['by']}"
         return ""
+
+    def has(self, mutant, suite, number):
+        entry = self.known.get((mutant, suite.name))
+        return number not in suite.tests or entry is not None and entry["state"] == suite.state
 
     def judge(self, mutant, number, suite):
         entry = self.known.get((mutant, suite.name))

@@ -6,12 +6,13 @@ are run with it on, the quickest first, until one fails, crashes, or takes ten t
 whose tests all pass has survived: a promise is untested, or the mutant is the same program. Those of the sample that
 are known to survive stand in survivors.txt, each with a reason.
 
-usage: run.py [--bugs] [--sample N --seed S] [--only FOLDER...] [--jobs N] [--build DIRECTORY]
+usage: run.py [--bugs] [--sample N --seed S] [--only FOLDER...] [--jobs N] [--report] [--build DIRECTORY]
   --bugs         the hand-listed bugs of bugs.py
   --sample N     N mutants of one operator each in core/, sync/ and nn/, drawn with the seed (1), as many from each
                  folder as its share of the places
   --only         none but the mutants in these folders of include/rubato
   --jobs         how many at a time (as many as there are processors)
+  --report       what is known so far; mutants that not all programs have been asked about are open
   --build        where headers, programs and results are written (build/mutation): a run that was stopped goes on there
 Exit status 1: a hand-listed bug survived, or more than a tenth of the sample, or one without a reason; or the list has
 an entry that no mutant matches, or whose mutant was killed. Needs clang, and python3-clang-14 of Debian 12.
@@ -96,6 +97,7 @@ def main():
     parser.add_argument("--sample", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="+", metavar="FOLDER")
+    parser.add_argument("--report", action="store_true")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "mutation")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
@@ -149,6 +151,10 @@ def main():
         t.by = results.killer(repr(t.key), states)
     # Twice: a mutant that stands in for one that does not compile may be known only when all programs are there.
     for program in 2 * programs:
+        if options.report:
+            suites.update({program: Suite(folder, program, states[program], 0)} if Suite.is_known(
+                folder, program, states[program]) else {})
+            continue
         if program not in suites:
             build.compile(program)
             suites[program] = Suite(folder, program, states[program], options.jobs)
@@ -156,11 +162,17 @@ def main():
             list(pool.map(lambda t: judge(t, suites[program]),
                           [t for t in wanted() if program in NOTICED_BY[t.folder]]))
     for t in trials:
-        t.verdict = ("does not compile" if t.number in build.broken | crossing else "killed" if t.by else "survived"
-                     if any(t.number in suites[p].tests for p in NOTICED_BY[t.folder] if p in suites) else
-                     "not reached")
-        if t.verdict == "does not compile":
+        reaching = [p for p in NOTICED_BY[t.folder] if p in suites and t.number in suites[p].tests]
+        if t.number in build.broken | crossing:
+            t.verdict = "does not compile"
             say(str(t))
+        elif t.by:
+            t.verdict = "killed"
+        elif options.report and not all(p in suites and results.has(repr(t.key), suites[p], t.number)
+                                        for p in NOTICED_BY[t.folder]):
+            t.verdict = "open"
+        else:
+            t.verdict = "survived" if reaching else "not reached"
     chosen = wanted()
     say(f"{len(chosen)} mutants in {time.time() - begin:.0f} s")
 

@@ -2,14 +2,14 @@
 """Builds the fuzzers (preset `fuzz`: clang, AddressSanitizer, UndefinedBehaviorSanitizer) and lets each look for inputs
 that break a promise, from its corpus on.
 
-usage: run.py [--seconds S] [--jobs N] [--build FOLDER] [--merge] [--long] [TARGET]...
+usage: run.py [--seconds S] [--jobs N] [--build FOLDER] [--build-only] [--merge] [--long] [TARGET]...
 
 A line for each target: executions, executions a second, edges of the code that were reached, inputs of the corpus and
 those found, crashes. Exit status 1 if there was one: the line after names the input, which
 `RUBATO_FUZZ_TARGET=TARGET FOLDER/bin/fuzzers INPUT` tries again. What was found stays in FOLDER/fuzz/TARGET/found.
 
 --long   the edges after an eighth, a quarter, a half and all of the time: whether more time would find more
---merge  afterwards makes each corpus the smallest that reaches the same, of small inputs, named by their content
+--merge  afterwards makes each corpus a few that reach the same, named by their content
 """
 import argparse
 import concurrent.futures
@@ -38,7 +38,8 @@ OPTIONS = {
     "gloo_conversation": {"max_len": 512},
     "gloo_checkpoint": {"max_len": 2048},
     "controller_state": {"max_len": 2048},
-    "controller_events": {"max_len": 640},
+    # Ten times as many executions: there is nothing to compare with, and no corpus that would have to be weighed.
+    "controller_events": {"max_len": 320, "use_value_profile": 0, "entropic": 0},
     "training_checkpoint": {"max_len": 2048},
 }
 # No reader takes more memory than this, at once or in all, whatever its input claims: all inputs are small.
@@ -47,8 +48,12 @@ COMMON = {"malloc_limit_mb": 16, "rss_limit_mb": 1024, "timeout": 10, "print_fin
 # ASan: an allocation that fails is one that nobody should have tried.
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
 
-# Of a corpus; which ones go is left to their names, which are hashes.
+# Of the seconds asked for. More for what still finds after minutes, less for what has found all in the first of them.
+SHARES = {"controller_events": 2.5, "gloo_messages": 0.5, "gloo_checkpoint": 0.5, "image_files": 0.5}
+
+# Of a corpus, all of which is tried before the first new input: those that add most, which are written first.
 MOST_FILES = 250
+FEWER_FILES = {"controller_events": 60}  # and how often an edge is taken does not count
 
 EVENT = re.compile(r"^#\d+\s+\w+\s+cov: (\d+)")
 STAT = re.compile(r"^stat::(\w+):\s+(\d+)")
@@ -82,7 +87,7 @@ class Run:
         found.mkdir(parents=True, exist_ok=True)
         begin = time.monotonic()
         process = subprocess.Popen(
-            [*command(target, build, {"max_total_time": seconds, "artifact_prefix": f"{self.folder}/"}),
+            [*command(target, build, {"max_total_time": round(seconds), "artifact_prefix": f"{self.folder}/"}),
              str(found), str(HERE / "corpus" / target)],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
             env=environment(target))
@@ -117,10 +122,12 @@ def merge(target, build):
     corpus, smallest = HERE / "corpus" / target, build / "fuzz" / target / "smallest"
     shutil.rmtree(smallest, ignore_errors=True)
     smallest.mkdir(parents=True)
-    subprocess.run([*command(target, build, {"merge": 1, "use_value_profile": 0}), str(smallest),
+    options = {"set_cover_merge": 1, "use_value_profile": 0, "use_counters": int(target not in FEWER_FILES)}
+    subprocess.run([*command(target, build, options), str(smallest),
                     str(build / "fuzz" / target / "found"), str(corpus)],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(target))
-    for too_many in files(smallest)[MOST_FILES:]:
+    by_use = sorted(files(smallest), key=lambda path: path.stat().st_mtime_ns)
+    for too_many in by_use[FEWER_FILES.get(target, MOST_FILES):]:
         too_many.unlink()
     shutil.rmtree(corpus, ignore_errors=True)
     shutil.copytree(smallest, corpus)
@@ -137,6 +144,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=15)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "fuzz")
+    parser.add_argument("--build-only", action="store_true")
     parser.add_argument("--merge", action="store_true")
     parser.add_argument("--long", action="store_true")
     parser.add_argument("targets", nargs="*", metavar="TARGET")
@@ -148,6 +156,8 @@ def main():
         parser.error(f"no target {', '.join(unknown)}: expected some of {', '.join(sorted(written))}")
     targets, build = asked.targets or list(OPTIONS), asked.build.resolve()
     build_fuzzers(build, asked.jobs)
+    if asked.build_only:
+        return 0
 
     edges = ["edges at 1/8", "at 1/4", "at 1/2", "at the end"] if asked.long else ["edges"]
     head = ["target", "executions", "a second", *edges, "corpus", "found", "crashes"]
@@ -159,7 +169,7 @@ def main():
             print("  ".join(f"{cell:{'<' if i == 0 else '>'}{widths[i]}}" for i, cell in enumerate(cells)), flush=True)
 
     def fuzz(target):
-        run = Run(target, build, asked.seconds)
+        run = Run(target, build, max(1, asked.seconds * SHARES.get(target, 1)))
         show(run.cells(asked.long))
         return run
 

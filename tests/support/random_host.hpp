@@ -56,6 +56,7 @@ class random_host {
       if (o_.halfway && e == o_.events / 2) switch_to(*o_.halfway, o_.pending);
     }
     quiet_end();
+    if (std::string last = twin_->difference_from({}, *control_, true); !last.empty()) fail(last);
     report_.overrides = control_->counts().overrides();
     if (!o_.overrides && report_.overrides > 0) fail("the guard had to step in");
     return report_;
@@ -167,7 +168,8 @@ class random_host {
     if (std::string broken = broken_promise(control_->workers(), control_->next_deadline(), c_.guard.enabled);
         !broken.empty())
       fail(broken);
-    if (std::string difference = twin_->difference_from(log_, *control_); !difference.empty()) fail(difference);
+    const bool saved = report_.calls % o_.saved_every == 0;
+    if (std::string difference = twin_->difference_from(log_, *control_, saved); !difference.empty()) fail(difference);
     if (tokens_.empty() && total_added() != control_->pending()) fail("pending() against what was added");
   }
 

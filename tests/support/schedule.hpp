@@ -23,7 +23,8 @@ struct schedule_options {
   std::optional<any_policy> halfway{};                   ///< to which it switches once, after half of the events
   pending_gradients pending = pending_gradients::flush;  ///< what becomes of the open round then
   guard_options guard{.enabled = false};
-  bool overrides = false;  ///< the guard may have to step in
+  bool overrides = false;         ///< the guard may have to step in
+  std::uint32_t saved_every = 1;  ///< calls after which, and at the end, all saved bytes are compared with the twin's
   std::uint64_t seed = 1;
   std::span<const std::uint8_t> script{};  ///< what chance decides: first these bytes do
 };

@@ -50,9 +50,9 @@ class unwatched_twin {
   }
 
   /// What differs from what the other controller did in this call, of which this is the journal, and from what it says
-  /// about itself now; empty if nothing does.
+  /// about itself now, if so in all that it would save; empty if nothing does.
   template <class Controller>
-  [[nodiscard]] std::string difference_from(const journal& log, const Controller& other) {
+  [[nodiscard]] std::string difference_from(const journal& log, const Controller& other, bool saved) {
     const journal mine = std::exchange(log_, {});
     std::size_t next = 0;
     for (const entry& e : log) {
@@ -63,6 +63,7 @@ class unwatched_twin {
     if (next != mine.size()) return "unwatched, one effect more";
     for (std::uint32_t w = 0; w < options_.capacity; ++w)
       if (control_->workers()[w].state != other.workers()[w].state) return "unwatched, another state";
+    if (!saved) return "";
     archive its, mine_saved;
     if (control_->save(mine_saved) != other.save(its)) return "unwatched, save()";
     return std::ranges::equal(mine_saved.bytes(), its.bytes()) ? "" : "unwatched, other saved bytes";

@@ -5,8 +5,11 @@
 #include "io/atomic_file.hpp"
 #include "io/chrome_trace.hpp"
 #include "io/decision_log.hpp"
+#include "io/flight_recorder.hpp"
+#include "io/metrics.hpp"
 #include "io/policy_card.hpp"
 #include "io/safetensors_writer.hpp"
+#include "io/tensorboard.hpp"
 #include "learned/loader.hpp"
 
 #endif

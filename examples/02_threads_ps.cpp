@@ -125,6 +125,9 @@ struct watcher {
     if (log) (*log)(r);
     if (trace) (*trace)(r);
   }
+  void answered(const rubato::event& asked, const rubato::decision& answer, const rubato::insight& by) noexcept {
+    if (trace) trace->answered(asked, answer, by);
+  }
 };
 
 class server {

@@ -61,6 +61,7 @@ struct train_arguments {
   std::optional<std::uint32_t> selection_clusters;
   std::string out;
   std::string curve;
+  std::string tensorboard;  ///< folder; empty: none
   std::string licence;
   bool resume = false;
   unsigned threads = 0;  ///< 0: as many as the machine has

@@ -153,6 +153,7 @@ void add_train_options(CLI::App& command, train_arguments& given) {
   command.add_option("--out", given.out, "Write the policy there")->required();
   command.add_flag("--resume", given.resume, "Go on with a training that was interrupted or killed");
   command.add_option("--curve", given.curve, "Write all evaluations there, as CSV");
+  command.add_option("--tensorboard", given.tensorboard, "Write curves into this folder, for TensorBoard, as it goes on");
   command.add_option("--licence", given.licence, "SPDX identifier for the policy's card");
   add_run_options(command, given);
 }

@@ -77,6 +77,9 @@ struct run_watcher {
     pushes->note(r);
     if (also != nullptr) (*also)(r);
   }
+  void answered(const event& asked, const decision& answer, const insight& by) noexcept {
+    if (also != nullptr) also->answered(asked, answer, by);
+  }
 };
 
 /// Where a run in real time takes place: a parameter server whose controller is watched by `scores` and a run_watcher,

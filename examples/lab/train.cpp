@@ -29,6 +29,7 @@
 #include "support/file_lock.hpp"
 #include "support/shell_word.hpp"
 #include "support/user_error.hpp"
+#include "training_curves.hpp"
 
 namespace rubato::lab {
 namespace {
@@ -117,6 +118,7 @@ class session {
     value_or_refuse(to_json(expected_card()));  // before hours are spent on what cannot be written
     const support::file_lock alone = files_.lock_them();
     if (files_.are_complete(expected_card(), resume)) return {.complete = true};
+    curves_.emplace(files_.tensorboard, resume);
     const bool begun = resume && exists(files_.start) && exists(files_.training);
     if (resume && !begun) note("nothing to resume yet: beginning");
     const std::optional<policy> start = begun ? resumed_start() : new_start();
@@ -249,10 +251,12 @@ class session {
   training_report learn(Trainer& training, const policy& start) {
     support::progress shown{how_.progress, "training", asked_.episodes, how_.display};
     shown.skip(training.episodes());
+    curves_->begin(training.episodes());
     const rl::training_callbacks callbacks{
-        .episode = [&](const rl::episode_report&) { return shown.advance(), true; },
+        .episode = [&](const rl::episode_report& e) { return curves_->note(e), shown.advance(), true; },
         .evaluated =
             [&](const rl::evaluation& e) {
+              curves_->note(e);
               shown.print("after " + std::to_string(e.episodes) + " episodes: mean time from the first push on " +
                           std::to_string(e.mean_elapsed) + ", of " + std::to_string(asked_.evaluation_episodes));
               return true;
@@ -299,6 +303,7 @@ class session {
   const training_files files_;
   const run_context& how_;
   const double time_unit_;
+  std::optional<training_curves> curves_;  // once the files are ours
 };
 
 }  // namespace

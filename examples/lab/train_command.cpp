@@ -91,8 +91,13 @@ void warn(const training_request& asked, const training_report& report) {
 }  // namespace
 
 int run_train(const train_arguments& given) {
-  if (const search_agent* agent = find_search_agent(given.agent)) return run_search(given, *agent);
-  const training_files files = files_of(given.out, given.curve, given.initial, given.scenario);
+  if (const search_agent* agent = find_search_agent(given.agent)) {
+    if (!given.tensorboard.empty())
+      throw user_error{"--tensorboard: found it with --agent " + given.agent + ", which searches, expected one that acts"};
+    return run_search(given, *agent);
+  }
+  training_files files = files_of(given.out, given.curve, given.initial, given.scenario);
+  files.tensorboard = given.tensorboard;
   const training_request asked = request_of(given);
   const training_data data = given_data(asked.scenario, given.data);
   const run_context how = given_context(data, given.threads, given.quiet);

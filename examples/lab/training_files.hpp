@@ -19,6 +19,7 @@ struct training_files {
   std::string lock;      ///< RESULT.lock: held by the training that writes them
   std::string result;
   std::string curve;  ///< all evaluations, as CSV; empty: none
+  std::string tensorboard{};  ///< folder of curves, see training_curves; empty: none
 
   /// Sees whether result and curve can be written, and keeps others from it. Errors: user_error
   [[nodiscard]] support::file_lock lock_them() const;

@@ -72,7 +72,11 @@ struct setting {
 /// Passes records on to an observer whose type nobody here needs to know.
 struct any_observer {
   std::function<void(const record&)> to;
+  std::function<void(const event&, const decision&, const insight&)> of_answers{};  ///< empty: they are passed over
   void operator()(const record& r) noexcept { to(r); }
+  void answered(const event& asked, const decision& answer, const insight& by) noexcept {
+    if (of_answers) of_answers(asked, answer, by);
+  }
 };
 
 /// Makes runs in one setting after another; keeps objectives, since their preparation costs about as much as a

@@ -9,6 +9,7 @@
 #include "io/metrics_text.hpp"
 #include "io/policy_card.hpp"
 #include "io/safetensors_writer.hpp"
+#include "io/tensorboard.hpp"
 #include "learned/loader.hpp"
 
 #endif

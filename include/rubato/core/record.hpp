@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -43,6 +44,12 @@ struct record {
                                                    "readmit", "adjust",  "refuse",  "change_policy"};
   return static_cast<std::size_t>(what) < names.size() ? names[static_cast<std::size_t>(what)] : "invalid";
 }
+
+/// What a policy went by when it answered last, as numbers with names: the values of its actions, the level it holds.
+struct insight {
+  std::span<const std::string_view> names{};  ///< static; as many as there are values, none if it has nothing to show
+  std::array<float, 4> values{};              ///< in the order of the names; need not be finite
+};
 
 /// How a policy presents itself: one line for people, one JSON object for machines.
 struct description {

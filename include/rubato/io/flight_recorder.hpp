@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "../core/record.hpp"
 #include "../dynarray.hpp"
@@ -27,7 +27,8 @@ namespace rubato::inline RUBATO_ABI {
 /// takes no lock, and calls nothing but the sink: it may run in the handler of a fault, in any thread, if the sink may.
 /// A record that another thread is writing meanwhile is left out.
 ///
-/// Cost    O(1) a record: a copy of it. 128 bytes for each that is kept, allocated at construction.
+/// Cost    O(1) a record: a copy of it. 128 bytes for each that is kept, and for up to as many more: the next power of
+///         two; allocated at construction.
 /// Thread  records and describe(): one at a time; write(): at any time
 /// Tests   tests/io/flight_recorder_test.cpp: KeepsTheLatest, WritesWhatALogHas, AllocatesNothingLater;
 ///         tests/integrations/gloo_ps/flight_record_test.cpp: WrittenAtTheEndOnASignalAndOnAFault
@@ -35,48 +36,44 @@ class flight_recorder {
  public:
   /// Keeps `records`, at least 1; `policy` is described in the first line.
   template <class Policy>
-  flight_recorder(std::size_t records, const Policy& policy) : ring_((std::max<std::size_t>)(records, 1) + 1) {
+  flight_recorder(std::size_t records, const Policy& policy)
+      : kept_{(std::max<std::size_t>)(records, 1)}, ring_(std::bit_ceil(kept_ + 1)) {
     describe(policy);
   }
-  flight_recorder(flight_recorder&& other) noexcept
-      : heads_{std::move(other.heads_)},
-        head_{other.head_.load()},
-        ring_{std::move(other.ring_)},
-        made_{other.made_.load()} {}  ///< while it rests
 
   /// The first line describes another policy from now on: to be called after switch_to.
   template <class Policy>
   void describe(const Policy& policy) {
-    const std::size_t next = 1 - head_.load();
+    const std::size_t next = 1 - head_;
     const auto text = policy.describe();
     heads_[next].clear();
     append first{&heads_[next]};
     json_writer json{first};
     json.begin_object().member("format", "rubato.decisions").member("version", std::uint32_t{1});
     json.member("policy", std::string_view{text.line}).key("describe").raw(text.json);
-    head_ = next;  // a fault between these lines finds the other one
+    std::atomic_ref{head_}.store(next);  // a fault between these lines finds the other one
   }
 
   /// Called by the controller.
   void operator()(const record& r) noexcept {
-    const std::uint64_t made = made_.load(std::memory_order_relaxed);
-    ring_[static_cast<std::size_t>(made % ring_.size())] = r;
-    made_.store(made + 1, std::memory_order_release);
+    ring_[place(made_)] = r;
+    std::atomic_ref{made_}.store(made_ + 1, std::memory_order_release);
   }
 
-  [[nodiscard]] std::uint64_t made() const noexcept { return made_; }  ///< records so far, those that it lost too
+  /// Records so far, those that it lost too.
+  [[nodiscard]] std::uint64_t made() const noexcept { return std::atomic_ref{made_}.load(std::memory_order_acquire); }
 
   /// Writes the first line and the records that are kept, oldest first.
   template <ByteSink Sink>
   void write(Sink& sink) const noexcept {
-    const std::uint64_t made = made_.load(std::memory_order_acquire);
-    const std::uint64_t kept = (std::min)(made, static_cast<std::uint64_t>(ring_.size() - 1));
+    const std::uint64_t made = this->made();
+    const std::uint64_t kept = (std::min)(made, std::uint64_t{kept_});
     fixed_text<32> earlier;
     json_writer json{earlier};
     json.value(made - kept);
-    sink(heads_[head_.load()]), sink(",\"earlier\":"), sink(earlier.view()), sink("}\n");
+    sink(heads_[std::atomic_ref{head_}.load()]), sink(",\"earlier\":"), sink(earlier.view()), sink("}\n");
     for (std::uint64_t i = made - kept; i < made; ++i)
-      write_decision(sink, ring_[static_cast<std::size_t>(i % ring_.size())]);
+      write_decision(sink, ring_[place(i)]);
   }
 
  private:
@@ -84,10 +81,16 @@ class flight_recorder {
     std::string* to;
     void operator()(std::string_view bytes) noexcept { *to += bytes; }
   };
+  [[nodiscard]] std::size_t place(std::uint64_t of) const noexcept {
+    return static_cast<std::size_t>(of) & (ring_.size() - 1);
+  }
+
+  // Mutable is what write() reads through std::atomic_ref, which takes nothing const.
   std::array<std::string, 2> heads_{};  // objects that are still open
-  std::atomic<std::size_t> head_ = 0;   // which of them it is
-  detail::dynarray<record> ring_;
-  std::atomic<std::uint64_t> made_ = 0;
+  mutable std::size_t head_ = 0;        // which of them it is
+  std::size_t kept_;
+  detail::dynarray<record> ring_;  // a power of two, more than are kept: one is being written
+  mutable std::uint64_t made_ = 0;
 };
 
 }  // namespace rubato::inline RUBATO_ABI

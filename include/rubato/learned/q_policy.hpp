@@ -134,6 +134,10 @@ class q_policy {
   [[nodiscard]] std::uint64_t forced() const noexcept { return at_.forced; }        ///< releases of all for max_idle
   [[nodiscard]] std::uint64_t undecided() const noexcept { return at_.undecided; }  ///< pushes at which all was NaN
   [[nodiscard]] std::span<const float, group_actions> values() const noexcept { return values_; }  ///< at the last push
+  /// values(), by the names of the actions.
+  [[nodiscard]] insight explain() const noexcept {
+    return {group_action_names, {values_[0], values_[1], values_[2]}};
+  }
   /// As it was given: a policy never learns.
   [[nodiscard]] const Network& network() const noexcept { return network_; }
   [[nodiscard]] const Encoder& encoder() const noexcept { return encoder_; }  ///< with its state in this run

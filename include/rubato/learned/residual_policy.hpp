@@ -168,6 +168,11 @@ class residual_policy {
   [[nodiscard]] float log2_factor(correction which) const noexcept {
     return which == correction::rate ? rate_ : batch_;
   }
+  [[nodiscard]] insight explain() const noexcept {
+    static constexpr std::array<std::string_view, 4> names{"level", "barrier", "log2_rate", "log2_batch"};
+    const std::array<float, 4> of = rule_.explain().values;
+    return {names, {of[0], of[1], rate_, batch_}};
+  }
   [[nodiscard]] const rule_type& rule() const noexcept { return rule_; }      ///< with its state in this run
   [[nodiscard]] const Network& network() const noexcept { return network_; }  ///< of the reproducible kernel
   /// That of the training, outside which nothing is corrected.

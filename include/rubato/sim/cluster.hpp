@@ -54,6 +54,11 @@ class cluster {
   struct watcher_reference {
     Watcher* to;
     void operator()(const record& r) const noexcept { (*to)(r); }
+    void answered(const event& asked, const decision& answer, const insight& by) const noexcept
+      requires AnswerObserver<Watcher>
+    {
+      to->answered(asked, answer, by);
+    }
   };
   static constexpr bool watched = !std::same_as<Watcher, no_observer>;
   using policy_type = detail::at_leisure<Policy>;

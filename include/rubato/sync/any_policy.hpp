@@ -52,6 +52,7 @@ class any_policy {
   [[nodiscard]] double max_legal_wait(std::uint32_t worker) const noexcept { return held_->max_legal_wait(worker); }
   [[nodiscard]] std::string problem(std::uint32_t capacity) const { return held_->problem(capacity); }
   [[nodiscard]] description describe() const { return held_->describe(); }
+  [[nodiscard]] insight explain() const noexcept { return held_->explain(); }
   [[nodiscard]] std::string_view kind() const noexcept { return held_->kind(); }  ///< of the policy it holds
   /// The policy that it holds, if that is a P, to read what only P counts; else null.
   template <class P>
@@ -78,6 +79,7 @@ class any_policy {
     [[nodiscard]] virtual double max_legal_wait(std::uint32_t) const noexcept = 0;
     [[nodiscard]] virtual std::string problem(std::uint32_t) const = 0;
     [[nodiscard]] virtual description describe() const = 0;
+    [[nodiscard]] virtual insight explain() const noexcept = 0;
     [[nodiscard]] virtual std::string_view kind() const noexcept = 0;
     [[nodiscard]] virtual const void* type() const noexcept = 0;
   };
@@ -114,6 +116,7 @@ class any_policy {
     double max_legal_wait(std::uint32_t worker) const noexcept override { return max_legal_wait_of(policy, worker); }
     std::string problem(std::uint32_t capacity) const override { return problem_of(policy, capacity); }
     description describe() const override { return describe_of(policy); }
+    insight explain() const noexcept override { return insight_of(policy); }
     std::string_view kind() const noexcept override { return kind_of(policy); }
     const void* type() const noexcept override { return &type_of<P>; }
     P policy;

@@ -69,6 +69,11 @@ concept CheckedPolicy = requires(const P& p, std::uint32_t capacity) {
 /// Has state worth saving: one function for both directions.
 template <class P>
 concept StatefulPolicy = requires(P& p, archive& bytes) { p.state(bytes); };
+/// Shows what its latest answer went by, for timelines.
+template <class P>
+concept ExplainingPolicy = requires(const P& p) {
+  { p.explain() } noexcept -> std::same_as<insight>;
+};
 /// Presents itself.
 template <class P>
 concept DescribedPolicy = requires(const P& p) {
@@ -78,7 +83,8 @@ concept DescribedPolicy = requires(const P& p) {
 namespace detail {
 
 struct optional_members {
-  int admit, observe, shape, shapes, prepare, resize, reset, clock_bound, max_legal_wait, problem, state, describe;
+  int admit, observe, shape, shapes, prepare, resize, reset, clock_bound, max_legal_wait, problem, state, describe,
+      explain;
 };
 struct nameless {};
 // A name that P has too, whatever it stands for there, is ambiguous in this class. A final P cannot be looked into.
@@ -105,7 +111,8 @@ concept SyncPolicy = std::movable<P> && requires(P& p, const cluster_view& view,
     (WaitLimitingPolicy<P> || requires { &detail::doubled<P>::max_legal_wait; }) &&
     (CheckedPolicy<P> || requires { &detail::doubled<P>::problem; }) &&
     (StatefulPolicy<P> || requires { &detail::doubled<P>::state; }) &&
-    (DescribedPolicy<P> || requires { &detail::doubled<P>::describe; });
+    (DescribedPolicy<P> || requires { &detail::doubled<P>::describe; }) &&
+    (ExplainingPolicy<P> || requires { &detail::doubled<P>::explain; });
 
 /// The bound of any policy.
 template <class P>
@@ -140,6 +147,13 @@ template <class P>
 [[nodiscard]] constexpr double max_legal_wait_of(const P& policy, [[maybe_unused]] std::uint32_t worker) noexcept {
   if constexpr (WaitLimitingPolicy<P>) return policy.max_legal_wait(worker);
   return std::numeric_limits<double>::infinity();
+}
+
+/// What any policy shows of its latest answer.
+template <class P>
+[[nodiscard]] insight insight_of([[maybe_unused]] const P& policy) noexcept {
+  if constexpr (ExplainingPolicy<P>) return policy.explain();
+  return {};
 }
 
 /// What is wrong with the options of any policy for so many workers; empty if nothing is.

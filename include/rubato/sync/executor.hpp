@@ -250,8 +250,10 @@ class executor {
   }
 
   [[nodiscard]] decision answer_to(const event& what) {
-    const view_totals totals = this->totals();
-    return policy_.release({workers_, totals, what.worker}, what);
+    const view_totals seen = totals();
+    const decision answer = policy_.release({workers_, seen, what.worker}, what);
+    if constexpr (AnswerObserver<Watcher>) watcher_.answered(what, answer, insight_of(policy_));
+    return answer;
   }
   // Asks again until the answer changes no membership. A policy that keeps changing its mind is cut off.
   [[nodiscard, gnu::cold, gnu::noinline]] decision consult(decision answer, event what) {
@@ -488,9 +490,7 @@ class executor {
     const auto word = philox(seed_, release_stream, at_.draws++);
     return (std::uint64_t{word[1]} << 32) | word[0];
   }
-
   static constexpr std::uint64_t release_stream = ~std::uint64_t{0};  // apart from those of hosts, who count from 0
-
   std::uint64_t seed_;
   std::uint32_t released_ = 0;  // since the policy was asked
 };

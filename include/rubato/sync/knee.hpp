@@ -2,6 +2,7 @@
 #define RUBATO_SYNC_KNEE_HPP
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -65,6 +66,10 @@ struct knee {
   [[nodiscard]] bool searches() const noexcept { return finder.searches(); }
   /// Do workers wait for each other after each step?
   [[nodiscard]] bool has_barrier() const noexcept { return finder.has_barrier(); }
+  [[nodiscard]] insight explain() const noexcept {
+    static constexpr std::array<std::string_view, 2> names{"level", "barrier"};
+    return {names, {static_cast<float>(parallelism()), has_barrier() ? 1.0F : 0.0F}};
+  }
 
   void resize(std::uint32_t capacity) { finder.resize(capacity); }
   void reset(std::uint32_t worker) noexcept { finder.reset(worker); }

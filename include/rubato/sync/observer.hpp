@@ -3,6 +3,8 @@
 
 #include <concepts>
 
+#include "../core/decision.hpp"
+#include "../core/event.hpp"
 #include "../core/record.hpp"
 
 namespace rubato::inline RUBATO_ABI {
@@ -12,6 +14,13 @@ namespace rubato::inline RUBATO_ABI {
 template <class O>
 concept Observer = std::move_constructible<O> && requires(O& o, const record& r) {
   { o(r) } noexcept;
+};
+
+/// Is told, before its effects, what the policy was asked, what it answered, and what it went by. Satisfied by
+/// chrome_trace; by observers, if one of them is.
+template <class O>
+concept AnswerObserver = Observer<O> && requires(O& o, const event& asked, const decision& answer, const insight& by) {
+  { o.answered(asked, answer, by) } noexcept;
 };
 
 /// Watches nothing; its calls compile to nothing.

@@ -54,6 +54,9 @@ struct watcher {
     if (log) (*log)(r);
     if (trace) (*trace)(r);
   }
+  void answered(const rubato::event& asked, const rubato::decision& answer, const rubato::insight& by) noexcept {
+    if (trace) trace->answered(asked, answer, by);
+  }
 };
 using trainer = lt::trainer<torch::nn::Sequential, watcher>;
 

@@ -15,7 +15,8 @@ namespace rubato::inline RUBATO_ABI {
 ///     sync.watcher().get<rubato::scores>().missing(now);
 ///
 /// Cost    that of each. No allocation of its own. Not thread-safe.
-/// Tests   tests/extras/observers_test.cpp: EachIsToldEverythingInOrder, MayBeMovedOnly
+/// Tests   tests/extras/observers_test.cpp: EachIsToldEverythingInOrder, TellsOfAnswersWhoWantsToKnow,
+///         MayBeMovedOnly
 template <Observer... Watchers>
 class observers {
  public:
@@ -24,6 +25,16 @@ class observers {
   void operator()(const record& r) noexcept {
     std::apply([&](Watchers&... each) { (each(r), ...); }, all_);
   }  ///< tells each of them
+
+  /// Tells those of them who want to know.
+  void answered(const event& asked, const decision& answer, const insight& by) noexcept
+    requires(AnswerObserver<Watchers> || ...)
+  {
+    const auto tell = [&]<class Watcher>(Watcher& each) {
+      if constexpr (AnswerObserver<Watcher>) each.answered(asked, answer, by);
+    };
+    std::apply([&](Watchers&... each) { (tell(each), ...); }, all_);
+  }
 
   /// One of them, by its type. Precondition: there is one of that type.
   template <class Watcher>

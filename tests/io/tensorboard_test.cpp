@@ -18,7 +18,7 @@ TEST(Tensorboard, ChecksumsAreMasked) {
       << "RFC 3720, B.4";
 }
 
-// As the messages of TensorBoard 2.20 serialize themselves.
+// As the messages of TensorBoard 2.21 serialize themselves.
 TEST(Tensorboard, GoldenBytes) {
   std::string text;
   tensorboard_events curves{test::text_sink{&text}, 1.5};

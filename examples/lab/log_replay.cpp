@@ -81,6 +81,9 @@ struct recorder {
 
 struct no_effects {
   void release(std::uint32_t&&, worker_id, const grant&) const noexcept {}
+  void flush(std::uint64_t, float, std::uint32_t) const noexcept {}
+  void discard(std::uint64_t, std::uint32_t) const noexcept {}
+  void cancel(worker_id) const noexcept {}
 };
 
 }  // namespace
@@ -133,11 +136,11 @@ struct log_replay::state {
              recorder{&decided}},
         seats(o.workers) {}
 
-  void note(difference_kind what, std::uint64_t line, std::string logged, std::string made) {
+  void note(difference_kind what, std::uint64_t line, std::string in_log, std::string here) {
     ++result.differences[static_cast<std::size_t>(what)];
     same_event = false;
     if (result.first.size() < replay_result::most_listed)
-      result.first.push_back({line, at, what, std::move(logged), std::move(made)});
+      result.first.push_back({line, at, what, std::move(in_log), std::move(here)});
   }
 
   // The event is over: what followed from it in the log, and here?

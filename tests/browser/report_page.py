@@ -131,14 +131,13 @@ def check_page(browser, url, results, pictures):
         found = [*check_events(browser, url), *check_numbers(browser, results)]
         if (wide := browser.value("document.documentElement.scrollWidth")) > width:
             found.append(f"the page is {wide} pixels wide")
+        found += browser.value(LABELS)
+        if pictures:
+            browser.picture(pictures / f"{width}-{'dark' if dark else 'light'}.png")
         browser.value("document.querySelectorAll('details').forEach(d => d.open = true)")
         if (wide := browser.value("document.documentElement.scrollWidth")) > width:
             found.append(f"unfolded the page is {wide} pixels wide")
         found += browser.value(CONTRAST)
-        browser.value("document.querySelectorAll('details').forEach(d => d.open = false)")
-        found += browser.value(LABELS)
-        if pictures:
-            browser.picture(pictures / f"{width}-{'dark' if dark else 'light'}.png")
         found += check_keyboard(browser)
         yield from (where + each for each in found)
     browser.call("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])

@@ -122,7 +122,7 @@ panel rows_panel(const std::vector<interval_row>& rows, const axis& scale, bool 
   for (const interval_row& row : rows) {
     const double middle = top + bar_top + bar_height / 2, x = scale.at(row.at);
     const std::string tip = row.name + ": " + row.value;
-    made.marks += mark_text(0, top + 13, "start", shortened(row.name, 24), "label");
+    made.marks += mark_text(0, top + 13, "start", shortened(row.name, 20), "label");
     made.marks += mark_text(100, top + 13, "end", row.value, "value");
     if (std::isfinite(row.at)) {
       const tone is = row.is;

@@ -33,9 +33,9 @@ constexpr double label_room = 44;
 
 [[nodiscard]] panel shade_key(const std::string& least, const std::string& half, const std::string& most) {
   panel key{.height = 26, .left = label_room};
-  for (int k = 0; k <= 10; ++k) key.marks += shade(k * 2.5, 0, 2.5, 10, k);
-  key.marks += mark_text(0, 23, "start", least, "tick") + mark_text(13.75, 23, "middle", half, "tick") +
-               mark_text(27.5, 23, "middle", most, "tick");
+  for (int k = 0; k <= 10; ++k) key.marks += shade(k * 5, 0, 5, 10, k);
+  key.marks += mark_text(0, 23, "start", least, "tick") + mark_text(27.5, 23, "middle", half, "tick") +
+               mark_text(55, 23, "end", most, "tick");
   return key;
 }
 

@@ -78,7 +78,7 @@ enum class verdict_on : std::uint8_t { quicker, level, slower, unknown };
     machines += " on " + cores + (cores == "1" ? " core" : " cores");
   const std::string last = decimals(file.seed + file.seeds - 1, 0);
   const bool real = std::isfinite(file.unit_seconds);
-  std::string terms = term("Scenario", file.scenario_name) + term("", file.scenario_description) +
+  std::string terms = term("Scenario", file.scenario_name) + term("About it", file.scenario_description) +
                       term("Machines", machines) +
                       term("Host", file.host == "simulator" ? "simulator, in virtual time"
                                                             : file.host + ", in real time") +
@@ -100,7 +100,7 @@ enum class verdict_on : std::uint8_t { quicker, level, slower, unknown };
   figure made{.id = id + "-time", .data = {"Time to " + goal_of(file), {"policy", "time", "95 % low", "95 % high", "arrived"}, {}}};
   for (const result_row* row : order) {
     const std::string arrived = decimals(row->reached, 0) + "/" + decimals(row->seeds, 0);
-    bars.push_back({row->policy, span_text(row->time, sensible) + (row->reliable() ? "" : ", arrived " + arrived),
+    bars.push_back({row->policy, span_text(row->time, sensible) + (row->reliable() ? "" : " (" + arrived + ")"),
                     row->time.value, row->time.low, row->time.high, tone_of(*row)});
     values.push_back(row->time.value), highs.push_back(row->time.high);
     made.data.rows.push_back({row->policy, sensible(row->time.value), sensible(row->time.low),
@@ -108,7 +108,7 @@ enum class verdict_on : std::uint8_t { quicker, level, slower, unknown };
   }
   made.title = "How long each takes to " + goal_of(file);
   made.caption = "Units of time, the quickest first. " + std::string{and_its_interval} +
-                 "; arrow: goes on beyond the axis.";
+                 "; arrow: goes on beyond the axis; (N/M): only N of M runs arrived.";
   made.description = "Bars of " + std::to_string(order.size()) + " policies; the quickest is " + order.front()->policy +
                      " with " + span_text(order.front()->time, sensible) + ". The table below has all numbers.";
   made.panels.push_back(rows_panel(bars, axis_for(values, highs), true));
@@ -122,7 +122,7 @@ enum class verdict_on : std::uint8_t { quicker, level, slower, unknown };
               .data = {"Time of " + file.baseline + " / time of the policy", {"policy", "ratio", "95 % low", "95 % high"}, {}}};
   for (const result_row* row : order) {
     if (!std::isfinite(row->speedup.value) || row->policy == file.baseline) continue;
-    constexpr const char* words[] = {"quicker", "not told apart", "slower", ""};
+    constexpr const char* words[] = {"quicker", "undecided", "slower", ""};
     dots.push_back({row->policy, span_text(row->speedup, two_decimals) + " " + words[static_cast<int>(verdict_of(*row))],
                     row->speedup.value, row->speedup.low, row->speedup.high, tone_of(*row)});
     least = std::min({least, row->speedup.low, row->speedup.value});
@@ -173,7 +173,7 @@ enum class verdict_on : std::uint8_t { quicker, level, slower, unknown };
     if (row->curve.empty()) continue;
     const double least = row->curve.front().share;
     const auto y_of = [&](double share) { return top + (height - top) * (1 - share) / std::max(1 - least, 1e-9); };
-    panel one{.title = shortened(row->policy, 18), .note = sensible(row->time.value), .height = height + 20, .left = 34};
+    panel one{.title = shortened(row->policy, 16), .note = sensible(row->time.value), .height = height + 20, .left = 34};
     one.marks = mark_ticks(time, 0, height, 3);
     for (const double share : {1.0, (1 + least) / 2, least}) {
       one.marks += mark_line(0, y_of(share), 100, y_of(share), "grid");

@@ -58,7 +58,7 @@ figcaption p{margin:.2rem 0 .75rem;color:var(--soft);font-size:.875rem}
 .missing code{overflow-wrap:anywhere}
 .panels{display:grid;grid-template-columns:minmax(0,1fr);gap:1.25rem 1.5rem}
 .panel{min-width:0}
-.panel svg{display:block;overflow:visible}
+.panel>svg{display:block;overflow:visible}
 .panel-title{margin:0 0 .25rem;font-size:.8rem;font-weight:600;overflow-wrap:anywhere}
 .panel-title small{font-size:.75rem;font-weight:400;color:var(--soft);font-variant-numeric:tabular-nums}
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,22rem),1fr));gap:0 2.5rem}

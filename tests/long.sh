@@ -3,17 +3,18 @@
 #   schedules    the property tests with many more random schedules, optimised and under the sanitizers; simulator and lab
 #                under the sanitizers; the robust DQN on CartPole, ten seeds
 #   sanitizers   the modules that run.sh does not take there
-#   compilers    all modules and the lab, optimised by clang; CUDA code for every architecture
+#   compilers    all modules, the lab and the examples, optimised by clang; the controller without exceptions; more sets of
+#                flags; all experiments; CUDA code for every architecture
 #   proof        planted bugs against the proved statement of the controller; two workers to the end
 #   model        27 seeded bugs against the explorer of every interleaving
-#   fuzz         the fuzzers, half an hour in all
+#   fuzz         the corpora in the release build; the fuzzers, half an hour in all
 #   mutants, coverage, soak (ten minutes), valgrind
 #   hosts        those of integrations/ that are processes, under the sanitizers
 #   kills        workers of gloo_ps are killed at 200 instants
 #   scale        up to 1,000 workers of gloo_ps, 100,000 of a controller
 #   real         simulated ratios of policies and real ones on threads
 #   portability  other compilers, standard libraries and processors, where they are installed
-#   docs         the commands of README and docs
+#   docs         the commands of README and docs; the tables of docs/learned.md anew from the results
 # usage: long.sh [SCALE [PART]...]
 #   SCALE: how many times the usual number of schedules (20, which is over a million events for each policy); a fortieth
 #   of that under the sanitizers. PART: without one, all.
@@ -39,7 +40,7 @@ printf 'commit %s, %s, RUBATO_TEST_SCALE=%s\n' "$(git describe --always --dirty 
 # build PRESET PROGRAM...
 build() {
   mkdir -p build/logs
-  { cmake --preset "$1" && cmake --build --preset "$1" -j "$(nproc)" --target "${@:2}"; } \
+  { cmake --preset "$1" -D RUBATO_TEST_ALL=ON && cmake --build --preset "$1" -j "$(nproc)" --target "${@:2}"; } \
     >build/logs/long.log 2>&1 || { tail -n 80 build/logs/long.log; exit 1; }
 }
 # run PRESET PROGRAM SCALE
@@ -70,21 +71,29 @@ part_schedules() {
   return "$status"
 }
 part_sanitizers() {
-  local status=0 modules=(nn encode learned rl adapt cuda cuda_ps ps_lite fuzz)
+  local status=0 modules=(extras io threads_ps nn encode learned rl adapt cuda cuda_ps ps_lite fuzz)
   build asan "${modules[@]/#/test_}"
   for module in "${modules[@]}"; do
     GTEST_FILTER='-KnownTasks.*:*FiniteDifferences*:Ppo.Learns*' run asan "test_$module" 1 || status=1
   done
-  modules=(cuda cuda_ps ps_lite)
+  modules=(core sync cuda cuda_ps ps_lite)
   build tsan "${modules[@]/#/test_}"
-  for module in "${modules[@]}"; do run tsan "test_$module" 1 || status=1; done
+  for module in "${modules[@]}"; do
+    GTEST_FILTER='-Reference*:ExpectedTime.*:LegalWait.OfA*' run tsan "test_$module" 1 || status=1
+  done
   return "$status"
 }
 part_compilers() {
-  local status=0 modules=(core sync extras io encode learned rl sim adapt)
-  build clang rubato-lab "${modules[@]/#/test_}"
+  local status=0 modules=(core sync extras io nn encode learned rl sim adapt) programs=()
+  for program in examples/[0-9][0-9]_*.cpp; do programs+=("$(basename "$program" .cpp)"); done
+  build clang rubato-lab test_odr "${programs[@]}" "${modules[@]/#/test_}"
   for module in "${modules[@]}"; do run clang "test_$module" 1 || status=1; done
+  ctest --preset clang -L '^(odr|compile_fail|example)$' || status=1
+  build noexcept test_sync
+  run noexcept test_sync 1 || status=1
   cmake --preset release -D "CMAKE_CUDA_ARCHITECTURES=75-real;80-real;90" >/dev/null
+  build release test_flags order_plain_first order_plain_last counts experiments
+  ctest --preset release -L '^flags$' || status=1
   build release test_cuda_device test_cuda_ps_device cuda_headers cuda_train bench_cuda
   return "$status"
 }
@@ -93,7 +102,10 @@ part_proof() {
   ctest --preset release -L '^proof_bugs$' && build/release/bin/conformance 2
 }
 part_model() { python3 tests/model/seeded.py --compiler "$CXX" --jobs "$(nproc)"; }
-part_fuzz() { python3 tests/fuzz/run.py --long --seconds 140; }
+part_fuzz() {
+  build release test_fuzz
+  run release test_fuzz 1 && python3 tests/fuzz/run.py --long --seconds 140
+}
 part_mutants() { /usr/bin/python3 tests/mutation/run.py --bugs --sample 300 --seed 1; }
 part_coverage() { /usr/bin/python3 tests/coverage/run.py; }
 part_soak() {
@@ -150,7 +162,7 @@ part_portability() { bash tests/portability.sh; }
 part_docs() {
   build release rubato-lab
   printf '== the commands of README and docs\n'
-  PYTHONDONTWRITEBYTECODE=1 python3 tests/docs/commands.py . build/release
+  PYTHONDONTWRITEBYTECODE=1 python3 tests/docs/commands.py . build/release && ctest --preset release -L '^results$'
 }
 
 status=0

@@ -2,12 +2,12 @@
 """Whatever the flags of a unit, its pinned functions have only instructions that every x86-64 processor has.
 
 The linker keeps one body of a function that several units have: the one of a unit built for the newest processor may be
-what runs on the oldest. Compiles one unit for new processors and reads the disassembly.
+what runs on the oldest. Reads the disassembly of a unit for the processor at hand, of programs, which keep such bodies of
+units with other flags in any order, and with --compile of a unit for the newest processors. And what is for AVX2 has no
+AVX-512 in it.
 
-Programs that are given are read too: of units with other flags, in any order, they keep such bodies. And what is for
-AVX2 has no AVX-512 in it.
-
-Usage: baseline.py SOURCE_DIR COMPILER [PROGRAM]...          Exit: 0 fine, 1 not, 77 nothing to check on this machine.
+Usage: baseline.py [--compile SOURCE_DIR COMPILER] [UNIT.o] [PROGRAM]...
+Exit: 0 fine, 1 not, 77 nothing to check on this machine.
 """
 import pathlib
 import platform
@@ -58,18 +58,26 @@ def findings(path, least):
     return wrong, len(checked)
 
 
-def main():
-    source, compiler, *programs = sys.argv[1:]
-    if platform.machine() not in ("x86_64", "AMD64") or not shutil.which("objdump"):
-        return 77
+def of_newest(source, compiler):
     with tempfile.TemporaryDirectory() as folder:
         unit, made = pathlib.Path(folder, "unit.cpp"), pathlib.Path(folder, "unit.o")
         unit.write_text(UNIT)
         subprocess.run(
             [compiler, "-std=c++20", "-O2", "-march=icelake-server", "-w", f"-I{source}", f"-I{source}/include",
              "-DRUBATO_FLAGS_UNIT=baseline", '-DRUBATO_FLAGS=""', "-c", str(unit), "-o", str(made)], check=True)
-        results = [findings(made, 30)]
-    results += [findings(pathlib.Path(program), 15) for program in programs]
+        return findings(made, 30)
+
+
+def main():
+    if platform.machine() not in ("x86_64", "AMD64") or not shutil.which("objdump"):
+        return 77
+    given, results = sys.argv[1:], []
+    if given[:1] == ["--compile"]:
+        results.append(of_newest(*given[1:3]))
+        given = given[3:]
+    results += [findings(pathlib.Path(path), 30 if path.endswith(".o") else 15) for path in given]
+    if not results:
+        return 77
     for wrong, checked in results:
         print(f"{checked} functions checked")
         for line in wrong:

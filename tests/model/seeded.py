@@ -5,7 +5,7 @@ Each bug is one that a plausible edit would make: a text that occurs once in a h
 tests/model/seeded.cpp is compiled with the changed copy and explores one rule in one scope: it has to end with a
 counter-example, and without the bug it has to find none. Exit status 1 and a line for each bug that is not found.
 
-usage: seeded.py [--compiler CXX] [--jobs N] [--some] [BUG]...     --some: the few that are for every change
+usage: seeded.py [--compiler CXX] [--jobs N] [BUG]...
 """
 import argparse
 import concurrent.futures
@@ -160,8 +160,6 @@ BUGS = {
         "return next_of_those_due(view);",
         "aap_all", "two"),
 }
-SOME = ["guard: the bound is one too high", "ledger: a round is flushed before its adds are in",
-        "controller: the newer ticket of a repeat is lost", "k_async: k does not follow the living"]
 
 
 def build(compiler, include, program):
@@ -211,10 +209,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--compiler", default=os.environ.get("CXX", "g++"))
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--some", action="store_true")
     parser.add_argument("bugs", nargs="*", metavar="BUG", help="a part of its name")
     options = parser.parse_args()
-    names = SOME if options.some else [b for b in BUGS if not options.bugs or any(part in b for part in options.bugs)]
+    names = [b for b in BUGS if not options.bugs or any(part in b for part in options.bugs)]
     if not names:
         sys.exit(f"no bug has {' or '.join(options.bugs)} in its name")
 

@@ -72,13 +72,6 @@ using event_kind = record::kind;
   }
 }
 
-struct recorder {
-  std::vector<record>* to;
-  void operator()(const record& r) const noexcept {
-    if (!is_of_no_matter(r)) to->push_back(as_logged(r));
-  }
-};
-
 struct no_effects {
   void release(std::uint32_t&&, worker_id, const grant&) const noexcept {}
   void flush(std::uint64_t, float, std::uint32_t) const noexcept {}
@@ -117,6 +110,12 @@ replay_options quorum_finder::found() const {
 }
 
 struct log_replay::state {
+  struct recorder {
+    std::vector<record>* to;
+    void operator()(const record& r) const noexcept {
+      if (!is_of_no_matter(r)) to->push_back(as_logged(r));
+    }
+  };
   using controller_type = controller<any_policy, std::uint32_t, recorder>;
   struct logged_record {
     record what;

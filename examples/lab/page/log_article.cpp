@@ -10,7 +10,7 @@
 namespace rubato::lab::page {
 namespace {
 
-constexpr std::size_t most_rows = 24;
+constexpr std::size_t most_listed = 24;
 constexpr double two_sided = 1.96;
 
 [[nodiscard]] std::string worker_name(std::uint32_t worker) { return "worker " + std::to_string(worker); }
@@ -44,9 +44,9 @@ constexpr double two_sided = 1.96;
   const std::vector<missing_worker> all = story.stats.missing();
   if (all.empty()) return element("h3", "Who is missing? Nobody, at the end of this log") + "\n";
   std::string items;
-  for (std::size_t i = 0; i < std::min(all.size(), most_rows); ++i)
+  for (std::size_t i = 0; i < std::min(all.size(), most_listed); ++i)
     items += element("li", escaped(missing_text(all[i]))) + "\n";
-  if (all.size() > most_rows) items += element("li", std::to_string(all.size() - most_rows) + " more") + "\n";
+  if (all.size() > most_listed) items += element("li", std::to_string(all.size() - most_listed) + " more") + "\n";
   const std::string count = std::to_string(all.size()) + (all.size() == 1 ? " worker" : " workers");
   return element("h3", "Who is missing? " + count) + "\n" + element("ul", "\n" + items) + "\n";
 }
@@ -114,7 +114,7 @@ figure slow_figure(const log_story& story, const std::string& id) {
   std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
     return workers[a].compute.mean > workers[b].compute.mean;
   });
-  const std::size_t left_out = order.size() > most_rows ? order.size() - most_rows : 0;
+  const std::size_t left_out = order.size() > most_listed ? order.size() - most_listed : 0;
   order.resize(order.size() - left_out);
   figure made{.id = id + "-slow", .title = slow_title(story)};
   std::vector<interval_row> bars;

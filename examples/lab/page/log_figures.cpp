@@ -12,7 +12,7 @@ namespace {
 using moment = log_timeline::moment;
 using stay = log_timeline::stay;
 
-constexpr std::size_t most_rows = 32;
+constexpr std::size_t most_drawn = 32;
 constexpr double label_room = 44;
 
 [[nodiscard]] axis time_axis(const log_timeline& line) { return {line.begin(), line.end()}; }
@@ -48,7 +48,7 @@ constexpr double label_room = 44;
     if (!line.workers()[w].empty()) all.emplace_back(-sum, w);
   }
   std::ranges::sort(all);
-  if (all.size() > most_rows) all.resize(most_rows);
+  if (all.size() > most_drawn) all.resize(most_drawn);
   std::vector<std::size_t> rows;
   for (const auto& each : all) rows.push_back(each.second);
   std::ranges::sort(rows);

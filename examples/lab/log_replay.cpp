@@ -328,11 +328,24 @@ struct log_replay::state {
     }
   }
 
+  void take_effect(const logged_record& r, const any_policy* taken_over) {
+    effect(r.what, r.line, taken_over);
+    if (r.what.what == event_kind::release) seats[r.what.worker.index].batch = r.what.count;
+    logged.push_back({as_logged(r.what), r.line});
+  }
+  // Whether the policy has ended this round since the event.
+  [[nodiscard]] bool has_ended(std::uint64_t round) const {
+    return std::any_of(decided.begin(), decided.end(), [&](const record& r) {
+      return (r.what == event_kind::flush || r.what == event_kind::discard) && r.round == round;
+    });
+  }
+
   static constexpr int most_polls = 1000;  // without anything that happens
 
   replay_options options;
   std::vector<record> decided;        // since the event, by the policy
   std::vector<logged_record> logged;  // by the log
+  std::optional<logged_record> held;  // the end of a round, until it is known what brought it about
   controller_type sync;
   std::vector<seat> seats;
   replay_result result;
@@ -347,15 +360,24 @@ log_replay::~log_replay() = default;
 void log_replay::operator()(const record& r, std::uint64_t line, const any_policy* taken_over) {
   state& s = *state_;
   if (is_of_no_matter(r) || (r.worker.index != no_worker && r.worker.index >= s.seats.size())) return;
-  if (is_input(r.what))
-    s.input(r, line);
-  else
-    s.effect(r, line, taken_over);
-  if (r.what == event_kind::release) s.seats[r.worker.index].batch = r.count;
+  // The flush that a commit brings about comes before its line.
+  const bool ends_round = r.what == event_kind::flush || r.what == event_kind::discard;
+  const std::optional<state::logged_record> held = std::exchange(s.held, std::nullopt);
+  const bool of_commit = held && r.what == event_kind::commit && r.now == held->what.now;
+  if (held && !of_commit) s.take_effect(*held, nullptr);
+  if (ends_round && !s.has_ended(r.round)) {
+    s.held = state::logged_record{r, line};
+    return;
+  }
+  if (!is_input(r.what)) return s.take_effect({r, line}, taken_over);
+  s.input(r, line);
+  if (of_commit) s.logged.push_back({as_logged(held->what), held->line});
   s.logged.push_back({as_logged(r), line});
 }
 
 const replay_result& log_replay::finish() {
+  if (state_->held) state_->take_effect(*state_->held, nullptr);
+  state_->held.reset();
   state_->settle();
   return state_->result;
 }

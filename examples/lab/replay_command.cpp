@@ -1,4 +1,5 @@
 // `replay`: decides the events of a decision log again, under the policy that wrote it or under another one.
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>

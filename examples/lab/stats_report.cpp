@@ -55,7 +55,8 @@ class page {
     for (std::size_t i = 0; i < items.size(); ++i) {
       const std::string more = ", and " + std::to_string(items.size() - i) + " more";
       const std::string next = (text.empty() ? "" : ", ") + items[i];
-      if (13 + text.size() + next.size() + more.size() > stats_columns && i > 0) {
+      const std::size_t room = i + 1 < items.size() ? more.size() : 0;
+      if (13 + text.size() + next.size() + room > stats_columns && i > 0) {
         text += more;
         break;
       }

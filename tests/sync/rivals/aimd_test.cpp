@@ -108,6 +108,19 @@ TEST(Aimd, ForgetsNothing) {
   for (int n = 0; n < 300; ++n) ASSERT_EQ(machine.run(1).now(), copy.run(1).now()) << n;
 }
 
+TEST(Aimd, ForgetsAnEarlierLife) {
+  const auto saved = [](aimd policy) {
+    archive bytes;
+    policy.state(bytes);
+    return std::vector<std::byte>(bytes.bytes().begin(), bytes.bytes().end());
+  };
+  test::bench<aimd> b{{}, 2};
+  for (int step = 0; step < 3; ++step) b.push(0);
+  aimd forgetful = b.sync.policy();
+  forgetful.reset(0);
+  EXPECT_NE(saved(forgetful), saved(b.sync.policy()));
+}
+
 TEST(Aimd, RefusesOptionsOutOfRange) {
   EXPECT_EQ(aimd{.tolerance = 0.0F}.problem(4), "tolerance is 0, expected a number above 0");
   EXPECT_EQ(aimd{.tolerance = std::numeric_limits<float>::infinity()}.problem(4),

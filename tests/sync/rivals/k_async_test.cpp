@@ -15,6 +15,12 @@ TEST(KAsync, ContributorsWaitAndTheOthersGoOn) {
   EXPECT_EQ(b.state(2), worker_state::running);
 }
 
+TEST(KAsync, OfOneWaitsForNobody) {
+  bench<k_async> b{{.k = 1}, 2};
+  EXPECT_EQ(b.push(1), (words{"flush 0 x1 n1", "release 1@1"}));
+  EXPECT_EQ(b.sync.counts().overrides(), 0u);
+}
+
 TEST(KAsync, StaleGradientsCount) {
   bench<k_async> b{{.k = 2}, 4};
   b.push(0), b.push(1);

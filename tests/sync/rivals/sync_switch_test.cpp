@@ -12,6 +12,7 @@
 #include <rubato/sync/rivals/k_batch_async.hpp>
 #include <rubato/sync/rivals/zipline.hpp>
 #include <rubato/sync/ssp.hpp>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,42 @@ constexpr auto elastic = straggler_reaction::elastic;
 TEST(SyncSwitch, BeginsWithTheFirstUnlessThatHasNoShare) {
   EXPECT_EQ((sync_switch<>{{.share = 0.25, .workload = 24}}.phase()), first);
   EXPECT_EQ((sync_switch<>{{.share = 0.0, .workload = 24}}.phase()), second);
+}
+
+// A barrier whose updates go half as far as their mean.
+struct halving : bsp {
+  [[nodiscard]] decision release(const cluster_view& view, const event&) const noexcept {
+    return view.busy() > 0 ? decision::hold() : decision::all().with_flush(0.5F);
+  }
+};
+
+TEST(SyncSwitch, TheRoundBeforeTheSwitchIsFlushedAtTheScaleOfTheFirst) {
+  test::cluster c{sync_switch{halving{}, asp{}, {.share = 0.5, .workload = 4}}, 2};
+  c.push(0).push(1);
+  EXPECT_EQ(policy_of(c).phase(), second);
+  EXPECT_EQ(c.heard().flushes, (std::vector{test::effects::flushed{0, 0.25F, 2}}));
+}
+
+TEST(SyncSwitch, SavesBothOfItsPolicies) {
+  using planned = detail::dynarray<std::uint32_t>;
+  const auto of = [](std::uint32_t one, std::uint32_t other) {
+    zipline a, b;
+    a.left = planned(1, one), b.left = planned(1, other);
+    return sync_switch{std::move(a), std::move(b), {.share = 0.5, .workload = 4}};
+  };
+  const auto saved = [](auto policy) {
+    archive bytes;
+    policy.state(bytes);
+    return std::string(reinterpret_cast<const char*>(bytes.bytes().data()), bytes.bytes().size());
+  };
+  const std::string bytes = saved(of(2, 3));
+  EXPECT_NE(bytes, saved(of(1, 3)));
+  EXPECT_NE(bytes, saved(of(2, 1)));
+  auto again = of(0, 0);
+  archive from{std::as_bytes(std::span{bytes})};
+  again.state(from);
+  EXPECT_TRUE(from.finished());
+  EXPECT_EQ(saved(again), bytes);
 }
 
 TEST(SyncSwitch, SwitchesAtTheBarrierOnceTheShareIsDone) {

@@ -47,6 +47,21 @@ TEST(Semantics12State, ContinuesWhereItWasSaved) {
   for (const std::uint32_t w : {2u, 1u, 2u, 0u}) EXPECT_EQ(b.push(w), c.push(w));
 }
 
+TEST(Semantics12State, WhoHasTakenNoStepMayBeReleasedAfterALoad) {
+  script s;
+  s.always(decision::hold());
+  const controller_options unguarded{.capacity = 2, .quorum = 2, .guard = {.enabled = false}};
+  bench<scripted> b{s, 2, unguarded};
+  archive bytes;
+  ASSERT_EQ(b.sync.save(bytes), errc::ok);
+  bench<scripted> c{s, 0, unguarded};
+  archive reader{bytes.bytes()};
+  ASSERT_EQ(c.sync.load(reader, [](worker_id) { return std::optional{1}; }), errc::ok);
+  s.always(decision::up_to_clock(0));
+  c.sync.poll(1.0, c.sink);
+  EXPECT_EQ(c.sink.take(), (words{"release 0@0", "release 1@0"}));
+}
+
 TEST(Semantics12State, AWorkerWithoutTicketIsDeadAndRejoinsKeepingItsClock) {
   bench<ssp> b{{.staleness = 1}, 2};
   b.push(1), b.push(0), b.push(0), b.push(0);

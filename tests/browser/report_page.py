@@ -168,6 +168,8 @@ def main(words):
         print("found no chromium")
         return 77
     pictures = pathlib.Path(words[words.index("--pictures") + 1]) if "--pictures" in words else None
+    if pictures is not None:
+        pictures.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         page, results = make(str(pathlib.Path(words[1]).resolve()), folder)

@@ -20,7 +20,7 @@ namespace rubato::test {
 /// Appends to a text that lives elsewhere.
 struct text_sink {
   std::string* text;
-  void operator()(std::string_view bytes) noexcept { *text += bytes; }
+  void operator()(std::string_view written) noexcept { *text += written; }
 };
 
 /// Ignores every effect.

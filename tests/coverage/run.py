@@ -57,7 +57,7 @@ def build_and_run(folder):
     subprocess.run(["cmake", "--preset", "coverage", "-S", str(ROOT), "-B", str(folder),
                     "-DRUBATO_BUILD_INTEGRATIONS=OFF", "-DRUBATO_BUILD_LAB=OFF", "-DRUBATO_BUILD_EXAMPLES=OFF"],
                    cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["cmake", "--build", str(folder), "-j", "1", "--target", *targets], cwd=ROOT, check=True,
+    subprocess.run(["cmake", "--build", str(folder), "-j", str(os.cpu_count()), "--target", *targets], cwd=ROOT, check=True,
                    stdout=subprocess.DEVNULL)
     print(f"built in {time.time() - begin:.0f} s", flush=True)
     for stale in folder.rglob("*.gcda"):

@@ -133,10 +133,11 @@ def main():
 
     def wanted():
         """The trials of this run, as far as it is known what compiles."""
-        found = trials[:listed]
+        sample = []
         for name in shares:
             mine = [t for t in trials[listed:] if t.folder == name and t.number not in build.broken | crossing]
-            found += mine[:round(options.sample * shares[name] / sum(shares.values()))]
+            sample += mine[:round(options.sample * shares[name] / sum(shares.values()))]
+        found = trials[:listed] + sorted(sample, key=lambda t: t.number)[:options.sample]
         return sorted((t for t in found if t.folder in folders), key=lambda t: t.number)
 
     def judge(trial, suite):

@@ -474,6 +474,17 @@ TEST(Knee, TakesOverAJobThatRuns) {
   }
 }
 
+TEST(Knee, RefusesAStateWithoutALevel) {
+  knee policy;
+  policy.resize(4);
+  archive saved;
+  policy.state(saved);
+  const std::vector<std::byte> zeros(saved.bytes().size());
+  archive from{zeros};
+  policy.state(from);
+  EXPECT_FALSE(from.ok());
+}
+
 TEST(Knee, RefusesAThresholdOutOfRange) {
   for (const float threshold : {0.0F, 1.0F, -1.0F, std::nanf("")})
     EXPECT_NE((knee{.threshold = threshold}).problem(4), "");

@@ -15,7 +15,6 @@ namespace {
 
 using namespace rubato;
 using lab::log_line;
-using kind = record::kind;
 
 const std::string header = R"({"format":"rubato.decisions","version":1,"policy":"asp: all","describe":{"kind":"asp"}})"
                            "\n";
@@ -29,9 +28,9 @@ std::string said_of(const std::string& line) {
 
 TEST(LogLines, WhatIsWrittenIsRead) {
   std::vector<record> written;
-  for (int k = 0; k <= static_cast<int>(kind::change_policy); ++k)
+  for (int k = 0; k <= static_cast<int>(record::kind::change_policy); ++k)
     written.push_back({.what = static_cast<kind>(k), .why = cause::death, .worker = {3, 2}, .now = 1.5});
-  written[static_cast<std::size_t>(kind::admit)] = {.what = kind::admit,
+  written[static_cast<std::size_t>(record::kind::admit)] = {.what = record::kind::admit,
                                                     .decided = verdict::accumulate,
                                                     .worker = {3, 2},
                                                     .now = 0.1,
@@ -43,8 +42,8 @@ TEST(LogLines, WhatIsWrittenIsRead) {
                                                     .value = 0.25F,
                                                     .loss = std::nanf(""),
                                                     .parked = 7};
-  written.push_back({.what = kind::flush, .now = 2, .round = 3, .count = 4, .value = 0.5F});
-  written.push_back({.what = kind::admit, .decided = verdict::drop, .because = reason::stale, .worker = {1, 0}});
+  written.push_back({.what = record::kind::flush, .now = 2, .round = 3, .count = 4, .value = 0.5F});
+  written.push_back({.what = record::kind::admit, .decided = verdict::drop, .because = reason::stale, .worker = {1, 0}});
   std::string text;
   decision_log log{[&](std::string_view piece) noexcept { text += piece; }, any_policy{ssp{.staleness = 3}}};
   text.clear();

@@ -9,7 +9,6 @@ namespace {
 using rubato::record;
 using rubato::verdict;
 using rubato::lab::page::log_timeline;
-using kind = record::kind;
 
 record of(kind what, std::uint32_t worker, double now) {
   record r{.what = what};
@@ -20,11 +19,11 @@ record of(kind what, std::uint32_t worker, double now) {
 }
 
 void step(log_timeline& line, std::uint32_t worker, double from, double to, std::uint64_t staleness = 0) {
-  line.add(of(kind::release, worker, from));
-  record in = of(kind::admit, worker, to);
+  line.add(of(record::kind::release, worker, from));
+  record in = of(record::kind::admit, worker, to);
   in.staleness = staleness;
   line.add(in);
-  line.add(of(kind::commit, worker, to));
+  line.add(of(record::kind::commit, worker, to));
 }
 
 double busy_of(const log_timeline& line) {
@@ -35,14 +34,14 @@ double busy_of(const log_timeline& line) {
 
 TEST(LogTimeline, TimesAddUp) {
   log_timeline line;
-  line.add(of(kind::join, 0, -std::numeric_limits<double>::infinity()));
-  line.add(of(kind::join, 1, 10));
+  line.add(of(record::kind::join, 0, -std::numeric_limits<double>::infinity()));
+  line.add(of(record::kind::join, 1, 10));
   double now = 10;
   for (int i = 0; i < 1'000; ++i, now += 3) {
     step(line, 0, now, now + 2);
-    line.add(of(kind::adjust, rubato::no_worker, now + 2));
+    line.add(of(record::kind::adjust, rubato::no_worker, now + 2));
   }
-  line.add(of(kind::depart, 1, now));
+  line.add(of(record::kind::depart, 1, now));
   line.finish();
   EXPECT_NEAR(busy_of(line), 2'000, 1e-6);
   ASSERT_EQ(line.workers().size(), 2u);
@@ -86,9 +85,9 @@ TEST(LogTimeline, CountsStaleness) {
 
 TEST(LogTimeline, ALogThatBeginsWithinAStep) {
   log_timeline line;
-  record in = of(kind::admit, 2, 5);
+  record in = of(record::kind::admit, 2, 5);
   line.add(in);
-  line.add(of(kind::commit, 2, 6));
+  line.add(of(record::kind::commit, 2, 6));
   line.finish();
   ASSERT_EQ(line.workers().size(), 3u);
   EXPECT_TRUE(line.workers()[0].empty());

@@ -45,7 +45,7 @@ std::vector<double> axis::ticks(int about) const {
   }
   const double step = round_step((high_ - low_) / about);
   const double first = std::ceil(low_ / step - 1e-9), last = std::floor(high_ / step + 1e-9);
-  for (double count = first; count <= last && made.size() < 64; ++count) made.push_back(count * step);
+  for (double count = first; count <= last && made.size() < 64; ++count) made.push_back(count * step + 0.0);  // + 0.0: no minus zero
   return made;
 }
 

@@ -29,7 +29,7 @@ std::string said_of(const std::string& line) {
 TEST(LogLines, WhatIsWrittenIsRead) {
   std::vector<record> written;
   for (int k = 0; k <= static_cast<int>(record::kind::change_policy); ++k)
-    written.push_back({.what = static_cast<kind>(k), .why = cause::death, .worker = {3, 2}, .now = 1.5});
+    written.push_back({.what = static_cast<record::kind>(k), .why = cause::death, .worker = {3, 2}, .now = 1.5});
   written[static_cast<std::size_t>(record::kind::admit)] = {.what = record::kind::admit,
                                                     .decided = verdict::accumulate,
                                                     .worker = {3, 2},

@@ -10,7 +10,7 @@ using rubato::record;
 using rubato::verdict;
 using rubato::lab::page::log_timeline;
 
-record of(kind what, std::uint32_t worker, double now) {
+record of(record::kind what, std::uint32_t worker, double now) {
   record r{.what = what};
   r.worker.index = worker;
   r.now = now;

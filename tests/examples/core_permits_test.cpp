@@ -14,7 +14,7 @@ namespace {
 using rubato::support::core_permits;
 using seconds = core_permits::seconds;
 
-constexpr auto nothing = [] {};
+constexpr auto no_work = [] {};
 constexpr auto never = [] { return false; };
 
 double since(core_permits::clock::time_point begin) { return seconds{core_permits::clock::now() - begin}.count(); }
@@ -25,7 +25,7 @@ TEST(CorePermits, NoMoreComputeThanThereAreCores) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 6; ++i)
     threads.emplace_back([&] {
-      cores.compute(seconds{0.01}, nothing, [&] {
+      cores.compute(seconds{0.01}, no_work, [&] {
         inside = cores.busy();
         std::uint32_t before = most;
         while (inside > before && !most.compare_exchange_weak(before, inside)) continue;
@@ -49,7 +49,7 @@ TEST(CorePermits, ThoseWhoShareTakeTurns) {
     first_is_done = true;
   }};
   while (!first_computes) std::this_thread::yield();
-  const seconds without = cores.compute(seconds{0.01}, nothing, never);
+  const seconds without = cores.compute(seconds{0.01}, no_work, never);
   EXPECT_FALSE(first_is_done);
   EXPECT_GT(without.count(), 0.0) << "it had to wait for its turns";
   first.join();
@@ -72,13 +72,13 @@ TEST(CorePermits, WorkThatThrowsGivesItsCoreBack) {
   core_permits cores{1, seconds{0.001}};
   EXPECT_THROW(cores.compute(seconds{0.001}, [] { throw std::bad_alloc{}; }, never), std::bad_alloc);
   EXPECT_EQ(cores.busy(), 0u);
-  cores.compute(seconds{0.001}, nothing, never);  // and does not wait for ever
+  cores.compute(seconds{0.001}, no_work, never);  // and does not wait for ever
 }
 
 TEST(CorePermits, EndsEarlyWhereAsked) {
   core_permits cores{1, seconds{3600}};
   int asked = 0;
-  cores.compute(seconds{3600}, nothing, [&] { return ++asked >= 3; });
+  cores.compute(seconds{3600}, no_work, [&] { return ++asked >= 3; });
   EXPECT_GE(asked, 3);
   EXPECT_EQ(cores.busy(), 0u);
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -27,8 +26,7 @@ namespace rubato::inline RUBATO_ABI {
 /// takes no lock, and calls nothing but the sink: it may run in the handler of a fault, in any thread, if the sink may.
 /// A record that another thread is writing meanwhile is left out.
 ///
-/// Cost    O(1) a record: a copy of it. 128 bytes for each that is kept, and for up to as many more: the next power of
-///         two; allocated at construction.
+/// Cost    O(1) a record: a copy of it. 80 bytes for each that is kept, allocated at construction.
 /// Thread  records and describe(): one at a time; write(): at any time
 /// Tests   tests/io/flight_recorder_test.cpp: KeepsTheLatest, WritesWhatALogHas, AllocatesNothingLater;
 ///         tests/integrations/gloo_ps/flight_record_test.cpp: WrittenAtTheEndOnASignalAndOnAFault
@@ -37,7 +35,7 @@ class flight_recorder {
   /// Keeps `records`, at least 1; `policy` is described in the first line.
   template <class Policy>
   flight_recorder(std::size_t records, const Policy& policy)
-      : kept_{(std::max<std::size_t>)(records, 1)}, ring_(std::bit_ceil(kept_ + 1)) {
+      : kept_{(std::max<std::size_t>)(records, 1)}, ring_(kept_ + 1) {
     describe(policy);
   }
 
@@ -56,7 +54,8 @@ class flight_recorder {
 
   /// Called by the controller.
   void operator()(const record& r) noexcept {
-    ring_[place(made_)] = r;
+    ring_[next_] = r;
+    if (++next_ == ring_.size()) next_ = 0;
     std::atomic_ref{made_}.store(made_ + 1, std::memory_order_release);
   }
 
@@ -73,7 +72,7 @@ class flight_recorder {
     json.value(made - kept);
     sink(heads_[std::atomic_ref{head_}.load()]), sink(",\"earlier\":"), sink(earlier.view()), sink("}\n");
     for (std::uint64_t i = made - kept; i < made; ++i)
-      write_decision(sink, ring_[place(i)]);
+      write_decision(sink, ring_[static_cast<std::size_t>(i % ring_.size())]);
   }
 
  private:
@@ -81,15 +80,12 @@ class flight_recorder {
     std::string* to;
     void operator()(std::string_view bytes) noexcept { *to += bytes; }
   };
-  [[nodiscard]] std::size_t place(std::uint64_t of) const noexcept {
-    return static_cast<std::size_t>(of) & (ring_.size() - 1);
-  }
-
   // Mutable is what write() reads through std::atomic_ref, which takes nothing const.
   std::array<std::string, 2> heads_{};  // objects that are still open
   mutable std::size_t head_ = 0;        // which of them it is
   std::size_t kept_;
-  detail::dynarray<record> ring_;  // a power of two, more than are kept: one is being written
+  detail::dynarray<record> ring_;  // one more than are kept: that which is being written
+  std::size_t next_ = 0;           // made_, modulo its size
   mutable std::uint64_t made_ = 0;
 };
 

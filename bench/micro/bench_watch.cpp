@@ -4,6 +4,7 @@
 // piece counts with its least time. Counters, in nanoseconds a push: `none`, without an observer, and of each observer
 // what it takes above that.
 //   records          a push
+//   counting         of one that only counts: what it takes to make the records
 //   flight_recorder  of 4,096 records
 //   metrics, log, trace, stream    log and stream write to a sink that counts the bytes
 #include <benchmark/benchmark.h>
@@ -106,6 +107,7 @@ void watch(benchmark::State& state, const Policy& policy) {
   const std::vector<std::uint32_t> pushes = counted.record();
   const chrome_trace_options drawn{.workers = workers, .events = 1 << 14};
   replay<Policy, no_observer> none{policy, {}};
+  replay<Policy, counting_observer> least_of_all{policy, {}};
   replay<Policy, flight_recorder> recorder{policy, flight_recorder{4096, policy}};
   replay<Policy, job_metrics> numbers{policy, job_metrics{workers}};
   replay<Policy, decision_log<counting_sink>> log{policy, {counting_sink{}, policy}};
@@ -113,9 +115,10 @@ void watch(benchmark::State& state, const Policy& policy) {
   replay<Policy, chrome_trace_stream<counting_sink>> stream{policy, {counting_sink{}, drawn}};
   const auto each = [&](auto&& what) {
     std::size_t i = 0;
-    what(i++, none), what(i++, recorder), what(i++, numbers), what(i++, log), what(i++, trace), what(i++, stream);
+    what(i++, none), what(i++, least_of_all), what(i++, recorder), what(i++, numbers), what(i++, log);
+    what(i++, trace), what(i++, stream);
   };
-  constexpr std::array names{"none", "flight_recorder", "metrics", "log", "trace", "stream"};
+  constexpr std::array names{"none", "counting", "flight_recorder", "metrics", "log", "trace", "stream"};
   std::array<std::vector<double>, names.size()> least;
   least.fill(std::vector<double>(pieces, std::numeric_limits<double>::infinity()));
   each([](std::size_t, auto& of) { of.prepare(); });

@@ -8,9 +8,11 @@ namespace rubato::lab {
 
 std::string http_get(const std::string& url) {
   const auto fail = [&url](const std::string& what) { throw support::user_error{url + ": " + what}; };
+  constexpr const char* expected = "expected http://HOST:PORT/metrics";
+  if (!url.starts_with("http://")) fail(expected);  // httplib throws for other schemes
   const auto slash = url.find('/', sizeof "http://" - 1);
   httplib::Client client{url.substr(0, slash)};
-  if (!url.starts_with("http://") || !client.is_valid()) fail("expected http://HOST:PORT/metrics");
+  if (!client.is_valid()) fail(expected);
   client.set_connection_timeout(5);
   client.set_read_timeout(5);
   std::string page;

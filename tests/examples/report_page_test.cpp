@@ -146,7 +146,7 @@ TEST(ReportPage, HostileNamesStayText) {
   for (const auto& each : {made, logged})
     for (const page::figure& figure : each.figures) all += as_svg(figure);
   for (const auto* part : {"<script", "\"'&", "\xE2\x80\xAE", "\x07", "\xFF"}) EXPECT_FALSE(has(all, part)) << part;
-  EXPECT_TRUE(has(all, "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp; \xEF\xBF\xBD\xEF\xBF\xBD onload=x"));
+  EXPECT_TRUE(has(all, "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp; \xEF\xBF\xBD\xEF\xBF\xBD"));
 }
 
 TEST(ReportPage, LongNamesAreCutInDrawingsAlone) {

@@ -58,7 +58,7 @@ TEST(Stats, TextOfTheLogIsEscaped) {
 
 TEST(Stats, AnswersFromTheLogOfARun) {
   const lab_program lab;
-  ASSERT_EQ(lab.compare("--policies ssp:2 --no-cache --quiet --log run.jsonl --set cluster.workers=5").status, 0);
+  ASSERT_EQ(lab.compare("--policies ssp:2 --no-cache --quiet --log run.jsonl --set workers=5").status, 0);
   const outcome said = lab.run("stats run.jsonl");
   EXPECT_EQ(said.status, 0) << said.text;
   expect_one_screen(said.text);

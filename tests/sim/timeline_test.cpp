@@ -62,7 +62,7 @@ void expect_whole_steps(const test::read_trace& seen) {
 }
 
 TEST(FigureFour, BehindABarrierTheFastWaitForTheSlowest) {
-  const test::read_trace seen = picture(bsp{.aggregate = bsp::sum}, 50);
+  const test::read_trace seen = picture(bsp{.aggregate = bsp::mean}, 50);
   expect_whole_steps(seen);
   for (int thread = 1; thread <= crew_size; ++thread) {
     const std::vector<trace_span> waits = ended(seen.of(thread, "wait"));

@@ -9,6 +9,7 @@
 #include <rubato/sync/controller.hpp>
 #include <rubato/sync/ssp.hpp>
 #include <string_view>
+#include <type_traits>
 
 namespace {
 
@@ -22,10 +23,19 @@ struct sink {
   void discard(std::uint64_t, std::uint32_t) {}
 };
 
+template <class Watcher, class Policy>
+Watcher watcher(const Policy& policy) {
+  if constexpr (std::is_constructible_v<Watcher, std::size_t, const Policy&>) {
+    return Watcher{4096, policy};
+  } else {
+    return Watcher{};
+  }
+}
+
 // They push one after another if they run.
 template <class Watcher, class Policy>
 int pushes(const Policy& policy, std::uint64_t times) {
-  controller<Policy, std::uint32_t, Watcher> sync{{.capacity = workers}, policy, Watcher{}};
+  controller<Policy, std::uint32_t, Watcher> sync{{.capacity = workers}, policy, watcher<Watcher>(policy)};
   std::uint32_t runs = 0;
   for (std::uint32_t w = 0; w < workers; ++w) static_cast<void>(sync.join({w, 0}, 0.0, w, sink{&runs}));
   double now = 0;

@@ -33,6 +33,7 @@ CONCEPT_OF = {
     r"std::string problem\(std::uint32_t": "CheckedPolicy",
     r"void state\(archive&": "StatefulPolicy",
     r"description describe\(\)": "DescribedPolicy",
+    r"insight explain\(\)": "ExplainingPolicy",
     r"decision release\(const cluster_view&": "SyncPolicy",
     r"void release\(Ticket": "ReleaseSink",
     r"void flush\(std::uint64_t": "ReleaseSink",

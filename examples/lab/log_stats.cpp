@@ -68,6 +68,13 @@ void staleness_stats::add(std::uint64_t staleness) noexcept {
   largest = std::max(largest, staleness);
 }
 
+std::string staleness_range(std::size_t bucket, std::string_view beyond) {
+  std::string text = std::to_string(staleness_histogram::lower_edge(bucket));
+  if (bucket + 1 == staleness_histogram::buckets) return text.append(beyond);
+  const std::uint64_t most = staleness_histogram::lower_edge(bucket + 1) - 1;
+  return bucket < 2 ? text : text + "-" + std::to_string(most);
+}
+
 void log_stats::policy(std::string line, double now) {
   if (!policies_.empty()) ++policy_changes_;
   if (policies_.size() == most_policies) return;

@@ -50,6 +50,9 @@ struct staleness_stats {
   void add(std::uint64_t staleness) noexcept;
 };
 
+/// What a bucket of theirs counts: "1", "4-7"; of the last one the least, followed by `beyond`.
+[[nodiscard]] std::string staleness_range(std::size_t bucket, std::string_view beyond);
+
 /// Where a worker is: `waiting` for its release, `computing` a step, `pushing` one that is admitted and not committed.
 enum class whereabouts : std::uint8_t { unseen, waiting, computing, pushing, left, finished, died };
 

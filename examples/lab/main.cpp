@@ -34,11 +34,13 @@ CLI::Validator whole(std::uint64_t low, std::uint64_t high) {
           ""};
 }
 
+// One value each time that it is given.
+void add_repeatable(CLI::App& command, const std::string& name, std::vector<std::string>& to, const std::string& what) {
+  command.add_option(name, to, what)->expected(1)->take_all()->allow_extra_args(false);
+}
+
 void add_set_option(CLI::App& command, std::vector<std::string>& settings) {
-  command.add_option("--set", settings, "KEY=VALUE: change a key of the scenario; repeatable")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  add_repeatable(command, "--set", settings, "KEY=VALUE: change a key of the scenario; repeatable");
 }
 
 // Options of whatever makes runs.
@@ -254,10 +256,7 @@ void add_search_switch_options(CLI::App& command, search_switch_arguments& given
 
 void add_experiment_options(CLI::App& command, experiment_arguments& given) {
   command.add_option("NAME", given.name, "Which one; without it all are listed");
-  command.add_option("--part", given.parts, "A part of it; repeatable; default: all")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  add_repeatable(command, "--part", given.parts, "A part of it; repeatable; default: all");
   command.add_option("--scenario", given.scenario, "Shipped scenario, or a .json file")->capture_default_str();
   add_set_option(command, given.settings);
   command.add_option("--seed", given.seed, "Seed of the first training of each case")
@@ -286,10 +285,7 @@ void add_watch_options(CLI::App& command, watch_arguments& given) {
 
 void add_report_options(CLI::App& command, report_arguments& given) {
   command.add_option("FILES", given.files, "Results of compare --json, and decision logs");
-  command.add_option("--log", given.logs, "A decision log, plain or gzip; repeatable")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  add_repeatable(command, "--log", given.logs, "A decision log, plain or gzip; repeatable");
   command.add_option("-o,--out", given.out, "Write the page there (HTML)")->required();
   command.add_option("--svg", given.svg, "Write each figure into this folder, too (SVG)");
 }

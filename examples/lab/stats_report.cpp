@@ -176,11 +176,7 @@ void put_staleness(page& to, const log_stats& stats) {
   std::vector<std::string> shares;
   for (std::size_t b = 0; b < s.counts.size(); ++b) {
     if (s.counts[b] == 0) continue;
-    const std::uint64_t low = staleness_histogram::lower_edge(b);
-    const std::string range = b + 1 == s.counts.size() ? std::to_string(low) + " or more"
-                              : b < 2                  ? std::to_string(low)
-                                                       : std::to_string(low) + "-" + std::to_string(2 * low - 1);
-    shares.push_back(range + ": " + percent(s.counts[b], pushes));
+    shares.push_back(staleness_range(b, " or more") + ": " + percent(s.counts[b], pushes));
   }
   to.list("staleness", shares);
   std::vector<std::uint32_t> order;

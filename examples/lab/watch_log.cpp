@@ -113,14 +113,8 @@ watched_job log_watcher::job() const {
   for (std::size_t r = 0; r < all.dropped_for.size(); ++r)
     if (all.dropped_for[r] > 0)
       job.dropped_for.emplace_back(name(static_cast<reason>(r)), static_cast<double>(all.dropped_for[r]));
-  for (std::size_t b = 0; b < staleness_histogram::buckets; ++b) {
-    const std::uint64_t least = staleness_histogram::lower_edge(b);
-    const std::uint64_t most = b + 1 < staleness_histogram::buckets ? staleness_histogram::lower_edge(b + 1) - 1 : 0;
-    job.staleness.emplace_back(most == 0 && b > 0 ? std::to_string(least) + "+"
-                               : most == least    ? std::to_string(least)
-                                                  : std::to_string(least) + "-" + std::to_string(most),
-                               static_cast<double>(stats_.staleness().counts[b]));
-  }
+  for (std::size_t b = 0; b < staleness_histogram::buckets; ++b)
+    job.staleness.emplace_back(staleness_range(b, "+"), static_cast<double>(stats_.staleness().counts[b]));
   policy_actions sum;
   for (const policy_actions& each : stats_.policies()) {
     sum.pushes += each.pushes, sum.apply += each.apply, sum.accumulate += each.accumulate, sum.drop += each.drop;

@@ -186,23 +186,24 @@ std::optional<error> served_job::finish() {
   std::ranges::copy(here.parameters(), work_->parameters().begin());
   // Judging may take long, and be interrupted: all that needs none of it is written before.
   std::optional<error> wrong;
-  const auto written = [&wrong](const rubato::result<std::uint64_t>& done) {
-    if (!done && !wrong) wrong = done.error();
+  const auto keep = [&wrong](const std::optional<error>& failed) {
+    if (!wrong) wrong = failed;
+  };
+  const auto written = [&keep](const rubato::result<std::uint64_t>& done) {
+    if (!done) keep(done.error());
   };
   if (!o_.server.checkpoint.empty()) written(here.save());
   if (!o_.model.empty()) written(work_->save(o_.model));
-  here.decide().inspect([this, &written, &wrong](auto& sync) {
+  here.decide().inspect([this, &keep, &written](auto& sync) {
     if (sync.watcher().log) written(sync.watcher().log->sink().commit());
-    if (flight_)
-      if (const auto failed = flight_->write(); failed && !wrong) wrong = failed;
+    if (flight_) keep(flight_->write());
   });
   std::printf("ended at version %llu after %.3f s\n", wide(here.decide().version()), here.decide().seconds());
   const task::verdict quality = work_->judge();
   std::printf("loss %.5f", quality.loss);
   if (quality.accuracy >= 0) std::printf(", accuracy %.2f %%", 100 * quality.accuracy);
   std::printf("\n");
-  if (!o_.report.empty())
-    if (const auto failed = write_report(quality); failed && !wrong) wrong = failed;
+  if (!o_.report.empty()) keep(write_report(quality));
   return wrong;
 }
 

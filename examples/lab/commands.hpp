@@ -110,6 +110,13 @@ struct stats_arguments {
   std::string json;
 };
 
+/// Options of `rubato-lab timeline` as they are given.
+struct timeline_arguments {
+  std::string log;
+  std::string out;
+  double unit_seconds = 1;  ///< seconds to a unit of the log's time
+};
+
 /// Options of `rubato-lab replay` as they are given.
 struct replay_arguments {
   std::string log;
@@ -189,6 +196,7 @@ struct report_arguments {
 [[nodiscard]] int run_fit(const fit_arguments&);
 [[nodiscard]] int run_advise(const advise_arguments&);
 [[nodiscard]] int run_stats(const stats_arguments&);
+[[nodiscard]] int run_timeline(const timeline_arguments&);
 [[nodiscard]] int run_replay(const replay_arguments&);
 [[nodiscard]] int run_search_switch(const search_switch_arguments&);
 [[nodiscard]] int run_experiment(const experiment_arguments&);

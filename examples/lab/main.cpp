@@ -207,6 +207,14 @@ void add_stats_options(CLI::App& command, stats_arguments& given) {
   add_json_option(command, given, "text");
 }
 
+void add_timeline_options(CLI::App& command, timeline_arguments& given) {
+  command.add_option("LOG", given.log, "Decision log of a run, plain or gzip")->required();
+  command.add_option("--out", given.out, "Write the Chrome trace there")->required();
+  command.add_option("--unit-seconds", given.unit_seconds, "Seconds to a unit of the log's time")
+      ->check(CLI::Range(1e-9, 1e9))
+      ->capture_default_str();
+}
+
 void add_replay_options(CLI::App& command, replay_arguments& given) {
   command.add_option("LOG", given.log, "Decision log of a run, plain or gzip")->required();
   command
@@ -327,6 +335,9 @@ int run(int argc, char** argv) {
   stats_arguments of_log;
   auto* stats = app.add_subcommand("stats", "Say who is slow, who is missing, what happened to the gradients of a log");
   add_stats_options(*stats, of_log);
+  timeline_arguments to_draw;
+  auto* drawn = app.add_subcommand("timeline", "Make a timeline of a log, for ui.perfetto.dev");
+  add_timeline_options(*drawn, to_draw);
   replay_arguments to_replay;
   auto* replayed = app.add_subcommand("replay", "Decide the events of a log again; show where decisions differ");
   add_replay_options(*replayed, to_replay);
@@ -365,6 +376,7 @@ int run(int argc, char** argv) {
   if (fitted->parsed()) return run_fit(to_fit);
   if (advised->parsed()) return run_advise(to_advise);
   if (stats->parsed()) return run_stats(of_log);
+  if (drawn->parsed()) return run_timeline(to_draw);
   if (replayed->parsed()) return run_replay(to_replay);
   if (searched->parsed()) return run_search_switch(of_switch);
   if (repeated->parsed()) return run_experiment(to_repeat);

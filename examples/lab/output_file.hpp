@@ -4,6 +4,7 @@
 #include <optional>
 #include <rubato/io/atomic_file.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rubato::lab {
@@ -31,6 +32,12 @@ class output_file {
   std::string name_;
   std::string option_;
   std::optional<atomic_file> file_;
+};
+
+/// A ByteSink over a file that somebody else commits.
+struct file_reference {
+  atomic_file* to;
+  void operator()(std::string_view bytes) noexcept { (*to)(bytes); }
 };
 
 /// A file, empty for none, and the option that names it.

@@ -3,17 +3,10 @@
 #include <optional>
 #include <rubato/io/chrome_trace.hpp>
 #include <rubato/io/decision_log.hpp>
-#include <string_view>
+
+#include "output_file.hpp"
 
 namespace rubato::lab {
-namespace {
-
-struct file_reference {
-  atomic_file* to;
-  void operator()(std::string_view bytes) noexcept { (*to)(bytes); }
-};
-
-}  // namespace
 
 bool record_first_run(const comparison& made, const training_data& data, atomic_file* log, atomic_file* trace,
                       const std::atomic<bool>& stop) {

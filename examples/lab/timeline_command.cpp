@@ -1,0 +1,40 @@
+// `timeline`: a decision log as a Chrome trace, for a viewer.
+#include <algorithm>
+#include <iostream>
+#include <rubato/io/chrome_trace.hpp>
+
+#include "commands.hpp"
+#include "log_lines.hpp"
+#include "output_file.hpp"
+#include "stats_report.hpp"
+
+namespace rubato::lab {
+
+int run_timeline(const timeline_arguments& given) {
+  check_outputs({{"LOG", given.log}}, {{"--out", given.out}});
+  output_file file{given.out, "--out"};
+  chrome_trace_options options{.microseconds_per_unit = 1e6 * given.unit_seconds};
+  log_stats stats;  // says of each record whether it can be
+  const log_reading reading = read_log(given.log, [&](const log_line& line) -> std::string {
+    if (line.is == log_line::kind::header) options.policy = line.policy;
+    if (line.is != log_line::kind::record) return stats.policy(line.policy, line.now), "";
+    std::string wrong = stats.add(line.event);
+    if (wrong.empty() && line.event.worker.index != no_worker)
+      options.workers = std::max(options.workers, line.event.worker.index + 1);
+    return wrong;
+  });
+  chrome_trace_stream spans{file_reference{file.get()}, options};
+  std::uint64_t number = 0;
+  static_cast<void>(read_log(given.log, [&](const log_line& line) -> std::string {
+    if (++number > reading.lines) return "that was all";
+    if (line.is == log_line::kind::record) spans(line.event);
+    return "";
+  }));
+  spans.finish();
+  file.commit();
+  if (reading.problem.empty()) return 0;
+  std::cerr << "rubato-lab: " << left_out(reading) << '\n';
+  return unsound_log_status;
+}
+
+}  // namespace rubato::lab

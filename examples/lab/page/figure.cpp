@@ -44,8 +44,8 @@ constexpr double file_width = 760, file_margin = 16;
 // Towards the side at which something is cut off.
 [[nodiscard]] std::string mark_arrow(double x, double y, tone is) {
   const std::string shape = x > 50 ? "M-7 -5L0 0L-7 5Z" : "M7 -5L0 0L7 5Z";
-  return "<svg" + pair("x", x, "%") + pair("y", y) + " overflow=\"visible\"><path class=\"" + class_of(is) + "\" d=\"" +
-         shape + "\"/></svg>";
+  return "<svg" + pair("x", x, "%") + pair("y", y) + " overflow=\"visible\"><path class=\"arrow " + class_of(is) +
+         "\" d=\"" + shape + "\"/></svg>";
 }
 
 [[nodiscard]] std::string mark_interval(const interval_row& row, const axis& scale, double y) {

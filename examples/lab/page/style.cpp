@@ -26,6 +26,7 @@ svg .faint{fill:var(--faint)}
 svg .curve{fill:none;stroke:var(--good);stroke-width:2;stroke-linejoin:round}
 svg .reference{fill:none;stroke:var(--soft);stroke-width:1.5;stroke-dasharray:4 3}
 svg .band{fill:var(--band);fill-opacity:.18;stroke:none}
+svg .arrow{stroke:var(--paper);stroke-width:2;paint-order:stroke}
 svg .heat{fill:var(--band)}
 )";
 

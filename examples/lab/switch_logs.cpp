@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <rubato/io/utf8.hpp>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -142,13 +143,19 @@ class csv_reader {
   std::size_t width_ = 0;
 };
 
+constexpr std::size_t most_rows = 100'000, most_listed = 10;
+
 [[nodiscard]] std::vector<summary_row> rows_of(const std::filesystem::path& file, const std::string& workload) {
   csv_reader table{file, {"dir", "acc_laststep", "acc_final", "loss_T"}};
   std::vector<summary_row> rows;
   std::set<std::string> workloads;
+  std::size_t read = 0;
   for (std::vector<std::string> cells; table.next(cells);) {
     const std::string& path = cells[0];
     const std::string first = path.substr(0, path.find('/'));
+    if (++read > most_rows)
+      throw user_error{file.string() + ": found more than " + std::to_string(most_rows) +
+                       " trainings, expected at most that"};
     workloads.insert(first);
     summary_row one{.name = path,
                     .named = share_in(std::string_view{path}.substr(path.rfind('/') + 1)),
@@ -157,12 +164,15 @@ class csv_reader {
                     .time = table.count(cells[3], 3)};
     if (first == workload) rows.push_back(std::move(one));
   }
+  if (!rows.empty()) return rows;
   std::string known;
-  for (const std::string& each : workloads) known += (known.empty() ? "" : ", ") + each;
-  if (rows.empty())
-    throw user_error{"--workload: found \"" + workload + "\", expected one of those in " + file.string() + ": " +
-                     known};
-  return rows;
+  std::size_t listed = 0;
+  for (const std::string& each : workloads) {
+    known += (known.empty() ? "" : ", ") + (++listed > most_listed ? "..." : in_quotes(each));
+    if (listed > most_listed) break;
+  }
+  throw user_error{"--workload: found " + in_quotes(workload) + ", expected one of those in " + file.string() + ": " +
+                   known};
 }
 
 // Its last step, if it was synchronous for this share of the workload.
@@ -214,16 +224,17 @@ void count_steps(switch_logs& logs, const std::vector<summary_row>& rows, const 
   return std::abs(std::clamp(std::round(share * parts), 0.0, parts)) / parts;  // not -0
 }
 
-// The share of a diverged training, whose own last step tells nothing.
-[[nodiscard]] double share_by_name(const switch_logs& logs, const std::vector<summary_row>& rows, double named) {
-  std::optional<double> nearest;
+// For diverged trainings, whose own last step tells nothing: the share of those that have the same in their names.
+[[nodiscard]] std::map<double, double> shares_by_name(const switch_logs& logs, const std::vector<summary_row>& rows) {
+  std::map<double, double> nearest;
   for (const summary_row& each : rows) {
-    if (!objection(logs, each).empty() || each.diverged() || each.named->share != named) continue;
-    const double share = decoded_share(logs, *each.last_step);
+    if (!objection(logs, each).empty() || each.diverged()) continue;
+    const double named = each.named->share, share = decoded_share(logs, *each.last_step);
     const auto off = [&](double x) { return std::pair{std::abs(x - named), x}; };
-    if (!nearest || off(share) < off(*nearest)) nearest = share;
+    const auto [at, is_first] = nearest.try_emplace(named, share);
+    if (!is_first && off(share) < off(at->second)) at->second = share;
   }
-  return nearest.value_or(named);
+  return nearest;
 }
 
 // Other machines: all else takes about the same time at one share, but for what has diverged.
@@ -232,9 +243,11 @@ void drop_slow_ones(switch_logs& logs) {
   std::map<double, std::vector<double>> times;
   for (const logged_training& each : logs.used)
     if (!each.outcome.diverged) times[each.share].push_back(each.outcome.time);
+  std::map<double, double> medians;
+  for (auto& [share, of_share] : times) medians[share] = median(std::move(of_share));
   std::erase_if(logs.used, [&](const logged_training& each) {
     if (each.outcome.diverged) return false;
-    const double middle = median(times.at(each.share));
+    const double middle = medians.at(each.share);
     if (each.outcome.time <= too_long * middle) return false;
     logs.unused.push_back({each.name,
                            "it took " + fixed_text(each.outcome.time, 0) + " s, more than " + short_text(too_long) +
@@ -251,17 +264,20 @@ switch_logs read_switch_logs(const std::string& folder, const std::string& workl
   const std::vector<summary_row> rows = rows_of(file, workload);
   switch_logs logs{.workload = workload};
   count_steps(logs, rows, file.string());
+  const std::map<double, double> by_name = shares_by_name(logs, rows);
   for (const summary_row& each : rows) {
     if (std::string why = objection(logs, each); !why.empty()) {
       logs.unused.push_back({each.name, std::move(why), each.named.has_value()});
       continue;
     }
-    if (each.diverged())
-      logs.used.push_back(
-          {each.name, share_by_name(logs, rows, each.named->share), {.time = each.time.value_or(0), .diverged = true}});
-    else
+    if (!each.diverged()) {
       logs.used.push_back(
           {each.name, decoded_share(logs, *each.last_step), {.accuracy = *each.accuracy, .time = *each.time}});
+      continue;
+    }
+    const auto at = by_name.find(each.named->share);
+    const double share = at != by_name.end() ? at->second : each.named->share;
+    logs.used.push_back({each.name, share, {.time = each.time.value_or(0), .diverged = true}});
   }
   drop_slow_ones(logs);
   return logs;

@@ -32,6 +32,10 @@ constexpr std::size_t chunk_size = std::size_t{1} << 20;
 class byte_stream {
  public:
   explicit byte_stream(const fs::path& file) : name_{file.string()} {
+    std::error_code error;  // of what does not exist gzopen says more
+    const fs::file_status what = fs::status(file, error);
+    if (fs::exists(what) && !fs::is_regular_file(what))
+      throw user_error{name_ + ": cannot be opened: it is no regular file"};
     errno = 0;
     handle_.reset(gzopen(name_.c_str(), "rb"));
     if (!handle_) throw user_error{name_ + ": cannot be opened: " + std::strerror(errno != 0 ? errno : ENOMEM)};
@@ -216,7 +220,8 @@ void expect_magic(byte_stream& file, std::uint32_t magic, std::string_view meani
   set.inputs = pixels;
   set.classes = class_count;
   for (const unsigned number : numbers) {
-    byte_stream file{*plain_or_gzip(directory, "data_batch_" + std::to_string(number) + ".bin")};
+    const std::string name = "data_batch_" + std::to_string(number) + ".bin";
+    byte_stream file{plain_or_gzip(directory, name).value_or(directory / name)};
     std::array<std::uint8_t, 1 + pixels> record{};
     while (const std::size_t got = file.read_some(record)) {
       const std::uint64_t start = file.offset() - got;

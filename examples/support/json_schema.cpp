@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <numeric>
+#include <rubato/io/utf8.hpp>
 #include <set>
 
 #include "json_nesting.hpp"
@@ -88,6 +89,8 @@ class strict_reader final : public nlohmann::json_sax<json> {
 
 [[noreturn]] void refuse_unknown(const std::string& where, const std::string& path,
                                  std::span<const std::string> known) {
+  constexpr std::size_t longest = 64;  // of a name that a person could have meant
+  if (path.size() > longest) throw user_error{where + ": found the unknown key " + in_quotes(path) + ", expected a known one"};
   throw user_error{where + ": found the unknown key " + path + ", expected a known one; the nearest is " +
                    nearest_key(path, known)};
 }

@@ -37,6 +37,7 @@ scenario load_scenario(const fs::path& file) {
   const auto status = fs::status(file, error);
   if (!fs::exists(status)) throw user_error{name + ": found no such file, expected a scenario (JSON)"};
   if (fs::is_directory(status)) throw user_error{name + ": found a directory, expected a scenario (JSON)"};
+  if (!fs::is_regular_file(status)) throw user_error{name + ": found no regular file, expected a scenario (JSON)"};
   std::ifstream stream{file, std::ios::binary};
   if (!stream) throw user_error{name + ": cannot be opened: " + std::strerror(errno)};
   std::string text(largest_file + 1, '\0');

@@ -1,6 +1,8 @@
 #ifndef RUBATO_EXAMPLES_SUPPORT_USER_ERROR_HPP
 #define RUBATO_EXAMPLES_SUPPORT_USER_ERROR_HPP
 
+#include <cstddef>
+#include <rubato/io/utf8.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -14,7 +16,7 @@ inline constexpr int user_error_status = 2;
 /// What the user gave (an option, a key, a file) is wrong. what() is one line that says which value, where, and what
 /// was expected; `main` prints it and ends with `user_error_status`.
 ///
-/// Control characters of quoted input become '?', so that the message stays one line and cannot steer a terminal.
+/// Bytes of quoted input that are no plain characters become '?': the message stays one line, and cannot steer a terminal.
 /// Tests   tests/examples/user_error_test.cpp
 class user_error : public std::runtime_error {
  public:
@@ -22,9 +24,12 @@ class user_error : public std::runtime_error {
 
  private:
   [[nodiscard]] static std::string one_line(std::string_view message) {
-    std::string line{message};
-    for (char& c : line)
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    std::string line;
+    while (!message.empty()) {
+      const std::size_t length = plain_length(message);
+      line += length == 0 ? std::string_view{"?"} : message.substr(0, length);
+      message.remove_prefix(length == 0 ? 1 : length);
+    }
     return line;
   }
 };

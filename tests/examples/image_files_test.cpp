@@ -1,6 +1,7 @@
 #include "../../examples/support/image_files.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include <filesystem>
@@ -283,6 +284,20 @@ TEST(ImageFiles, RefusesADirectoryInPlaceOfAFile) {
   d.write(labels_name, small_labels());
   const auto message = rubato::test::message_of<user_error>([&] { return read_image_set(d.path()); });
   EXPECT_NE(message.find("train-images-idx3-ubyte: cannot be "), std::string::npos) << message;
+}
+
+TEST(ImageFiles, ALinkThatLeadsNowhereIsNamed) {
+  const temporary_directory d;
+  std::filesystem::create_symlink("nowhere", d.path() / "data_batch_1.bin");
+  const auto message = rubato::test::message_of<user_error>([&] { return read_image_set(d.path()); });
+  EXPECT_NE(message.find("data_batch_1.bin: cannot be opened: "), std::string::npos) << message;
+}
+
+TEST(ImageFiles, APipeIsRefusedAndNotWaitedFor) {
+  const temporary_directory d;
+  ASSERT_EQ(mkfifo((d.path() / "data_batch_1.bin").c_str(), 0600), 0);
+  const auto message = rubato::test::message_of<user_error>([&] { return read_image_set(d.path()); });
+  EXPECT_NE(message.find("data_batch_1.bin: cannot be opened: it is no regular file"), std::string::npos) << message;
 }
 
 }  // namespace

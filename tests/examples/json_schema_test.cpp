@@ -166,6 +166,12 @@ TEST(JsonSchema, LongFoundValuesAreCut) {
   EXPECT_NE(message.find("xxx..., expected red|green"), std::string::npos) << message;
 }
 
+TEST(JsonSchema, LongKeysAreCut) {
+  const auto message = refusal_of_document("{\"" + std::string(100'000, 'k') + "\": 1}");
+  EXPECT_LT(message.size(), 150u);
+  EXPECT_NE(message.find("found the unknown key \"kkk"), std::string::npos) << message;
+}
+
 // ---- JSON itself ----
 
 std::string syntax_refusal(const std::string& document) {

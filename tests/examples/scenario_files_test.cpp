@@ -1,6 +1,7 @@
 #include "../../examples/support/scenario_files.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -124,6 +125,8 @@ TEST(LoadScenario, NamesTheFileInEveryRefusal) {
   EXPECT_EQ(refusal("none.json"), "found no such file, expected a scenario (JSON)");
   std::filesystem::create_directory(d.path() / "folder.json");
   EXPECT_EQ(refusal("folder.json"), "found a directory, expected a scenario (JSON)");
+  ASSERT_EQ(mkfifo((d.path() / "pipe.json").c_str(), 0600), 0);
+  EXPECT_EQ(refusal("pipe.json"), "found no regular file, expected a scenario (JSON)");
 }
 
 }  // namespace

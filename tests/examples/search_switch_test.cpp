@@ -82,7 +82,7 @@ TEST(SearchSwitch, BadInputIsOneLineAndStatus2) {
   for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
            {"", "--scenario: found neither it nor --logs, expected one of them"},
            {"--logs .", "--workload: found none beside --logs, expected the name of one"},
-           {"--logs . --workload w", "--workload: found \"w\", expected one of those in ./summary.csv: cifar100_res50"},
+           {"--logs . --workload w", "--workload: found \"w\", expected one of those in ./summary.csv: \"cifar100_res50\""},
            {"--logs . --workload cluster_16 --scenario quick.json", "--scenario: found it with --logs"},
            {"--logs . --workload cluster_16 --pushes 5", "--pushes: found it with --logs"},
            {"--logs . --workload cluster_16 --json ./summary.csv",

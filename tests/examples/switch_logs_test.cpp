@@ -30,6 +30,24 @@ switch_logs read_logs(const std::string& csv, const std::string& workload = "w")
   return read_switch_logs(folder.path().string(), workload);
 }
 
+TEST(SwitchLogs, TooManyTrainingsAreRefused) {
+  std::string csv = csv_of({{"w/bsp_1", 8'000, 0.92, 10'000}});
+  const std::string row = csv.substr(csv.find('\n') + 1);
+  for (int i = 0; i < 100'000; ++i) csv += row;
+  const std::string message = message_of<user_error>([&] { return read_logs(csv); });
+  EXPECT_NE(message.find("summary.csv: found more than 100000 trainings"), std::string::npos) << message;
+}
+
+TEST(SwitchLogs, AnUnknownWorkloadIsRefusedBeforeAFewOfThoseThereAre) {
+  std::vector<logged_row> rows;
+  for (int i = 0; i < 1000; ++i) rows.push_back({"w" + std::to_string(i) + "/bsp_1", 8'000, 0.92, 10'000});
+  const std::string message = message_of<user_error>([&] { return read_logs(csv_of(rows), "other\u202E"); });
+  EXPECT_NE(message.find("found \"other\\xe2\\x80\\xae\", expected one of those in"), std::string::npos) << message;
+  EXPECT_NE(message.find("\"w0\", \"w1\", "), std::string::npos) << message;
+  EXPECT_TRUE(message.ends_with(", ...")) << message;
+  EXPECT_LT(message.size(), 400u);
+}
+
 TEST(SwitchLogs, SearchesTheLogsOfThePaper) {
   const temporary_directory folder;
   folder.write("summary.csv", summary_csv());
@@ -172,7 +190,7 @@ TEST(SwitchLogs, RefusesBadFiles) {
   EXPECT_EQ(refusal(good + "w/b1-a99,,5,0.9x,,,,1\n"),
             "summary.csv:7: acc_final: found \"0.9x\", expected a number or nothing");
   EXPECT_EQ(refusal(good + "v/bsp,,5,0.9,,,,1\n", "u"),
-            "--workload: found \"u\", expected one of those in summary.csv: v, w");
+            "--workload: found \"u\", expected one of those in summary.csv: \"v\", \"w\"");
   EXPECT_EQ(refusal(header + "w/asp_1,,64000,0.9,,,,1\n"),
             "summary.csv: found no synchronous training of w, expected one named such as bsp_1");
   EXPECT_EQ(refusal(header + "w/bsp_1,,8000,0.9,,,,1\n"),

@@ -8,4 +8,8 @@ TEST(UserError, MessageIsOneLineWithoutControlCharacters) {
   EXPECT_STREQ(rubato::support::user_error{"a\nb\x1b[2Jc\td"}.what(), "a?b?[2Jc?d");
 }
 
+TEST(UserError, MessageHasNoHiddenCharacters) {
+  EXPECT_STREQ(rubato::support::user_error{"a\u202Eb\xC2\x9B\xFFc\u00E4"}.what(), "a???b???c\u00E4");
+}
+
 }  // namespace

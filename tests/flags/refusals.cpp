@@ -186,6 +186,20 @@ void add_choices(refusals& all) {
   all.add("transition: elapsed", unsound(0, 0, no_double()));
 }
 
+void add_normalised(refusals& all) {
+  normaliser<1> scale;
+  scale.assign(std::array{0.0}, std::array{1.0}, 7);
+  const auto made = [&](float x) {
+    std::array<float, 1> numbers{x};
+    scale.apply(numbers);
+    return std::bit_cast<std::uint32_t>(numbers[0]);
+  };
+  all.add("an observation that is NaN is 0", made(no_float()) == 0);
+  all.add("an observation that is infinite is 10", made(strange_float(1)) == 0x41200000);
+  all.add("an observation that is -infinite is -10", made(strange_float(2)) == 0xC1200000);
+  all.add("what is no mistake: an observation of 1", made(1.0F) == 0x3F800000);
+}
+
 void add_finite_floats(refusals& all) {
   const auto made = [](double x) { return std::bit_cast<std::uint32_t>(detail::finite_float(x)); };
   all.add("finite_float of NaN is 0", made(no_double()) == 0);
@@ -260,6 +274,7 @@ std::vector<refusal> inputs() {
   add_gradients(all);
   add_decisions(all);
   add_choices(all);
+  add_normalised(all);
   add_finite_floats(all);
   add_evaluations(all);
   add_files(all);

@@ -16,7 +16,7 @@ COMMON = ["-Wall", "-Wextra", "-Wpedantic", "-pedantic-errors", "-Wconversion", 
           "-Wzero-as-null-pointer-constant", "-Wmissing-declarations", "-Wunused", "-Wvla", "-Wimplicit-fallthrough",
           "-Wdeprecated", "-Werror"]
 GCC = ["-Wduplicated-cond", "-Wduplicated-branches", "-Wlogical-op", "-Wsuggest-override", "-Wstrict-null-sentinel",
-       "-Wcomma-subscript", "-Wvolatile"]
+       "-Wcomma-subscript", "-Wvolatile", "-Wuseless-cast"]
 # All that clang has, but for what is about other standards and the layout, and for what this library means to do.
 CLANG = ["-Weverything", "-Wno-c++98-compat", "-Wno-c++98-compat-pedantic", "-Wno-c++20-compat", "-Wno-padded",
          "-Wno-pre-c++20-compat", "-Wno-pre-c++17-compat", "-Wno-unsafe-buffer-usage", "-Wno-switch-default",

@@ -63,6 +63,10 @@ void go_on(controller_type& control, std::uint64_t seed) {
     switch (control.workers()[w].state) {
       case worker_state::running:
         ++given;
+        if (random.below(8) == 0) {  // is told its terms again
+          static_cast<void>(control.join(who, now, w, host));
+          break;
+        }
         static_cast<void>(control.push({.worker = who, .now = now, .samples = 4, .loss = 1.0F}, w, host));
         break;
       case worker_state::parked:

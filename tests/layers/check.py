@@ -46,7 +46,7 @@ BASE = {"version.hpp", "config.hpp", "pinned.hpp", "dynarray.hpp", "fwd.hpp"}
 # The standard library has no dots in its names; what else a header may use, besides CUDA's own under cuda/.
 SYSTEM_HEADERS = {"immintrin.h", "cpuid.h", "arm_neon.h", "fcntl.h", "unistd.h", "sys/stat.h"}
 
-CORE_AND_SYNC_LINES = 4447
+CORE_AND_SYNC_LINES = 4452
 LINES_WARN, LINES_FAIL = 500, 600
 COLUMNS = 120
 

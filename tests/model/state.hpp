@@ -79,7 +79,8 @@ class fingerprint_of {
             r.excluded | r.linked << 1 | r.withheld << 2 | counts << 3 | s.out << 4 | (s.ticket != 0) << 5 |
                 (all_.clock().clock(i) == 0) << 6,
             lead, s.waited, parked_at_[i], inside::place_of_chance(all_, i) * r.linked);
-    if (runs) d.words(w_.control.updates() - r.granted.version, r.doomed, s.cancelled);
+    if (runs) d.words(w_.control.updates() - r.granted.version, s.cancelled);
+    if (runs || p_.of.is.cancels) d.words(r.doomed);  // who does not run must begin the next step without
     if (runs || r.withheld || r.state == worker_state::released) d.words(r.granted.batch, r.granted.lr_scale);
     if (runs && p_.of.is.cancels && r.doomed == reason::none) d.add(inside::rank_of_running(all_, i));
     if (counts && p_.of.is.slowest) d.add(inside::rank_of_arrival(all_, i));

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <rubato/core/rng.hpp>
+#include <rubato/pinned.hpp>
 #include <span>
 #include <vector>
 
@@ -139,6 +140,27 @@ TEST_P(SaveLoad, SurvivesForgedBytes) {
         static_cast<void>(control.join({who.index, who.incarnation + 1}, 1000.0 + i, 0U, sink));
     }
   }
+}
+
+// Who is running may be told its terms again, so those of a state are as good as those of a policy.
+TEST_P(SaveLoad, NoForgedStateBringsTermsThatAreNone) {
+  const bytes_type bytes = saved(in_the_middle(GetParam().policy).control());
+  const std::uint32_t step = std::max(1U, static_cast<std::uint32_t>(bytes.size()) / test::scaled(1000));
+  for (const float forged : {std::numeric_limits<float>::quiet_NaN(), -1.0F, 1e30F})
+    for (std::size_t at = 0; at + 12 <= bytes.size(); at += step) {
+      bytes_type changed = bytes;
+      archive four;
+      float value = forged;
+      four(value);
+      std::ranges::copy(four.bytes(), changed.begin() + static_cast<std::ptrdiff_t>(at));
+      reseal(changed);
+      controller<any_policy, std::uint32_t> control{{.capacity = 5}, GetParam().policy};
+      if (load(control, changed) != errc::ok) continue;
+      for (std::uint32_t w = 0; w < 5; ++w) {
+        const float rate = control.workers()[w].granted.lr_scale;
+        ASSERT_TRUE(pinned::within(rate, 0.0F, guard_options{}.max_lr_scale)) << rate << " of byte " << at;
+      }
+    }
 }
 
 TEST(SaveLoad, RefusesAnotherKind) {

@@ -85,7 +85,7 @@ class parking {
     if (order == release_order::random) {
       if (!tracks_chance_) track_chance();
       // Multiplying the high half maps 2^32 values to `size` places, even to within size / 2^32.
-      return by_chance_[static_cast<std::size_t>(((draw >> 32) * size_) >> 32)];
+      return by_chance_.data()[((draw >> 32) * size_) >> 32];
     }
     if (!tracks_speed_) track_speed();
     std::size_t word = 0;

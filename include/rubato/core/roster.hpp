@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "../dynarray.hpp"
 #include "../pinned.hpp"
@@ -234,6 +236,7 @@ class roster {
 
   /// Saves, or rebuilds a fresh roster of the same capacity. Bytes that contradict each other fail the archive.
   void state(archive& bytes) {
+    std::vector<std::pair<clock_type, std::uint32_t>> members;
     for (std::uint32_t w = 0; w < capacity(); ++w) {
       worker_record r = records_[w];
       clock_type clock = clock_.clock(w);
@@ -245,15 +248,17 @@ class roster {
       if (!bytes.ok() || r.state >= worker_state::count_ || r.state == worker_state::admitted || clock >> 63 != 0 ||
           r.doomed >= reason::count_ || (r.excluded && !is_member(r.state)) ||
           !pinned::within(r.smoothed_step_time, 0, 1e30F) || !pinned::within(r.step_time, 0, 1e30F) ||
-          pinned::is_nan(r.granted_at) || pinned::is_nan(r.parked_at))
+          pinned::is_nan(r.granted_at) || pinned::is_nan(r.parked_at) || !pinned::is_finite(r.granted.lr_scale))
         return bytes.fail();
       clock_.set(w, clock);
       r.speed = static_cast<std::uint8_t>(speed_classes::class_of(r.smoothed_step_time));
       --in_[static_cast<std::size_t>(worker_state::absent)];
       ++(r.excluded ? excluded_ : in_[static_cast<std::size_t>(r.state)]);
       records_[w] = r;
-      if (is_member(r.state) && !r.excluded) count(w);
+      if (is_member(r.state) && !r.excluded) members.emplace_back(clock, w);
     }
+    std::sort(members.begin(), members.end());  // in any other order each insertion could pass all those before it
+    for (const auto& [clock, worker] : members) count(worker);
     std::uint32_t parked = parking_.size();
     bytes(parked);
     if (!bytes.saving() && parked != in(worker_state::parked)) return bytes.fail();

@@ -49,11 +49,7 @@ class normaliser {
   /// The same for Count numbers of an observation, from number First on.
   template <std::size_t First, std::size_t Count>
   requires(First + Count <= Dim) void apply_to(std::span<float, Count> numbers) const noexcept {
-    if (count_ == 0) return;
-    for (std::size_t i = 0; i < Count; ++i) {
-      const double x = (static_cast<double>(numbers[i]) - mean_[First + i]) * scale_[First + i];
-      numbers[i] = x != x ? 0.0F : static_cast<float>(x < -limit ? -limit : x > limit ? limit : x);
-    }
+    if (count_ != 0) scale_in(numbers.data(), mean_.data() + First, scale_.data() + First, Count);
   }
 
   /// After this observe() changes nothing; with false it does again.
@@ -128,6 +124,14 @@ class normaliser {
       mean[i] += off / n;
       squares[i] += off * (x - mean[i]);
       scale[i] = scale_of(squares[i] / n);
+    }
+  }
+  RUBATO_DETAIL_PINNED static void scale_in(float* numbers, const double* mean, const double* scale,
+                                            std::size_t count) noexcept {
+    RUBATO_DETAIL_EXACT
+    for (std::size_t i = 0; i < count; ++i) {
+      const double x = (static_cast<double>(numbers[i]) - mean[i]) * scale[i];
+      numbers[i] = x != x ? 0.0F : static_cast<float>(x < -limit ? -limit : x > limit ? limit : x);
     }
   }
   [[nodiscard]] RUBATO_DETAIL_PINNED_INLINE static double scale_of(double variance) noexcept {

@@ -207,13 +207,13 @@ class chrome_trace {
       writer.event(e);
     };
     const std::uint64_t kept = (std::min)(made_, std::uint64_t{ring_.size()});
-    for (std::uint64_t i = made_ - kept; i < made_; ++i) put(ring_[static_cast<std::size_t>(i % ring_.size())]);
+    for (std::uint64_t i = made_ - kept; i < made_; ++i) put(ring_.data()[i % ring_.size()]);
     events_.close(put);
     writer.tail(options_, dropped(), left_out());
   }
 
  private:
-  void keep(const detail::trace_event& e) noexcept { ring_[static_cast<std::size_t>(made_++ % ring_.size())] = e; }
+  void keep(const detail::trace_event& e) noexcept { ring_.data()[made_++ % ring_.size()] = e; }
 
   chrome_trace_options options_;
   detail::trace_events events_;

@@ -185,7 +185,7 @@ class safetensors {
     file.tensors_.reserve(ranges.size());
     for (const range& r : ranges) {
       tensor& t = file.tensors_.emplace_back(std::move(tensors[r.tensor]));
-      t.bytes = {file.data_.get() + r.begin, static_cast<std::size_t>(r.end - r.begin)};
+      t.bytes = {file.data_.get() + r.begin, file.data_.get() + r.end};
     }
     return result<safetensors>{std::move(file)};
   }

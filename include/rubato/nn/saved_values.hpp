@@ -5,10 +5,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "../core/archive.hpp"
 
 namespace rubato::inline RUBATO_ABI::nn::detail {
+
+/// A saved number of things that are known to fit into memory.
+template <class Number>
+[[nodiscard]] constexpr std::size_t as_size(Number saved) noexcept {
+  if constexpr (std::is_same_v<Number, std::size_t>)
+    return saved;
+  else
+    return static_cast<std::size_t>(saved);
+}
 
 // Saves a number, or checks that the bytes hold the same one.
 inline void expect(archive& bytes, std::uint64_t number) {

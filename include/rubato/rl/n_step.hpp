@@ -98,8 +98,8 @@ class n_step_window {
     nn::detail::saved_values(bytes, std::span{next_});
     for (std::size_t i = 0; i < steps_.size(); ++i) bytes(actions_[i], steps_[i].reward, steps_[i].factor);
     if (!bytes.ok()) return;
-    first_ = static_cast<std::size_t>(first);
-    count_ = static_cast<std::size_t>(count);
+    first_ = nn::detail::as_size(first);
+    count_ = nn::detail::as_size(count);
   }
 
  private:

@@ -262,7 +262,7 @@ class ppo {
     bool is_close = true;  // the policy is within max_divergence of the one that acted
     for (std::uint32_t pass = 0; pass < options_.epochs; ++pass) {
       for (std::size_t i = order_.size(); i > 1; --i)  // Fisher and Yates
-        std::swap(order_[i - 1], order_[static_cast<std::size_t>(random.below(i))]);
+        std::swap(order_[i - 1], order_.data()[random.below(i)]);
       for (std::size_t first = 0; first < order_.size(); first += options_.batch) {
         const auto chosen =
             std::span<const std::uint32_t>{order_}.subspan(first, (std::min)(options_.batch, order_.size() - first));

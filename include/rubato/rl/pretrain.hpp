@@ -122,7 +122,7 @@ requires std::same_as<typename Network::scalar, float> && std::same_as<typename 
     const std::uint64_t before = stats.steps;
     squares = 0;
     for (std::size_t i = order.size(); i > 1; --i)  // Fisher and Yates
-      std::swap(order[i - 1], order[static_cast<std::size_t>(random.below(i))]);
+      std::swap(order[i - 1], order.data()[random.below(i)]);
     for (const std::uint32_t step : order) {
       const auto seen = log.observation(step);
       const bool sound = pinned::is_finite(log.returns[step]) && log.actions[step] < actions &&

@@ -119,8 +119,8 @@ class replay_buffer {
     bytes(size, head);
     if (size > capacity() || head >= capacity() || (size < capacity() && head != size)) bytes.fail();
     if (!bytes.ok()) return;
-    size_ = static_cast<std::size_t>(size);
-    head_ = static_cast<std::size_t>(head);
+    size_ = nn::detail::as_size(size);
+    head_ = nn::detail::as_size(head);
     saved_observations(bytes, 0);
     saved_observations(bytes, width_);
     for (std::size_t slot = 0; slot < size_; ++slot) {

@@ -140,7 +140,7 @@ class rollout_buffer {
     bytes(size);
     if (size > horizon()) bytes.fail();
     if (!bytes.ok()) return;
-    size_ = static_cast<std::size_t>(size);
+    size_ = nn::detail::as_size(size);
     nn::detail::saved_values(bytes, std::span{observations_}.first(size_ * width_));
     nn::detail::saved_values(bytes, std::span{next_});
     for (rollout_step& step : std::span{steps_}.first(size_)) {

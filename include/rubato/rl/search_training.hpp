@@ -324,7 +324,7 @@ class search_trainer {
     if (!bytes.saving()) selections_.clear();
     for (std::uint64_t i = 0; i < count && bytes.ok(); ++i) {
       if (!bytes.saving()) selections_.emplace_back();
-      selection_report& s = selections_[static_cast<std::size_t>(i)];
+      selection_report& s = selections_.data()[i];
       bytes(s.generation, s.mean, s.standard_error, s.best);
     }
     for (float& x : best_) bytes(x);

@@ -278,7 +278,7 @@ class trainer {
     if (!bytes.saving()) evaluations_.clear();
     for (std::uint64_t i = 0; i < count && bytes.ok(); ++i) {
       if (!bytes.saving()) evaluations_.emplace_back();
-      evaluation& e = evaluations_[static_cast<std::size_t>(i)];
+      evaluation& e = evaluations_.data()[i];
       bytes(e.steps, e.episodes, e.mean, e.least, e.most, e.mean_elapsed);
     }
     best_.state(bytes);

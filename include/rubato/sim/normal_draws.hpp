@@ -58,7 +58,7 @@ class normal_draws {
     const std::size_t place = (std::size_t{worker} << kept_bits_) + static_cast<std::size_t>(kept);
     if (drawn_[place] != block) [[unlikely]]
       draw(worker, block, place);
-    return values_[(place << bits_) + static_cast<std::size_t>(step - (block << bits_))];
+    return values_.data()[(place << bits_) + (step - (block << bits_))];
   }
 
  private:

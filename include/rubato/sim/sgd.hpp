@@ -269,7 +269,7 @@ class sgd_objective {
     drawn_.resize(batch);
     for (std::uint32_t& sample : drawn_) {
       // 32 random bits scaled down: uneven by under 1 in 2^32 / size, and free of the division of below().
-      sample = subset_[static_cast<std::size_t>(((random() >> 32) * subset_.size()) >> 32)];
+      sample = subset_.data()[((random() >> 32) * subset_.size()) >> 32];
       data_->training.prefetch_position(sample);
     }
     for (const std::uint32_t sample : drawn_) data_->training.prefetch_pixels(sample);

@@ -72,6 +72,12 @@ TEST_F(Checkpoint, SizesThatDoNotFitAreRefused) {
 }
 
 // Limits on steps and waits are multiples of it.
+TEST_F(Checkpoint, MoreShardsThanParametersAreRefused) {
+  ps::checkpoint c = some();
+  c.model.parameters = c.model.shards - 1;
+  EXPECT_EQ(ps::decode_checkpoint(ps::encode(c), "x").error().code, errc::corrupt);
+}
+
 TEST_F(Checkpoint, ALongestStepThatIsNoTimeIsRefused) {
   ps::checkpoint c = some();
   for (const double bad : {-1.0, HUGE_VAL, std::nan("")}) {

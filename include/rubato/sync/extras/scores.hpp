@@ -23,7 +23,7 @@ struct staleness_histogram {
 
   /// The bucket that counts this staleness.
   [[nodiscard]] static constexpr std::size_t bucket_of(std::uint64_t staleness) noexcept {
-    return (std::min)(static_cast<std::size_t>(std::bit_width(staleness)), buckets - 1);
+    return (std::min<std::size_t>)(static_cast<unsigned>(std::bit_width(staleness)), buckets - 1);
   }
   /// The smallest staleness that the bucket counts.
   [[nodiscard]] static constexpr std::uint64_t lower_edge(std::size_t bucket) noexcept {

@@ -133,7 +133,8 @@ inline bool take_shards(checkpoint_bytes& in, checkpoint& to) {
 /// Reads what encode() wrote; `from` names the bytes in messages. Nothing is allocated beyond the size of the input.
 /// Errors  corrupt: not a checkpoint, cut short or changed; wrong_kind: of another format. With a sentence.
 /// Tests   tests/integrations/gloo_ps/checkpoint_test.cpp: RoundTrip, EveryTruncationIsRefused,
-///         EveryFlippedBitIsRefused, ForeignFilesAreRefused, ALongestStepThatIsNoTimeIsRefused
+///         EveryFlippedBitIsRefused, ForeignFilesAreRefused, MoreShardsThanParametersAreRefused,
+///         ALongestStepThatIsNoTimeIsRefused
 [[nodiscard]] inline result<checkpoint> decode_checkpoint(std::string_view input, const std::string& from) {
   const auto bad = [&from](errc code, const char* what) { return error{code, from + ": " + what}; };
   if (!input.starts_with(detail::checkpoint_magic)) return bad(errc::corrupt, "not a checkpoint of this server");
@@ -151,7 +152,7 @@ inline bool take_shards(checkpoint_bytes& in, checkpoint& to) {
   if (format != detail::checkpoint_format) return bad(errc::wrong_kind, "a checkpoint of another format version");
   if (!in.take(c.job) || !in.take(c.model.parameters) || !in.take(c.model.shards) || !in.take(c.workers) ||
       !in.take(c.version) || !in.take(c.policy) || !in.take(c.longest_step) || !in.take(saved) || c.model.shards == 0 ||
-      !detail::is_time(c.longest_step))
+      c.model.shards > c.model.parameters || !detail::is_time(c.longest_step))
     return bad(errc::corrupt, "the checkpoint makes no sense");
   c.controller.resize(saved.size());
   if (!saved.empty()) std::memcpy(c.controller.data(), saved.data(), saved.size());

@@ -59,6 +59,7 @@ checked() {
 optimised() {
   run release test_properties "$scale" &&
     printf '== release classic_control\n' &&
+    ctest --preset release -L '^bench$' &&
     build/release/bin/classic_control cartpole 1 10 build/logs/cartpole.csv
 }
 part_schedules() {

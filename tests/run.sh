@@ -83,7 +83,7 @@ stage_release() {
   run_tests release -LE '^(tree|proof_bugs|results|gloo_ps|mpi_ps|libtorch)$'
 }
 stage_fuzz() {
-  python3 tests/fuzz/run.py --seconds 10
+  python3 tests/fuzz/run.py --seconds 15
 }
 # What has threads.
 stage_tsan() {

@@ -112,11 +112,12 @@ const std::vector<std::string> point_columns{"BSP share", "runs", "diverged", "a
   std::string text;
   const bool any_failed = std::ranges::any_of(search.curve(), [](const auto& point) { return !point.passed; });
   if (!any_failed && *search.share() / 2 < share_of_a_barrier(asked))
-    text += "smaller shares were not tried: one barrier is " + share_text(share_of_a_barrier(asked)) +
-            " of the workload\n";
+    text +=
+        "smaller shares were not tried: one barrier is " + share_text(share_of_a_barrier(asked)) + " of the workload\n";
   if (asynchronous.passed)
     text += "ASP throughout is good enough: accuracy " + fixed_text(asynchronous.accuracy.mean, 4) + ", in " +
-            fixed_text(asynchronous.time / search.target()->time, 3) + " of the time of BSP\n";
+            fixed_text(asynchronous.time / search.target()->time, 3) + " of the time of BSP" +
+            (any_failed ? "; a larger share is not, so that may be chance\n" : "\n");
   return text;
 }
 

@@ -22,7 +22,7 @@ struct switch_request {
 struct switch_trials {
   adapt::switch_search search;
   std::optional<adapt::switch_point> asynchronous{};  ///< share 0, which the search does not try; none without a target
-  bool interrupted = false;  ///< it is not over
+  bool interrupted = false;                           ///< it is not over
 };
 
 /// The setting of a training: it ends after its pushes, and is evaluated every twentieth part of them, which is how
@@ -33,9 +33,9 @@ struct switch_trials {
 [[nodiscard]] double share_of_a_barrier(const switch_request&);
 
 /// Makes the trainings that the search asks for, down to the share of one barrier, and then as many that are
-/// asynchronous throughout, judged as a candidate is. Those of one share have different seeds, those of different shares the
-/// same ones, so that all shares meet the same clusters, models and data. Time is virtual; a training that has diverged
-/// took until that was noticed.
+/// asynchronous throughout, judged as a candidate is. Those of one share have different seeds, those of different
+/// shares the same ones, so that all shares meet the same clusters, models and data. Time is virtual; a training that
+/// has diverged took until that was noticed.
 ///
 /// What the runner's cache knows is not run again: that is how an interrupted search goes on. The result does not
 /// depend on the runner's threads, nor on interruptions.

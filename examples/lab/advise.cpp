@@ -55,6 +55,7 @@ struct member {
 struct outcome {
   double time = 0;
   bool reached = false;
+  std::uint64_t pushes = 0;
 };
 
 // times[rule][member x runs + run]
@@ -103,10 +104,13 @@ using outcomes = std::vector<std::vector<outcome>>;
 }
 
 [[nodiscard]] rule_outlook outlook_of(const std::string& name, std::span<const outcome> runs) {
+  double pushes = 0;
+  for (const outcome& each : runs) pushes += static_cast<double>(each.pushes) / static_cast<double>(runs.size());
   return {.name = name,
           .time = time_of(runs),
           .reached = static_cast<std::uint32_t>(std::ranges::count_if(runs, &outcome::reached)),
-          .runs = static_cast<std::uint32_t>(runs.size())};
+          .runs = static_cast<std::uint32_t>(runs.size()),
+          .pushes = pushes};
 }
 
 }  // namespace
@@ -130,7 +134,8 @@ std::optional<advice> advise(const cluster_fit& fit, const std::vector<model_gue
         at.scenario.run.max_time = longest_time(at.scenario.cluster, pushes);
         const std::uint64_t seed = mine.seed + i % asked.runs;
         const auto run = [&](const any_policy& policy, outcome& into) {
-          if (const auto made = bench.run(at, policy, seed, how.stop); made) into = {made->time, made->reached};
+          if (const auto made = bench.run(at, policy, seed, how.stop); made)
+            into = {made->time, made->reached, made->pushes};
         };
         if (known) {
           run(asked.current->policy, all[last][i]);

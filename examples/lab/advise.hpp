@@ -39,6 +39,7 @@ struct rule_outlook {
   support::estimate time;  ///< of a run to the target, in units, with the 90 % interval of one run
   std::uint32_t reached = 0;
   std::uint32_t runs = 0;
+  double pushes = 0;  ///< of a run, on average
   std::optional<support::estimate> gain{};  ///< expected time of the log's policy ÷ this one's, less 1; 90 % interval
   /// Whether enough runs arrived for `time` and `gain` to mean something.
   [[nodiscard]] bool reliable() const noexcept { return runs > 0 && reached >= 0.9 * runs; }

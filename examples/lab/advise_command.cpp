@@ -21,6 +21,7 @@
 #include "output_file.hpp"
 #include "support/scenario_files.hpp"
 #include "support/user_error.hpp"
+#include "switching_policy.hpp"
 
 namespace rubato::lab {
 namespace {
@@ -194,6 +195,9 @@ int run_advise(const advise_arguments& given) {
     std::cerr << "rubato-lab: interrupted; nothing is kept\n";
     return interrupted_status();
   }
+  for (const rule_outlook& each : made->rules)
+    if (const std::string note = steps_beyond_runs(each.name, each.pushes); !note.empty())
+      std::cerr << "rubato-lab: note: " << note << '\n';
   std::optional<double> distance;
   if (asked.current) distance = distance_of_steps(fit, history, asked.current->policy);
   const findings all{history, fit, *guesses, *made, asked, distance};

@@ -15,6 +15,7 @@
 #include "shipped.hpp"
 #include "support/scenario_files.hpp"
 #include "support/user_error.hpp"
+#include "switching_policy.hpp"
 #include "threads_host.hpp"
 
 namespace rubato::lab {
@@ -59,6 +60,17 @@ void report_interruption(const std::vector<std::string>& files, bool json_to_scr
   return asked;
 }
 
+void note_steps(const comparison& made) {
+  for (const comparison_row& row : made.rows) {
+    double pushes = 0, runs = 0;
+    for (const auto& run : row.runs)
+      if (run) pushes += static_cast<double>(run->pushes), ++runs;
+    if (runs == 0) continue;
+    if (const std::string note = steps_beyond_runs(row.used.name, pushes / runs); !note.empty())
+      std::cerr << "rubato-lab: note: " << note << '\n';
+  }
+}
+
 }  // namespace
 
 int run_compare(const compare_arguments& given) {
@@ -73,6 +85,7 @@ int run_compare(const compare_arguments& given) {
   const auto cache = given_cache(given.cache, given.no_cache);
   const runner run = given_runner(data, *cache, asked.host == host_kind::simulator ? given.threads : 1, given.quiet);
   const comparison made = compare(asked, run);
+  note_steps(made);
 
   const std::string document = to_json(made).dump(2) + "\n";
   const bool records = log.get() != nullptr || trace.get() != nullptr;

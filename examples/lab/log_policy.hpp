@@ -9,17 +9,18 @@
 
 namespace rubato::lab {
 
-/// The policy of a log. It is found by its description among the rules' variants, ssp:0 to ssp:64 and cap:1 to cap:64
-/// in each order; or it is the one that is `given`.
+/// The policy of a log. It is the one that is `given`, or the one that has the log's description: a rule with any
+/// parameters and treatments that a name can give it, in the lab or in the programs of hosts.
 ///
-/// Nothing if none is given and none fits: a rule with other parameters, or a policy file.
+/// Nothing if none is given and none fits: a rule with options that no name has, or a policy file.
 /// Errors  user_error about `given`: no policy, or one whose description is not that of the log; about the log: so many
 ///         workers cannot run under its policy
 /// Tests   tests/examples/log_policy_test.cpp: FindsThePolicyOfALog, WhatIsGivenMustBeWhatRan,
-///         WhatCannotRunOnTheWorkersIsRefused
+///         WhatCannotRunOnTheWorkersIsRefused, AnotherIsNotGuessed
 [[nodiscard]] std::optional<named_policy> policy_of_log(const decision_history&, const std::string& given = {});
 
 /// The same by its description alone, in canonical form.
+/// Tests   tests/examples/log_policy_test.cpp: FindsWhatEachNameDescribes, FindsSyncSwitchOfHosts
 [[nodiscard]] std::optional<named_policy> policy_described(const std::string& description);
 
 /// Whether a policy has this description.

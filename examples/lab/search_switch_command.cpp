@@ -1,11 +1,14 @@
 // `search-switch`: reads what was asked for, searches in simulations or in logs, says what was found.
+#include <iostream>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "commands.hpp"
 #include "given.hpp"
 #include "result_output.hpp"
+#include "share_text.hpp"
 #include "shipped.hpp"
 #include "support/scenario_files.hpp"
 #include "support/user_error.hpp"
@@ -41,6 +44,21 @@ using support::user_error;
   return options;
 }
 
+// Where trainings differ by more than may be lost, every candidate may pass.
+void note_noise(const adapt::switch_search& search, const std::string& remedy) {
+  const auto& target = search.target();
+  if (!target || target->accuracy.size < 2 || target->accuracy.deviation() <= search.options().beta) return;
+  std::cerr << "rubato-lab: note: the accuracy of BSP has a deviation of "
+            << fixed_text(target->accuracy.deviation(), 4) << " between trainings, more than beta, "
+            << short_text(search.options().beta) << ": which candidates are good enough may be chance" << remedy
+            << '\n';
+}
+
+// How many models the seeds draw from.
+[[nodiscard]] std::size_t models_of(const support::scenario& asked) {
+  return asked.objective == support::objective_kind::sgd ? asked.hidden_layers.size() : 1;
+}
+
 // Options of one way to search that are of no use in the other.
 void refuse_others(const std::string& way, const std::vector<std::pair<const char*, bool>>& options) {
   for (const auto& [option, is_given] : options)
@@ -64,6 +82,7 @@ void refuse_others(const std::string& way, const std::vector<std::pair<const cha
   if (given.workload.empty()) throw user_error{"--workload: found none beside --logs, expected the name of one"};
   result_output output{given.json, {{"--logs", given.logs + "/summary.csv"}}};
   const logged_search made = search_logs(read_switch_logs(given.logs, given.workload), search_options_of(given));
+  note_noise(made.search, "");
   return output.put(to_json(made).dump(2) + "\n", table(made));
 }
 
@@ -76,13 +95,15 @@ void refuse_others(const std::string& way, const std::vector<std::pair<const cha
                        .search = search_options_of(given)};
   support::apply_settings(asked.scenario, given.settings);
   const adapt::switch_search_options& search = asked.search;
-  const std::size_t models =
-      asked.scenario.objective == support::objective_kind::sgd ? asked.scenario.hidden_layers.size() : 1;
+  const std::size_t models = models_of(asked.scenario);
   if (models > 1 && !search.stored && search.target_runs != search.runs)
     throw user_error{"--bsp-runs: found " + std::to_string(search.target_runs) + " beside --runs " +
                      std::to_string(search.runs) + " where seeds draw one of " + std::to_string(models) +
                      " numbers of hidden layers, expected equal numbers of runs, or --set objective.hidden_layers=N"};
   if (const std::string wrong = problem(search); !wrong.empty()) throw user_error{"search-switch: " + wrong};
+  if (share_of_a_barrier(asked) > 0.5)
+    throw user_error{"--pushes: found " + std::to_string(asked.pushes) + ", expected at least two barriers of " +
+                     std::to_string(asked.scenario.cluster.workers) + " workers"};
   return asked;
 }
 
@@ -92,6 +113,10 @@ void refuse_others(const std::string& way, const std::vector<std::pair<const cha
   result_output output{given.json, {{"--scenario", support::scenario_file(given.scenario)}}};
   const auto cache = given_cache(given.cache.value_or(default_cache), given.no_cache);
   const switch_trials made = search_switch(asked, given_runner(data, *cache, given.threads, given.quiet));
+  const std::size_t models = models_of(asked.scenario);
+  note_noise(made.search, models < 2 ? ""
+                                     : "; seeds draw one of " + std::to_string(models) +
+                                           " numbers of hidden layers, --set objective.hidden_layers=N takes one");
   const std::string document = to_json(asked, made, data).dump(2) + "\n";
   return made.interrupted ? output.put_partial(document, table(asked, made), !given.no_cache)
                           : output.put(document, table(asked, made));

@@ -105,6 +105,22 @@ const std::vector<std::string> point_columns{"BSP share", "runs", "diverged", "a
          fixed_text(found->time / search.target()->time, 3) + " of its time\n";
 }
 
+// A search that went down to the share of one barrier, and what no BSP at all comes to.
+[[nodiscard]] std::string ends_of(const switch_request& asked, const switch_trials& made) {
+  const adapt::switch_search& search = made.search;
+  const adapt::switch_point& asynchronous = *made.asynchronous;
+  std::string text;
+  const bool any_failed = std::ranges::any_of(search.curve(), [](const auto& point) { return !point.passed; });
+  if (!any_failed && *search.share() / 2 < share_of_a_barrier(asked))
+    text +=
+        "smaller shares were not tried: one barrier is " + share_text(share_of_a_barrier(asked)) + " of the workload\n";
+  if (asynchronous.passed)
+    text += "ASP throughout is good enough: accuracy " + fixed_text(asynchronous.accuracy.mean, 4) + ", in " +
+            fixed_text(asynchronous.time / search.target()->time, 3) + " of the time of BSP" +
+            (any_failed ? "; a larger share is not, so that may be chance\n" : "\n");
+  return text;
+}
+
 [[nodiscard]] std::string count_text(double number) { return std::isfinite(number) ? fixed_text(number, 2) : "never"; }
 
 [[nodiscard]] std::string target_runs_text(std::uint32_t count) {
@@ -193,10 +209,13 @@ std::string table(const switch_request& asked, const switch_trials& made) {
   text_rows rows{point_columns};
   for (const adapt::switch_point& point : search.curve())
     rows.push_back(point_cells(point, search.target(), verdict_on(point)));
+  if (made.asynchronous)
+    rows.push_back(point_cells(*made.asynchronous, search.target(), verdict_on(*made.asynchronous)));
   text += aligned_text(rows);
   if (made.interrupted) return text;
   text += conclusion(search);
   if (!search.target()) return text;
+  text += ends_of(asked, made);
   const double recurrences = search.amortization();
   return text + "cost of the search: " + count_text(search.cost()) + " BSP trainings; " +
          (std::isfinite(recurrences) ? "amortised after " + count_text(recurrences) + " trainings with the switch"
@@ -233,6 +252,8 @@ json to_json(const logged_search& from) {
 
 json to_json(const switch_request& asked, const switch_trials& made, const training_data& data) {
   json document = search_json(made.search);
+  document["asynchronous"] = made.asynchronous ? point_json(*made.asynchronous) : json(nullptr);
+  document["options"]["least_share"] = made.search.options().least_share;
   document["scenario"] = support::to_json(asked.scenario);
   document["data"] = {{"description", data.description}, {"fingerprint", data.fingerprint}};
   document["pushes"] = asked.pushes;

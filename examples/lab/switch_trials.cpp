@@ -1,6 +1,8 @@
 #include "switch_trials.hpp"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "share_text.hpp"
@@ -26,6 +28,14 @@ constexpr std::uint64_t evaluations_of_a_training = 20;
                    std::to_string(asked.pushes) + " pushes, expected a cluster in which it goes on"};
 }
 
+[[nodiscard]] std::vector<std::optional<measurement>> measured_at(double share, std::uint32_t runs,
+                                                                  const switch_request& asked, const runner& run) {
+  const any_policy policy = switching_policy(share, asked.pushes);
+  std::vector<job> jobs;
+  for (std::uint32_t i = 0; i < runs; ++i) jobs.push_back({setting_of(asked, asked.seed + i), &policy, asked.seed + i});
+  return run.run(jobs, share_text(share) + " BSP");
+}
+
 }  // namespace
 
 setting setting_of(const switch_request& asked, std::uint64_t seed) {
@@ -37,18 +47,19 @@ setting setting_of(const switch_request& asked, std::uint64_t seed) {
   return at;
 }
 
+double share_of_a_barrier(const switch_request& asked) {
+  return static_cast<double>(asked.scenario.cluster.workers) / static_cast<double>(asked.pushes);
+}
+
 switch_trials search_switch(const switch_request& asked, const runner& run) {
-  switch_trials made{support::value_or_refuse(adapt::switch_search::make(asked.search))};
+  adapt::switch_search_options options = asked.search;
+  options.least_share = std::min(share_of_a_barrier(asked), 1.0);
+  switch_trials made{support::value_or_refuse(adapt::switch_search::make(options))};
   adapt::switch_search& search = made.search;
   while (!search.done()) {
     const double share = search.next().share;
-    const any_policy policy = switching_policy(share, asked.pushes);
-    std::vector<job> jobs;
-    for (std::uint32_t i = 0; i < search.ahead(); ++i)
-      jobs.push_back({setting_of(asked, asked.seed + i), &policy, asked.seed + i});
-    const auto measured = run.run(jobs, share_text(share) + " BSP");
     // Of runs made at the same time, those behind one that has diverged are not asked for.
-    for (const auto& each : measured) {
+    for (const auto& each : measured_at(share, search.ahead(), asked, run)) {
       if (!each) {
         made.interrupted = true;
         return made;
@@ -58,6 +69,18 @@ switch_trials search_switch(const switch_request& asked, const runner& run) {
       if (refused.code != errc::ok) throw user_error{refused.message};
     }
   }
+  if (!search.target()) return made;
+  std::vector<adapt::switch_outcome> outcomes;
+  for (const auto& each : measured_at(0, asked.search.runs, asked, run)) {
+    if (!each) {
+      made.interrupted = true;
+      return made;
+    }
+    outcomes.push_back(outcome_of(*each, asked, 0));
+  }
+  adapt::switch_point& point = made.asynchronous.emplace(adapt::summary_of(0, std::move(outcomes)));
+  point.judged = true;
+  point.passed = point.diverged == 0 && search.is_good_enough(point.accuracy);
   return made;
 }
 

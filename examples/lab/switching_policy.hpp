@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <rubato/sync/any_policy.hpp>
+#include <string>
 
 namespace rubato::lab {
 
@@ -15,6 +16,11 @@ namespace rubato::lab {
 /// Tests   tests/examples/switch_trials_test.cpp: SwitchesAfterItsShare, WholeSharesAreTheRules,
 ///         SearchesForWhatSyncswitchRuns
 [[nodiscard]] any_policy switching_policy(double share, std::uint64_t pushes);
+
+/// What is wrong with the STEPS of syncswitch:SHARE:STEPS where runs make so many pushes on average: more than half of
+/// each is synchronous, and that is more than 1.25 times SHARE. Empty if it is not, and of other policies.
+/// Tests   tests/examples/switch_trials_test.cpp: SaysThatStepsAreMoreThanARun
+[[nodiscard]] std::string steps_beyond_runs(const std::string& name, double pushes);
 
 }  // namespace rubato::lab
 

@@ -118,10 +118,11 @@ TEST(LoggedSearch, CostsOfTableTwo) {
 }
 
 // Per cent of all draws without replacement that end where all runs together do.
-double success(const std::vector<logged_share>& shares, std::uint32_t target_runs, std::uint32_t runs) {
-  const auto reference = replay({}, shares);
+double success(const std::vector<logged_share>& shares, std::uint32_t target_runs, std::uint32_t runs,
+               switch_acceptance acceptance = switch_acceptance::mean) {
+  const auto reference = replay({.acceptance = acceptance}, shares);
   EXPECT_TRUE(reference);
-  switch_search_options options{.target_runs = target_runs, .runs = runs};
+  switch_search_options options{.target_runs = target_runs, .runs = runs, .acceptance = acceptance};
   if (target_runs == 0) options.stored = reference->target();
   const auto found = success_probability(options, shares, *reference->share());
   EXPECT_TRUE(found) << found.error().message;
@@ -140,6 +141,21 @@ TEST(LoggedSearch, SuccessProbabilities) {
   EXPECT_NEAR(success(second, 3, 3), 86, 2);
   EXPECT_NEAR(success(second, 0, 4), 100, 2);
   EXPECT_NEAR(success(second, 1, 1), 36.5, 2);
+}
+
+// Than there are in logs: with fewer it often stops at a larger share.
+TEST(LoggedSearch, TheTestNeedsMoreTrainings) {
+  const std::vector<logged_share>&first = logged_runs("cifar10_res32").shares,
+        &second = logged_runs("cifar100_res50").shares;
+  constexpr auto welch = switch_acceptance::welch;
+  EXPECT_NEAR(success(first, 5, 5, welch), 66.1, 0.06);
+  EXPECT_NEAR(success(first, 5, 4, welch), 28.0, 0.06);
+  EXPECT_NEAR(success(first, 4, 5, welch), 17.1, 0.06);
+  EXPECT_NEAR(success(first, 4, 4, welch), 12.7, 0.06);
+  EXPECT_NEAR(success(second, 5, 5, welch), 100, 0.06);
+  EXPECT_NEAR(success(second, 5, 4, welch), 40.0, 0.06);
+  EXPECT_NEAR(success(second, 4, 5, welch), 40.0, 0.06);
+  EXPECT_NEAR(success(second, 4, 4, welch), 17.6, 0.06);
 }
 
 // Draws in which a candidate is exactly beta below the target: 0.01 is not to be 0.010000000000000009.

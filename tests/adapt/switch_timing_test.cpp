@@ -283,6 +283,25 @@ TEST(SwitchSearch, CandidatesHaveALimit) {
   EXPECT_EQ(search.share(), 0.125);
 }
 
+// With 10 workers and 100 steps a tenth is one barrier, and so is whatever is less.
+TEST(SwitchSearch, NoneBelowTheLeastIsTried) {
+  switch_search search = made({.target_runs = 1, .runs = 1, .least_share = 0.1});
+  EXPECT_EQ(driven(search, step_at(0)).size(), 4u);
+  EXPECT_EQ(search.share(), 0.125);
+  switch_search exactly = made({.target_runs = 1, .runs = 1, .least_share = 0.125});
+  EXPECT_EQ(driven(exactly, step_at(0)).size(), 4u) << "the least itself is tried";
+  switch_search none = made({.target_runs = 1, .runs = 1, .least_share = 1});
+  EXPECT_EQ(driven(none, step_at(0)).size(), 1u);
+  EXPECT_EQ(none.share(), 1);
+}
+
+TEST(SwitchSearch, JudgesWhatItHasNotAskedFor) {
+  switch_search search = made({.target_runs = 1, .runs = 1, .most_candidates = 1});
+  ASSERT_EQ(search.report(search.next(), {0.92, 10}).code, errc::ok);
+  EXPECT_TRUE(search.is_good_enough({.size = 1, .mean = 0.91}));
+  EXPECT_FALSE(search.is_good_enough({.size = 1, .mean = 0.9099}));
+}
+
 TEST(SwitchSearch, JudgesWithFewerRuns) {
   switch_search search = made({.target_runs = 5, .runs = 5});
   EXPECT_EQ(search.judge_now().message,
@@ -350,6 +369,8 @@ TEST(SwitchSearch, RefusesBadOptions) {
   EXPECT_EQ(refusal({.runs = 0}), "switch_search: runs is 0, expected at least 1");
   EXPECT_EQ(refusal({.most_candidates = 0}), "switch_search: most_candidates is 0, expected 1 to 64");
   EXPECT_EQ(refusal({.most_candidates = 65}), "switch_search: most_candidates is 65, expected 1 to 64");
+  EXPECT_EQ(refusal({.least_share = 1.5}), "switch_search: least_share is 1.5, expected a share from 0 to 1");
+  EXPECT_EQ(refusal({.least_share = not_a_number}), "switch_search: least_share is nan, expected a share from 0 to 1");
   EXPECT_EQ(refusal({.levels = {0.5, 1}}), "switch_search: levels[1] is 1, expected a share between 0 and 1");
   EXPECT_EQ(refusal({.levels = {0}}), "switch_search: levels[0] is 0, expected a share between 0 and 1");
   EXPECT_EQ(refusal({.levels = {0.5, 0.25}}),

@@ -248,6 +248,14 @@ TEST(LabProgram, SaysWhatItTookFromTheCache) {
   EXPECT_NE(said.find("comparing: 3 of 6 results come from the cache\n"), std::string::npos) << said;
 }
 
+TEST(LabProgram, SaysWhereStepsAreMoreThanARun) {
+  const lab_program lab;
+  const outcome got = lab.compare("--policies syncswitch:0.4:900000,asp --quiet 2>&1 >/dev/null");
+  EXPECT_TRUE(got.text.starts_with("rubato-lab: note: syncswitch:0.4:900000: runs end after some ")) << got.text;
+  EXPECT_EQ(std::count(got.text.begin(), got.text.end(), '\n'), 1) << got.text;
+  EXPECT_EQ(lab.compare("--policies asp --quiet 2>&1 >/dev/null").text, "");
+}
+
 TEST(LabProgram, SaysItsVersion) {
   const outcome got = lab_program{}.run("--version");
   EXPECT_EQ(got.status, 0);

@@ -41,6 +41,27 @@ TEST(SearchSwitch, OnLogs) {
   EXPECT_EQ(test["options"]["level"], 0.05);
 }
 
+// That of docs/sync-switch.md.
+TEST(SearchSwitch, ASummaryMadeByHandWillDo) {
+  const lab_program lab;
+  lab.folder.write("summary.csv",
+                   "dir,acc_laststep,acc_final,loss_T\nmine/bsp_1,1000,0.911,800\nmine/bsp_2,1000,0.912,805\n"
+                   "mine/b50_a50_1,2500,0.911,600\nmine/b25_a75_1,3250,0.88,400\n");
+  const outcome got = lab.run("search-switch --logs . --workload mine 2>&1");
+  EXPECT_EQ(got.status, 0) << got.text;
+  EXPECT_TRUE(got.text.starts_with("mine: 4 workers, 1000 steps of BSP or 4000 of ASP; 4 trainings, 0 others not used"))
+      << got.text;
+  EXPECT_NE(got.text.find("switch after 50 % of the workload"), std::string::npos) << got.text;
+}
+
+TEST(SearchSwitch, SaysWhereTrainingsDifferByMoreThanBeta) {
+  const lab_program lab;
+  const std::string search = "search-switch --scenario quick.json --pushes 200 --runs 2 --bsp-runs 2 --candidates 1 ";
+  const std::string note = "rubato-lab: note: the accuracy of BSP has a deviation of ";
+  EXPECT_TRUE(lab.run(search + "--quiet --beta 0 2>&1 >/dev/null").text.starts_with(note));
+  EXPECT_EQ(lab.run(search + "--quiet --beta 0.9 2>&1 >/dev/null").text, "");
+}
+
 TEST(SearchSwitch, InSimulations) {
   const lab_program lab;
   const std::string search = "search-switch --scenario quick.json --pushes 200 --bsp-runs 2 --runs 2 --candidates 2 ";
@@ -91,6 +112,7 @@ TEST(SearchSwitch, BadInputIsOneLineAndStatus2) {
            {"--scenario quick.json --workload w", "--workload: found it without --logs, expected --pushes"},
            {"--scenario quick.json --json quick.json", "--json: found \"quick.json\", which --scenario needs"},
            {"--scenario quick.json --pushes 0", "--pushes: found \"0\", expected a whole number from 1"},
+           {"--scenario quick.json --pushes 19", "--pushes: found 19, expected at least two barriers of 10 workers"},
            {"--scenario quick.json --target-accuracy 0.9",
             "--target-accuracy: expected it together with --target-time"},
            {"--scenario quick.json --target-accuracy 0.9 --target-time -1",

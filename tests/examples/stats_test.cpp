@@ -157,13 +157,23 @@ TEST(Replay, AnotherPolicyShowsWhereItDiffers) {
   EXPECT_EQ(lab.run("replay run.jsonl --workers 1 2>&1").status, 2);
 }
 
+TEST(Replay, SyncSwitchRepeatsItself) {
+  const lab_program lab;
+  for (const char* policy : {"syncswitch:0.25:200", "syncswitch:0.25:greedy:200", "syncswitch:0.25:elastic:200"}) {
+    ASSERT_EQ(lab.compare("--policies " + std::string{policy} + " --no-cache --quiet --log run.jsonl").status, 0);
+    const outcome said = lab.run("replay run.jsonl 2>&1");
+    EXPECT_EQ(said.status, 0) << policy << ": " << said.text;
+    EXPECT_NE(said.text.find("The policy repeats itself exactly."), std::string::npos) << said.text;
+  }
+}
+
 TEST(Replay, SaysWhatItMisses) {
   const lab_program lab;
   ASSERT_EQ(lab.compare("--policies ssp:2 --no-cache --quiet --log run.jsonl").status, 0);
   std::string log = lab.content("run.jsonl");
   const std::string staleness = "\"staleness\":2";
   std::string unknown = log;
-  unknown.replace(unknown.find(staleness), staleness.size(), "\"staleness\":1000");
+  unknown.replace(unknown.find(staleness), staleness.size(), "\"staleness\":2.5");
   lab.folder.write("unknown.jsonl", unknown);
   const outcome policy = lab.run("replay unknown.jsonl 2>&1");
   EXPECT_EQ(policy.status, 2);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../../examples/lab/policies.hpp"
+#include "../../examples/lab/switch_report.hpp"
 #include "../../examples/lab/switching_policy.hpp"
 #include "../../examples/support/user_error.hpp"
 #include "lab_bench.hpp"
@@ -87,6 +88,50 @@ TEST(SwitchTrials, FindsTheShareThatIsNeeded) {
   EXPECT_NE(quiet.shown.str().find("25 % BSP"), std::string::npos) << quiet.shown.str();
   EXPECT_EQ(answer(0.01).share(), 1);
   EXPECT_EQ(answer(1).share(), 0.125);
+}
+
+// Ten workers, 100 pushes: a barrier is a tenth of them.
+TEST(SwitchTrials, TriesNoLessThanABarrier) {
+  lab_bench quiet;
+  switch_request asked = quick_job();
+  asked.pushes = 100;
+  asked.search.beta = 1;
+  asked.search.most_candidates = 64;
+  EXPECT_EQ(share_of_a_barrier(asked), 0.1);
+  const switch_trials made = search_switch(asked, quiet.runner());
+  EXPECT_EQ(made.search.share(), 0.125);
+  EXPECT_EQ(made.search.curve().size(), 4u) << "100, 50, 25 and 12.5 %";
+  EXPECT_NE(table(asked, made).find("smaller shares were not tried: one barrier is 10 % of the workload\n"),
+            std::string::npos)
+      << table(asked, made);
+}
+
+TEST(SwitchTrials, SaysWhetherAspIsGoodEnough) {
+  lab_bench quiet;
+  switch_request asked = quick_job({"objective.momentum=0.5"});
+  asked.scenario.run.learning_rate.base *= 4;
+  const auto tried = [&](double beta) {
+    asked.search.beta = beta;
+    switch_trials made = search_switch(asked, quiet.runner());
+    const bool said = table(asked, made).find("ASP throughout is good enough: ") != std::string::npos;
+    EXPECT_EQ(said, made.asynchronous->passed) << table(asked, made);
+    return *made.asynchronous;
+  };
+  const rubato::adapt::switch_point found = tried(0.2);
+  EXPECT_FALSE(found.passed) << "nearly all of the accuracy is lost";
+  EXPECT_EQ(found.share, 0);
+  EXPECT_EQ(found.runs.size(), 2u);
+  EXPECT_TRUE(tried(1).passed);
+}
+
+TEST(SwitchTrials, SaysThatStepsAreMoreThanARun) {
+  EXPECT_EQ(steps_beyond_runs("syncswitch:0.125:2000", 359.6),
+            "syncswitch:0.125:2000: runs end after some 360 pushes, and the first 250 of 2000 are BSP; expected STEPS "
+            "to be the pushes of a whole run");
+  EXPECT_NE(steps_beyond_runs("syncswitch:0.125:elastic:4000+decay", 360), "");
+  for (const char* fits : {"syncswitch:0.125:1000", "syncswitch:0.9:360", "syncswitch:1:360", "syncswitch:0:2000",
+                           "syncswitch:1:9000", "syncswitch:0.6:400", "asp", "ssp:3+decay"})
+    EXPECT_EQ(steps_beyond_runs(fits, 360), "") << fits;
 }
 
 TEST(SwitchTrials, SameForAnyThreads) {

@@ -46,6 +46,7 @@ struct switch_search_options {
   double level = 0.05;                                     ///< of the test
   bool charges_diverged = false;  ///< a diverged run costs its time, until it was noticed; else nothing
   std::vector<double> levels{};   ///< the only shares to be tried, ascending, between 0 and 1; none: any
+  double least_share = 0;  ///< no smaller one is tried: where shares that are less than a barrier are the same training
 };
 
 /// A training that a search asks for: synchronous for the first `share` of the workload, asynchronous after that.
@@ -127,6 +128,7 @@ struct switch_point {
     return wrong("most_candidates", std::to_string(o.most_candidates), "1 to 64");
   if (tests && !(positive(o.level) && o.level < 1))
     return wrong("level", number(o.level), "a probability between 0 and 1");
+  if (!pinned::within(o.least_share, 0, 1)) return wrong("least_share", number(o.least_share), "a share from 0 to 1");
   for (std::size_t i = 0; i < o.levels.size(); ++i) {
     const std::string field = "levels[" + std::to_string(i) + "]";
     if (!positive(o.levels[i]) || o.levels[i] >= 1) return wrong(field, number(o.levels[i]), "a share between 0 and 1");
@@ -151,8 +153,9 @@ struct switch_point {
 /// First the target is measured, by trainings that are synchronous throughout (share 1), unless it is stored. Then
 /// shares are tried: halfway between the smallest that was good enough, at first 1, and the largest that was not, at
 /// first 0. If only `levels` may be tried, the nearest one between the two is, of two the smaller. The search ends at
-/// the first candidate that is not good enough, or, if it goes on, when there is nothing left between the two; and
-/// after `most_candidates` in any case. It never asks for more than target_runs + runs x most_candidates trainings.
+/// the first candidate that is not good enough, or, if it goes on, when there is nothing left between the two; before
+/// one below `least_share`, and after `most_candidates` in any case. It never asks for more than target_runs + runs x
+/// most_candidates trainings.
 ///
 /// A candidate of which a run diverges has failed, without further runs. Synchronous runs that diverge do not count for
 /// the target; if none is left, or of a test fewer than two, the search is over and has no answer. Accuracy need not
@@ -170,7 +173,7 @@ struct switch_point {
 ///         StoredTargetCostsNothing, CostsAreAsDefined, DivergedCandidateHasFailed, DivergedRunsCostWhatIsAsked,
 ///         DivergedTargetRunsDoNotCount, WithoutATargetThereIsNoAnswer, ReportsAgainResume, RefusesWhatItDidNotAskFor,
 ///         RefusesBadOptions, NeverAsksForMoreThanPromised, TheTestIsSaferThanTheMeanInNoise, CandidatesHaveALimit,
-///         JudgesWithFewerRuns;
+///         NoneBelowTheLeastIsTried, JudgesWhatItHasNotAskedFor, JudgesWithFewerRuns;
 ///         tests/adapt/logged_search_test.cpp
 /// Source  Li, Mangoubi, Xu, Guo, "Sync-Switch: Hybrid Parameter Synchronization for Distributed Deep Learning", ICDCS
 ///         2021, IV-B1; the rule is the one that its Table II follows from, see docs/sync-switch-results.md
@@ -239,6 +242,16 @@ class switch_search {
     return options_.acceptance == switch_acceptance::welch ? 2 : 1;
   }
 
+  /// Whether trainings of this accuracy, at whatever share, are good enough. Precondition: target(), and as many
+  /// trainings as fewest_runs().
+  [[nodiscard]] bool is_good_enough(const sample_summary& accuracy) const noexcept {
+    RUBATO_ASSERT(target_, "switch_search: is_good_enough() without a target");
+    // Accuracies are decimals: 0.92 - 0.91 is above 0.01 for a double, and is not to be for a search.
+    if (options_.acceptance == switch_acceptance::mean)
+      return target_->accuracy.mean - accuracy.mean <= options_.beta + rounding;
+    return welch_p(accuracy, target_->accuracy, -options_.beta) <= options_.level;
+  }
+
   /// Time of all trainings so far, in synchronous trainings; 0 without a target.
   [[nodiscard]] double cost() const noexcept {
     double time = 0;
@@ -302,16 +315,9 @@ class switch_search {
     begin_candidate();
   }
 
-  [[nodiscard]] bool is_good_enough(const sample_summary& accuracy) const noexcept {
-    // Accuracies are decimals: 0.92 - 0.91 is above 0.01 for a double, and is not to be for a search.
-    if (options_.acceptance == switch_acceptance::mean)
-      return target_->accuracy.mean - accuracy.mean <= options_.beta + rounding;
-    return welch_p(accuracy, target_->accuracy, -options_.beta) <= options_.level;
-  }
-
   void begin_candidate() {
     const std::optional<double> middle = between();
-    if (!middle || candidates_ == options_.most_candidates) return end();
+    if (!middle || *middle < options_.least_share || candidates_ == options_.most_candidates) return end();
     ++candidates_;
     points_.push_back({.share = *middle});
   }

@@ -91,9 +91,9 @@ inline std::string answer_key(std::uint32_t life, std::uint64_t n) {
 
 // An address of Gloo and a number that makes the note unlike any other.
 inline std::vector<char> note_of(const std::vector<char>& address, std::uint64_t nonce) {
-  std::vector<char> note(8);
+  std::vector<char> note(8 + address.size());
   std::memcpy(note.data(), &nonce, 8);
-  note.insert(note.end(), address.begin(), address.end());
+  std::copy(address.begin(), address.end(), note.begin() + 8);
   return note;
 }
 inline std::uint64_t draw_nonce() {

@@ -59,7 +59,7 @@ struct meeting_place {
 int complain(const std::string& what) { return std::fprintf(stderr, "own_module: %s\n", what.c_str()), 1; }
 
 int serve(const meeting_place& here, replica& net) {
-  const auto adam = lt::optimizer_rule::of<torch::optim::Adam>(torch::optim::AdamOptions(1e-2));
+  const auto adam = lt::optimizer_rule::of<torch::optim::Adam>(torch::optim::AdamOptions(3e-3));
   if (!adam) return complain(adam.error().message);
   if (ps::server_answers(here.device, here.store, job, 2)) return complain("a server of this job is at work");
   auto doors = ps::gloo_doors::open(here.device, here.store, job);

@@ -52,7 +52,8 @@ def options():
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--policy", default="ssp:3")
     parser.add_argument("--steps", type=int, default=500, help="of each worker")
-    parser.add_argument("--compute", type=float, default=2.0, help="milliseconds of a step")
+    parser.add_argument("--compute", type=float,
+                        help="milliseconds that each step is asleep, besides what it takes (default: 2; the programs of torch: 0)")
     parser.add_argument("--stragglers", type=int, default=1, help="workers that straggle, drawn by the seed")
     parser.add_argument("--straggle", type=float, default=0.3, help="share of their steps that take longer")
     parser.add_argument("--straggle-for", type=float, default=20.0, help="by so many milliseconds")
@@ -73,6 +74,8 @@ def options():
             parser.error(f"--bin {chosen.bin}: there is no program {chosen.programs}_{part}")
     if chosen.task is None:
         chosen.task = "images" if chosen.programs == "torch" else "regression"
+    if chosen.compute is None:
+        chosen.compute = 0.0 if chosen.programs == "torch" else 2.0
     if chosen.programs == "torch" and chosen.task != "images":
         parser.error(f"--task {chosen.task}: the programs of torch train images")
     if chosen.programs == "torch" and chosen.dimension is not None:

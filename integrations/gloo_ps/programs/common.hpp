@@ -23,6 +23,11 @@ struct common_options {
 
   common_options() { task.name = task_names.front(); }
   void add_to(CLI::App& app) {
+    app.failure_message([](const CLI::App* of, const CLI::Error& e) {
+      if (e.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError)) return CLI::FailureMessage::simple(of, e);
+      return "not expected: " + CLI::detail::join(of->remaining(), " ") +  // CLI11 itself begins with the last
+             "\nRun with --help for more information.\n";
+    });
     app.add_option("--job", job, "number of the job; server and workers must agree")
         ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
         ->capture_default_str();

@@ -4,6 +4,7 @@
 #include <rubato/gloo_ps/gloo_link.hpp>
 #include <rubato/gloo_ps/rendezvous.hpp>
 #include <rubato/gloo_ps/stores.hpp>
+#include <string>
 #include <utility>
 
 #include "gloo_options.hpp"
@@ -34,13 +35,15 @@ int main(int argc, char** argv) {
   auto store = ps::open_store(where.store);
   if (!store) return complain(program, store.error());
   ps::gloo_connector knock{*device, *store, common.job, where.connect_limit};
-  bool told = false;
+  bool told = false, told_where = false;
   return work_to_the_end(program, common, o, [&](rubato::worker_id who, ps::steady::time_point until) {
     auto link = knock(who, until);
     if (!link && !std::exchange(told, true))
       std::printf("worker %u: no server of job %llu answers in %s; looks for one for up to %g s\n", o.index,
                   static_cast<unsigned long long>(common.job), where.store.c_str(), o.give_up);
-    if (link) told = false;
+    if (const std::string why = knock.take_trouble(); !why.empty() && !std::exchange(told_where, true))
+      std::printf("worker %u: %s: --host?\n", o.index, why.c_str());
+    if (link) told = told_where = false;
     return link;
   });
 }

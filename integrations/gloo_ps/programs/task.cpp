@@ -113,6 +113,7 @@ class images final : public task {
 
 const std::vector<std::string> task_names{"regression", "images", "count"};
 const bool tasks_have_sizes = true;
+const double sleep_of_a_step = 1;
 
 rubato::result<std::unique_ptr<task>> make_task(const task_options& o) {
   using made = std::unique_ptr<task>;

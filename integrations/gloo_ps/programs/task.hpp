@@ -54,6 +54,8 @@ class task {
 extern const std::vector<std::string> task_names;
 /// Whether `dimension` and `hidden_units` say anything to them: else there are no such options.
 extern const bool tasks_have_sizes;
+/// Milliseconds that each step is asleep unless --compute says otherwise: where its own work is next to nothing.
+extern const double sleep_of_a_step;
 
 struct task_options {
   std::string name{};

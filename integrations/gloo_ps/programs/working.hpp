@@ -19,11 +19,11 @@
 struct working_options {
   std::uint32_t index = 0, incarnation = 0;
   std::uint64_t steps = 0;
-  double compute = 1, straggle = 0, straggle_for = 20, give_up = 60, reply_limit = 10;
+  double compute = sleep_of_a_step, straggle = 0, straggle_for = 20, give_up = 60, reply_limit = 10;
 
   void add_to(CLI::App& app) {
     app.add_option("--steps", steps, "to push; 0: until the job ends")->capture_default_str();
-    app.add_option("--compute", compute, "milliseconds that a step takes")
+    app.add_option("--compute", compute, "milliseconds that a step is asleep, besides what it takes")
         ->check(CLI::Range(0.0, 1e6))
         ->capture_default_str();
     app.add_option("--straggle", straggle, "share of steps that take longer")

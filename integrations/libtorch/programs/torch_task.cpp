@@ -56,6 +56,7 @@ class image_task final : public task {
 
 const std::vector<std::string> task_names{"images"};
 const bool tasks_have_sizes = false;  // the nets of torch_train, as they are
+const double sleep_of_a_step = 0;
 
 rubato::result<std::unique_ptr<task>> make_task(const task_options& o) {
   if (o.data.empty()) return rubato::error{errc::invalid_option, "--data: a folder with images is needed"};

@@ -209,6 +209,28 @@ TEST_F(GlooLink, WorkersMeetTheServer) {
   EXPECT_FALSE(doors->accept(ps::after(0.02)));
 }
 
+// As where a machine is told its own loopback address.
+TEST_F(GlooLink, WhoIsNotReachedIsNamed) {
+  std::vector<char> nowhere;
+  if (const auto gone = ps::gloo_link::make(device, 0, 5)) nowhere = gone->address();
+  ASSERT_TRUE(ps::gloo_doors::open(device, store(), 5));
+  std::thread worker{[&] {
+    ps::gloo_connector connect{device, store(), 5, 0.5};
+    EXPECT_EQ(connect.take_trouble(), "");
+    EXPECT_FALSE(connect({0, 0}, ps::after(10)));
+    const std::string why = connect.take_trouble();
+    EXPECT_EQ(why.find("the server says it is at [127.0.0.1]:"), 0U) << why;
+    EXPECT_NE(why.find(", this worker at [127.0.0.1]:"), std::string::npos) << why;
+    EXPECT_EQ(connect.take_trouble(), "") << "it is told once";
+  }};
+  ps::detail::board board{store(), 5};
+  const auto knock = board.read(ps::detail::knock_key(1, 0), ps::after(10));
+  std::uint64_t nonce = 0;
+  if (knock) std::memcpy(&nonce, knock->data(), 8);
+  EXPECT_TRUE(knock && board.write(ps::detail::answer_key(1, 0), ps::detail::note_of(nowhere, nonce)));
+  worker.join();
+}
+
 TEST_F(GlooLink, NewLifeIsFound) {
   auto first = ps::gloo_doors::open(device, store(), 5);
   ASSERT_TRUE(first);

@@ -67,7 +67,8 @@ TEST_F(TorchProcesses, TrainThroughTheDeathOfAWorkerAndOfTheServer) {
   EXPECT_EQ(wait(server), 0);
   EXPECT_EQ(wait(workers[0]), 0);
   EXPECT_EQ(wait(workers[2]), 0);
-  EXPECT_EQ(number("version"), 600);
+  EXPECT_GE(number("version"), 600);
+  EXPECT_LE(number("version"), 602) << "gradients of others may be on their way";
   EXPECT_GT(number("accuracy"), 0.8);
 
   const auto read = rubato::libtorch::load_state(at("model.pt"), *perceptron());
@@ -84,6 +85,18 @@ TEST_F(TorchProcesses, AreLaunchedTogether) {
                                  program(""), "--programs", "torch", "--task", "count"})),
             2);
   EXPECT_TRUE(logged("wrong", "--task count: the programs of torch train images"));
+}
+
+// programs/own_module.cpp, which the README has for programs of others.
+TEST_F(TorchProcesses, AModuleAndAPolicyOfOnesOwn) {
+  const auto own = [&](const char* name, const std::vector<std::string>& index) {
+    return start(name, with({program("torch_own_module"), store(), "127.0.0.1"}, index));
+  };
+  const pid_t server = own("server", {}), first = own("first", {"0"}), second = own("second", {"1"});
+  EXPECT_EQ(wait(server), 0);
+  EXPECT_TRUE(logged("server", "0.5 * 0.5 = 0.", 1));
+  for (const pid_t worker : {first, second}) EXPECT_EQ(wait(worker), 0);
+  for (const char* name : {"first", "second"}) EXPECT_TRUE(logged(name, ": the job has ended", 1)) << name;
 }
 
 TEST_F(TorchProcesses, WrongOptionsAreTold) {

@@ -34,7 +34,7 @@ struct job_options {
   std::uint32_t workers = 0;           ///< worker indices go from 0 to workers - 1
   std::uint32_t quorum = 0;            ///< nobody runs before so many have joined; 0: all
   std::uint32_t nominal_samples = 32;  ///< behind a gradient of weight 1: what a worker uses where a grant has no batch
-  std::uint64_t max_updates = 0;       ///< then the job has ended; 0: no end
+  std::uint64_t max_updates = 0;       ///< then the job ends, with at most one more a worker; 0: no end
   std::uint64_t seed = 0;              ///< of the controller, for releases in random order
   threads_ps::any_rule rule{};         ///< of the updates; each shard has one of its own
   guard_options guard{};               ///< times in seconds

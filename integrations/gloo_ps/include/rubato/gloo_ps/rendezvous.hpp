@@ -3,6 +3,7 @@
 
 #include <gloo/common/error.h>
 #include <gloo/rendezvous/store.h>
+#include <gloo/transport/tcp/address.h>
 
 #include <algorithm>
 #include <chrono>
@@ -91,10 +92,18 @@ inline std::string answer_key(std::uint32_t life, std::uint64_t n) {
 
 // An address of Gloo and a number that makes the note unlike any other.
 inline std::vector<char> note_of(const std::vector<char>& address, std::uint64_t nonce) {
-  std::vector<char> note(8);
+  std::vector<char> note(8 + address.size());
   std::memcpy(note.data(), &nonce, 8);
-  note.insert(note.end(), address.begin(), address.end());
+  std::copy(address.begin(), address.end(), note.begin() + 8);
   return note;
+}
+// Where that is, for people: [10.0.0.1]:44452.
+inline std::string place_of(const std::vector<char>& address) {
+  try {
+    return gloo::transport::tcp::Address{address}.str();
+  } catch (const std::exception&) {
+    return "no address of Gloo's";
+  }
 }
 inline std::uint64_t draw_nonce() {
   std::random_device source;
@@ -180,7 +189,8 @@ class gloo_doors {
 };
 
 /// The worker's side: a connector for `worker`.
-/// Tests   tests/integrations/gloo_ps/gloo_link_test.cpp: WorkersMeetTheServer, AnAddressIsAnnouncedOnce
+/// Tests   tests/integrations/gloo_ps/gloo_link_test.cpp: WorkersMeetTheServer, AnAddressIsAnnouncedOnce,
+///         WhoIsNotReachedIsNamed
 class gloo_connector {
  public:
   /// `connect_limit`: seconds until the server must have answered a knock, and as many to connect then.
@@ -213,9 +223,15 @@ class gloo_connector {
     while (!(answer = board_.read(key, (std::min)(until, after(0.2)))) && steady::now() < until)
       if (board_.has(detail::life_key(life_ + 1))) return std::nullopt;  // this server is no more
     if (!answer || answer->size() <= 8 || std::memcmp(answer->data(), &nonce, 8) != 0) return std::nullopt;
-    if (!link->connect({answer->begin() + 8, answer->end()})) return std::nullopt;
-    return link;
+    const std::vector<char> peer{answer->begin() + 8, answer->end()};
+    if (link->connect(peer)) return link;
+    trouble_ = "the server says it is at " + detail::place_of(peer) + ", this worker at " +
+               detail::place_of(link->address()) + ", and one does not reach the other";
+    return std::nullopt;
   }
+
+  /// Why a server that answered was not connected to, since this was last asked; empty if none answered.
+  [[nodiscard]] std::string take_trouble() { return std::exchange(trouble_, {}); }
 
  private:
   std::shared_ptr<gloo_device> device_;
@@ -223,6 +239,7 @@ class gloo_connector {
   double connect_limit_;
   std::uint32_t life_ = 1;
   std::uint64_t next_ = 0;  // keys below it are taken
+  std::string trouble_;
 };
 
 /// Whether a server of this job is at work: knocks at the newest one's, and hangs up when it answers. One that hangs

@@ -165,10 +165,11 @@ class line_reader {
     const field_value& v = from_[which];
     if (v.is == field_value::type::absent) return refuse("no member \"" + name_of(which) + "\"", expected);
     refuse(name_of(which) + " = " +
-               (v.is == field_value::type::null                                         ? "null"
-                : v.is == field_value::type::text                                       ? in_quotes(v.text)
-                : v.is == field_value::type::whole || v.is == field_value::type::number ? json(v.number).dump()
-                                                                                        : "something else"),
+               (v.is == field_value::type::null     ? "null"
+                : v.is == field_value::type::text   ? in_quotes(v.text)
+                : v.is == field_value::type::whole  ? std::to_string(v.whole)
+                : v.is == field_value::type::number ? json(v.number).dump()
+                                                    : "something else"),
            expected);
   }
 
@@ -204,10 +205,10 @@ class line_reader {
     return static_cast<float>(n);
   }
   template <class Whole>
-  void whole(field which, Whole& to) {
+  void whole(field which, Whole& to, Whole most = (std::numeric_limits<Whole>::max)()) {
     const field_value& v = from_[which];
-    if (v.is != field_value::type::whole || v.whole > (std::numeric_limits<Whole>::max)())
-      return refuse_value(which, "a whole number from 0 to " + std::to_string((std::numeric_limits<Whole>::max)()));
+    if (v.is != field_value::type::whole || v.whole > most)
+      return refuse_value(which, "a whole number from 0 to " + std::to_string(most));
     to = static_cast<Whole>(v.whole);
   }
 
@@ -236,7 +237,7 @@ class line_reader {
     if (from_[field::now].is != field_value::type::null) r.now = number(field::now);
   }
   void worker(record& r) {
-    whole(field::worker, r.worker.index);
+    whole(field::worker, r.worker.index, no_worker - 1);
     whole(field::incarnation, r.worker.incarnation);
   }
   void because(record& r) {
@@ -246,7 +247,9 @@ class line_reader {
 
   void event(record& r) {
     time(r);
-    if (has(field::worker)) worker(r);
+    const bool of_all =
+        r.what == event_kind::flush || r.what == event_kind::discard || r.what == event_kind::change_policy;
+    if (!of_all && has(field::worker)) worker(r);
     switch (r.what) {
       case event_kind::join:
         break;
@@ -295,10 +298,8 @@ class line_reader {
       case event_kind::change_policy:
         break;
     }
-    const bool of_nobody = r.what == event_kind::flush || r.what == event_kind::discard ||
-                           r.what == event_kind::change_policy || r.what == event_kind::adjust ||
-                           r.what == event_kind::refuse;
-    if (!of_nobody && !has(field::worker)) refuse_value(field::worker, "whom it is about");
+    const bool maybe_of_nobody = of_all || r.what == event_kind::adjust || r.what == event_kind::refuse;
+    if (!maybe_of_nobody && !has(field::worker)) refuse_value(field::worker, "whom it is about");
     whole(field::version, r.version);
     whole(field::parked, r.parked);
   }

@@ -1,5 +1,5 @@
 // `timeline`: a decision log as a Chrome trace, for a viewer.
-#include <algorithm>
+#include <cstdint>
 #include <iostream>
 #include <rubato/io/chrome_trace.hpp>
 
@@ -18,11 +18,9 @@ int run_timeline(const timeline_arguments& given) {
   const log_reading reading = read_log(given.log, [&](const log_line& line) -> std::string {
     if (line.is == log_line::kind::header) options.policy = line.policy;
     if (line.is != log_line::kind::record) return stats.policy(line.policy, line.now), "";
-    std::string wrong = stats.add(line.event);
-    if (wrong.empty() && line.event.worker.index != no_worker)
-      options.workers = std::max(options.workers, line.event.worker.index + 1);
-    return wrong;
+    return stats.add(line.event);
   });
+  options.workers = static_cast<std::uint32_t>(stats.workers().size());  // of strangers an index may be anything
   chrome_trace_stream spans{file_reference{file.get()}, options};
   std::uint64_t number = 0;
   static_cast<void>(read_log(given.log, [&](const log_line& line) -> std::string {

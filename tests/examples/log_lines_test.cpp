@@ -70,6 +70,10 @@ TEST(LogLines, WhatIsWrongIsSaid) {
       {R"({"now":1,"what":"dance"})", "found what = \"dance\", expected a kind"},
       {R"({"now":1,"what":"join","worker":-1,"incarnation":0,"version":0,"parked":0})", "found worker = -1"},
       {R"({"now":1,"what":"join","version":0,"parked":0})", "no member \"worker\""},
+      {R"({"now":1,"what":"join","worker":4294967295,"incarnation":0,"version":0,"parked":0})",
+       "found worker = 4294967295, expected a whole number from 0 to 4294967294"},
+      {R"({"now":1,"what":"refuse","worker":4294967295,"incarnation":0,"because":"stale","version":0,"parked":0})",
+       "found worker = 4294967295"},
       {R"({"now":"1","what":"flush","round":0,"count":1,"scale":1,"version":0,"parked":0})", "found now = \"1\""},
       {R"({"now":1,"what":"flush","round":0,"count":1,"scale":1e300,"version":0,"parked":0})", "a float can hold"},
       {R"({"now":1,"what":"refuse","because":"\u001b[31m","version":0,"parked":0})", "because = \"\\x1b[31m\""},
@@ -83,6 +87,16 @@ TEST(LogLines, WhatIsWrongIsSaid) {
     EXPECT_NE(said.find(part), said.npos) << line << ": " << said;
     EXPECT_NE(said.find("expected"), said.npos) << said;
   }
+}
+
+// Of what is about all, a worker is a member that is not known.
+TEST(LogLines, WhatIsAboutAllHasNoWorker) {
+  log_line read;
+  EXPECT_EQ(lab::read_log_line(R"({"now":1,"what":"flush","worker":4000000000,"incarnation":0,"round":0,"count":1,)"
+                               R"("scale":1,"version":0,"parked":0})",
+                               read),
+            "");
+  EXPECT_EQ(read.event.worker.index, no_worker);
 }
 
 TEST(LogLines, ReadsAsFarAsItIsSound) {

@@ -145,7 +145,7 @@ class line_reader {
     if (!problem_.empty()) return problem_;
     if (what == "policy") {
       to.is = log_line::kind::policy;
-      to.now = number(field::now);
+      to.now = time();
       describe(to);
       return problem_;
     }
@@ -232,9 +232,9 @@ class line_reader {
           json::parse(text_, nullptr, false)["describe"].dump(-1, ' ', false, json::error_handler_t::replace);
   }
 
-  void time(record& r) {
-    r.now = -std::numeric_limits<double>::infinity();
-    if (from_[field::now].is != field_value::type::null) r.now = number(field::now);
+  [[nodiscard]] double time() {
+    const bool none = from_[field::now].is == field_value::type::null;  // before the host's clock was first read
+    return none ? -std::numeric_limits<double>::infinity() : number(field::now);
   }
   void worker(record& r) {
     whole(field::worker, r.worker.index, no_worker - 1);
@@ -246,7 +246,7 @@ class line_reader {
   [[nodiscard]] bool has(field which) const { return from_[which].is != field_value::type::absent; }
 
   void event(record& r) {
-    time(r);
+    r.now = time();
     const bool of_all =
         r.what == event_kind::flush || r.what == event_kind::discard || r.what == event_kind::change_policy;
     if (!of_all && has(field::worker)) worker(r);

@@ -14,10 +14,10 @@ namespace rubato::lab {
 struct log_line {
   enum class kind : std::uint8_t { header, policy, record };
   kind is = kind::record;
-  record event;             ///< of a record; `now` is -infinity where the line has null
+  record event;             ///< of a record
   std::string policy;       ///< of header and policy, in one line
   std::string description;  ///< likewise, as JSON in canonical form
-  double now = 0;           ///< of policy
+  double now = 0;           ///< of policy; this, and that of a record, is -infinity where the line has null
 };
 
 /// Reads one line into `to`. What is wrong with it, as "found ..., expected ...", fit for a terminal; empty if nothing

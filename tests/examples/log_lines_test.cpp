@@ -64,6 +64,7 @@ TEST(LogLines, WhatIsWrittenIsRead) {
 TEST(LogLines, WhatIsWrongIsSaid) {
   EXPECT_EQ(said_of(header), "");
   EXPECT_EQ(said_of(R"({"now":null,"what":"change_policy","version":0,"parked":0,"more":[{}]})"), "");
+  EXPECT_EQ(said_of(R"({"now":null,"what":"policy","policy":"asp","describe":{}})"), "");
   const std::pair<const char*, const char*> wrong[] = {
       {"", "no JSON object"},
       {"[]", "no JSON object"},

@@ -25,9 +25,9 @@ namespace rubato::inline RUBATO_ABI {
 ///     recorder.describe(other);  // there, after switch_to
 ///     recorder.write(sink);      // there, or in the handler of a signal
 ///
-/// Each controller has a recorder of its own, which the threads that call it fill in turn. The first line has the policy
-/// that was in force at the first record; one that took over later has a line where describe() was called, as in a
-/// decision_log. Of more than `most_policies` the records under the earlier ones are left out.
+/// Each controller has a recorder of its own, which the threads that call it fill in turn. The first line has the
+/// policy that was in force at the first record; one that took over later has a line where describe() was called, as in
+/// a decision_log. Of more than `most_policies` the records under the earlier ones are left out.
 ///
 /// write() allocates nothing, takes no lock, and calls nothing but the sink: it may run at any time, in any thread, and
 /// in a signal handler that interrupts a record or a describe(), if the sink may. It writes what was recorded before it

@@ -55,10 +55,12 @@ worker_state state_of(whereabouts is) {
 }  // namespace
 
 log_watcher::log_watcher(const fs::path& file) : file_{file} {
-  if (!fs::exists(file_)) {
-    file_ = draft_of(file);
-    draft_ = true;
-  }
+  std::error_code none;
+  const fs::path draft = draft_of(file);
+  const bool is_there = fs::exists(file, none);
+  // A newer one than the file is of a run that goes on: the file is that of the run before.
+  draft_ = !is_there || (!draft.empty() && fs::last_write_time(draft, none) > fs::last_write_time(file, none));
+  if (draft_) file_ = draft;
   if (file_.empty()) throw support::user_error{file.string() + ": no such file, and no draft of it"};
   stream_.open(file_, std::ios::binary);
   if (!stream_ || !fs::is_regular_file(file_)) throw support::user_error{file_.string() + ": cannot be read"};
@@ -138,7 +140,7 @@ watched_job log_watcher::job() const {
     const worker_stats& w = stats_.workers()[i];
     watched_worker to{.index = i, .state = std::string{name(state_of(w.is))}};
     if (w.is != whereabouts::unseen) {
-      const double since = job.now - w.last_event;
+      const double since = job.now - w.since;
       to.here = !roster::is_gone(state_of(w.is));
       to.late = w.late;
       if (w.is == whereabouts::computing && w.compute.count > 0) to.lateness = std::max(since - w.compute.recent, 0.0);

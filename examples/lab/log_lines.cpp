@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <rubato/io/utf8.hpp>
 
-#include "decision_history.hpp"
+#include "share_text.hpp"
 #include "support/json_nesting.hpp"
 #include "support/text_lines.hpp"
 #include "support/user_error.hpp"
@@ -168,7 +168,7 @@ class line_reader {
                (v.is == field_value::type::null     ? "null"
                 : v.is == field_value::type::text   ? in_quotes(v.text)
                 : v.is == field_value::type::whole  ? std::to_string(v.whole)
-                : v.is == field_value::type::number ? json(v.number).dump()
+                : v.is == field_value::type::number ? short_text(v.number)
                                                     : "something else"),
            expected);
   }
@@ -214,6 +214,7 @@ class line_reader {
 
   void header(log_line& to) {
     to.is = log_line::kind::header;
+    to.now = 0;
     if (text(field::format) != "rubato.decisions") refuse_value(field::format, "\"rubato.decisions\"");
     std::uint32_t version = 0;
     whole(field::version, version);
@@ -340,10 +341,6 @@ log_reading read_log(const std::filesystem::path& file, const std::function<std:
   log_line line;
   try {
     while (lines.next(text)) {
-      if (!reading.problem.empty()) {
-        ++reading.unread;
-        continue;
-      }
       std::string wrong = read_log_line(text, line);
       const bool first = lines.number() == 1;
       if (wrong.empty() && first && line.is != log_line::kind::header)
@@ -355,18 +352,25 @@ log_reading read_log(const std::filesystem::path& file, const std::function<std:
         ++reading.lines;
         continue;
       }
-      if (!lines.ended()) wrong = "found a line that is cut off, expected a whole one";
-      if (first) throw support::user_error{lines.place() + ": " + wrong};
-      reading.problem = lines.place() + ": " + wrong;
-      reading.unread = 1;
+      reading.cut_off = !lines.ended();
+      if (reading.cut_off) wrong = "found a line that is cut off, expected a whole one";
+      throw support::user_error{lines.place() + ": " + wrong};
     }
-  } catch (const support::user_error& error) {  // a line that is too long, or corrupt gzip data
+  } catch (const support::user_error& error) {  // or a line that is too long, or corrupt gzip data
     if (reading.lines == 0) throw;
-    if (reading.problem.empty()) reading.problem = error.what();
+    reading.problem = error.what();
+    reading.unread = 1;
+  }
+  try {
+    while (lines.skip()) ++reading.unread;
+  } catch (const support::user_error&) {
+    reading.counted = false;
   }
   if (lines.number() == 0) throw support::user_error{file.string() + ": found an empty file, expected a decision log"};
-  if (lines.cut_off() && reading.problem.empty())
+  if (lines.cut_off() && reading.problem.empty()) {
+    reading.cut_off = true;
     reading.problem = lines.place() + ": found a gzip file that ends early, expected its end";
+  }
   return reading;
 }
 

@@ -5,6 +5,7 @@
 #include <rubato/io/utf8.hpp>
 #include <vector>
 
+#include "read_stats.hpp"
 #include "share_text.hpp"
 
 namespace rubato::lab {
@@ -314,7 +315,7 @@ std::string stats_text(std::string_view log, const log_stats& stats, const log_r
           count_text(stats.seen(), "worker") + ", time " + short_text(stats.begin()) + " to " +
           short_text(stats.now()));
   if (!reading.problem.empty())
-    to.head("NOT THE WHOLE LOG: " + count_text(reading.lines, "sound line") + ", " + std::to_string(reading.unread) +
+    to.head("NOT THE WHOLE LOG: " + count_text(reading.lines, "sound line") + ", " + unread_text(reading) +
             " not read");
   put_slow(to, stats);
   put_missing(to, stats);

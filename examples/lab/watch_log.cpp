@@ -7,6 +7,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "read_stats.hpp"
 #include "stats_report.hpp"
 #include "support/user_error.hpp"
 
@@ -67,7 +68,6 @@ log_watcher::log_watcher(const fs::path& file) : file_{file} {
 }
 
 void log_watcher::look() {
-  constexpr std::size_t longest_line = std::size_t{1} << 20;
   const auto fail = [this](const std::string& what) {
     throw support::user_error{file_.string() + ':' + std::to_string(line_) + ": " + what};
   };
@@ -84,12 +84,8 @@ void log_watcher::look() {
         fail(wrong);
       if ((line_ == 1) != (line.is == log_line::kind::header))
         fail("expected a header in the first line, and only there");
-      if (line.is != log_line::kind::record) {
-        policy_ = line.policy;
-        stats_.policy(line.policy, line.is == log_line::kind::policy ? line.now : 0);
-      } else if (std::string wrong = stats_.add(line.event); !wrong.empty()) {
-        fail(wrong);
-      }
+      if (line.is != log_line::kind::record) policy_ = line.policy;
+      if (std::string wrong = take_in(stats_, line); !wrong.empty()) fail(wrong);
     }
     partial_.erase(0, begin);
     if (partial_.size() > longest_line) ++line_, fail("a line of more than " + std::to_string(longest_line) + " bytes");

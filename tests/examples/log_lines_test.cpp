@@ -1,13 +1,16 @@
 #include "../../examples/lab/log_lines.hpp"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <cmath>
+#include <fstream>
 #include <rubato/io/decision_log.hpp>
 #include <rubato/sync.hpp>
 #include <string>
 #include <vector>
 
+#include "../../examples/lab/read_stats.hpp"
 #include "../../examples/support/user_error.hpp"
 #include "temporary_directory.hpp"
 
@@ -115,9 +118,30 @@ TEST(LogLines, ReadsAsFarAsItIsSound) {
   const lab::log_reading cut = read(header + join + join.substr(0, 20));
   EXPECT_EQ(cut.lines, 2u);
   EXPECT_NE(cut.problem.find("log:3: found a line that is cut off"), std::string::npos) << cut.problem;
+  const lab::log_reading too_long = read(header + join + std::string(2 * lab::longest_line, ' ') + "\n" + join + join);
+  EXPECT_EQ(too_long.lines, 2u);
+  EXPECT_EQ(too_long.unread, 3u);
+  EXPECT_TRUE(too_long.counted);
+  EXPECT_NE(too_long.problem.find("log:3: found a line of more than"), std::string::npos) << too_long.problem;
   EXPECT_THROW(static_cast<void>(read("oh\n")), support::user_error);
   EXPECT_THROW(static_cast<void>(read("")), support::user_error);
   EXPECT_THROW(static_cast<void>(read(join)), support::user_error);
+}
+
+TEST(LogLines, CorruptDataAreNotCounted) {
+  const test::temporary_directory folder;
+  std::string text = header;
+  for (int i = 0; i < 20'000; ++i) text += join;
+  const std::string file = (folder.path() / "log").string();
+  gzFile to = gzopen(file.c_str(), "wb");
+  ASSERT_EQ(gzwrite(to, text.data(), static_cast<unsigned>(text.size())), static_cast<int>(text.size()));
+  gzclose(to);
+  std::fstream{file, std::ios::in | std::ios::out | std::ios::binary}.seekp(-8, std::ios::end).write("oops", 4);
+  const lab::log_reading reading = lab::read_log(file, [](const log_line&) { return std::string{}; });
+  EXPECT_GT(reading.lines, 1u);
+  EXPECT_NE(reading.problem.find("corrupt gzip data"), std::string::npos) << reading.problem;
+  EXPECT_FALSE(reading.counted);
+  EXPECT_TRUE(lab::left_out(reading).ends_with("(at least 1 line) is left out")) << lab::left_out(reading);
 }
 
 TEST(LogLines, ALogBehindALogIsNotSound) {

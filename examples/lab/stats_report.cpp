@@ -46,18 +46,17 @@ template <class Counts>
 class page {
  public:
   void head(const std::string& text) { put(text); }
-  void line(const std::string& key, const std::string& value) {
-    put("  " + key + std::string(key.size() < 10 ? 11 - key.size() : 1, ' ') + value);
-  }
+  void line(const std::string& key, const std::string& value) { put(front(key) + value); }
   /// A list on one line, as much as there is room for; ", and N more".
   void list(const std::string& key, const std::vector<std::string>& items) {
     if (items.empty()) return;
+    const std::size_t taken = front(key).size();
     std::string text;
     for (std::size_t i = 0; i < items.size(); ++i) {
       const std::string more = ", and " + std::to_string(items.size() - i) + " more";
       const std::string next = (text.empty() ? "" : ", ") + items[i];
       const std::size_t room = i + 1 < items.size() ? more.size() : 0;
-      if (13 + text.size() + next.size() + room > stats_columns && i > 0) {
+      if (taken + text.size() + next.size() + room > stats_columns && i > 0) {
         text += more;
         break;
       }
@@ -68,6 +67,9 @@ class page {
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
+  [[nodiscard]] static std::string front(const std::string& key) {
+    return "  " + key + std::string(key.size() < 10 ? 11 - key.size() : 1, ' ');
+  }
   void put(const std::string& text) { text_ += terminal_text(text, stats_columns) + '\n'; }
   std::string text_;
 };

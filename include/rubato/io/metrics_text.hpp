@@ -46,8 +46,8 @@ class metric_label {
 ///     page.part("_bucket").sample(7, {{"le", "0"}}).part("_count").sample(9);
 ///
 /// Samples belong to the family that was begun last. Backslashes and line ends of texts are escaped, and the quotes of
-/// labels; a number that is not finite is written as +Inf, -Inf or NaN. Which names and types make sense is the caller's
-/// business.
+/// labels; a number that is not finite is written as +Inf, -Inf or NaN. Which names and types make sense is the
+/// caller's business.
 ///
 /// Cost    no allocation; a few calls of the sink for each sample. Not thread-safe.
 /// Tests   tests/io/metrics_text_test.cpp: GoldenPage, TextIsEscaped, NumbersRoundTrip

@@ -43,7 +43,7 @@ TEST_F(Seeing, SlowDeadAndLateWorkersAreTold) {
   const pid_t server = start("server", server_words(workers, {"--policy", "ssp:4", "--quorum", "3", "--metrics", "0",
                                                               "--log", at("run.jsonl"), "--control", at("control")}));
   const std::string url = url_of("server");
-  const pid_t first = start_worker(0, 4, 40), second = start_worker(slow, 100, 40), third = start_worker(dead, 4, 0);
+  const pid_t first = start_worker(0, 4, 80), second = start_worker(slow, 100, 80), third = start_worker(dead, 4, 0);
   const auto pushed = [&](int w, double least) {
     return within(60, [&] { return of(metrics_at(url), "rubato_gradients_pushed_total", w) >= least; });
   };
@@ -87,6 +87,11 @@ TEST_F(Seeing, SlowDeadAndLateWorkersAreTold) {
   const std::string view = lab({"watch", url, "--once"});
   EXPECT_NE(view.find("absent 1, dead 1, done 3"), view.npos) << view;
   EXPECT_NE(view.find("joined late"), view.npos) << view;
+  EXPECT_FALSE(std::filesystem::exists(folder / "run.jsonl"));
+  const std::string draft = lab({"watch", at("run.jsonl"), "--once"});  // as far as it has left the buffer
+  const auto count = draft.find("gradients  ");
+  ASSERT_NE(count, draft.npos) << draft;
+  EXPECT_GT(std::stod(draft.substr(count + 11)), 0) << draft;
 
   ::kill(server, SIGTERM);
   EXPECT_EQ(wait(server), 0);

@@ -33,6 +33,8 @@ TEST(LogLines, WhatIsWrittenIsRead) {
   std::vector<record> written;
   for (int k = 0; k <= static_cast<int>(record::kind::change_policy); ++k)
     written.push_back({.what = static_cast<record::kind>(k), .why = cause::death, .worker = {3, 2}, .now = 1.5});
+  for (const record::kind of_all : {record::kind::flush, record::kind::discard, record::kind::change_policy})
+    written[static_cast<std::size_t>(of_all)].worker = {};
   written[static_cast<std::size_t>(record::kind::admit)] = {.what = record::kind::admit,
                                                     .decided = verdict::accumulate,
                                                     .worker = {3, 2},

@@ -1,59 +1,33 @@
 #include "decision_history.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <rubato/sim/options.hpp>
-#include <string_view>
 #include <utility>
 
-#include "support/json_nesting.hpp"
-#include "support/text_lines.hpp"
+#include "log_lines.hpp"
+#include "share_text.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
 namespace {
 
-using nlohmann::json;
 using support::user_error;
 
 // Builds a history from one line after another.
 class historian {
  public:
-  historian(decision_history& history, const support::text_lines& lines) : history_{history}, lines_{lines} {}
+  explicit historian(decision_history& history) : history_{history} {}
 
-  void header(const json& line) {
-    if (text(line, "format") != "rubato.decisions")
-      refuse("format \"" + text(line, "format") + "\"", "\"rubato.decisions\"");
-    if (const auto version = whole(line, "version"); version != 1)
-      refuse("version " + std::to_string(version), "1, which is what this program reads");
-    describe(line);
-  }
-
-  void operator()(const json& line) {
-    const std::string what = text(line, "what");
-    const json& now = member(line, "now");
-    if (now.is_null()) {  // before the host's clock was first read
-      if (started_) refuse("now = null", "a time");
-    } else {
-      pass_time(number(line, "now"));
-    }
-    if (what == "policy") return ++history_.policies, describe(line);
-    if (what == "release") return release(line);
-    if (what == "admit") return admit(line);
-    if (what == "commit") return commit(line);
-    if (what == "flush") return round_ends(line, logged_effect::kind::flush, factor(line, "scale"));
-    if (what == "discard") return round_ends(line, logged_effect::kind::discard, 1);
-    if (what == "join") return join(line);
-    if (what == "depart") return depart(line);
-    if (what == "cancel" || what == "exclude") return spoil(line);
-    static constexpr std::array<std::string_view, 5> no_matter{"readmit", "abandon", "refuse", "adjust",
-                                                               "change_policy"};
-    if (std::ranges::find(no_matter, what) == no_matter.end())
-      refuse("what = \"" + what + "\"", "a kind that a decision log of version 1 has");
+  // What is wrong with it, as "found ..., expected ..."; then the history is of no use.
+  [[nodiscard]] std::string operator()(const log_line& line) {
+    if (line.is == log_line::kind::header) return describe(line), "";
+    const bool is_policy = line.is == log_line::kind::policy;
+    if (std::string wrong = pass_time(is_policy ? line.now : line.event.now); !wrong.empty()) return wrong;
+    if (is_policy) return ++history_.policies, describe(line), "";
+    return take_in(line.event);
   }
 
   void finish() {
@@ -73,54 +47,59 @@ class historian {
     std::size_t added = 0;                 // then its index among the effects
   };
 
-  [[noreturn]] void refuse(const std::string& found, const std::string& expected) const {
-    throw user_error{lines_.place() + ": found " + found + ", expected " + expected};
-  }
-  [[nodiscard]] const json& member(const json& line, const char* name) const {
-    const auto found = line.find(name);
-    if (found == line.end()) refuse("no member \"" + std::string{name} + "\"", "one");
-    return *found;
-  }
-  [[nodiscard]] std::string text(const json& line, const char* name) const {
-    const json& value = member(line, name);
-    if (!value.is_string()) refuse(std::string{name} + " = " + value.dump(), "a string");
-    return value.get<std::string>();
-  }
-  [[nodiscard]] double number(const json& line, const char* name) const {
-    const json& value = member(line, name);
-    if (!value.is_number()) refuse(std::string{name} + " = " + value.dump(), "a number");
-    return value.get<double>();
-  }
-  [[nodiscard]] std::uint64_t whole(const json& line, const char* name) const {
-    const json& value = member(line, name);
-    if (!value.is_number_unsigned()) refuse(std::string{name} + " = " + value.dump(), "a whole number");
-    return value.get<std::uint64_t>();
-  }
-  [[nodiscard]] float factor(const json& line, const char* name) const {
-    return static_cast<float>(number(line, name));
+  void describe(const log_line& line) {
+    history_.policy = line.policy;
+    history_.description = line.description;
   }
 
-  void describe(const json& line) {
-    history_.policy = text(line, "policy");
-    history_.description = member(line, "describe").dump();
-  }
-
-  void pass_time(double to) {
-    if (!std::isfinite(to)) refuse("now that is not finite", "a time");
+  [[nodiscard]] std::string pass_time(double to) {
+    if (!std::isfinite(to)) return started_ ? "found now = null, expected a time" : "";  // the clock was not read yet
     if (started_ && to < now_)
-      refuse("now = " + json(to).dump() + " after " + json(now_).dump(), "times that do not run back");
+      return "found now = " + short_text(to) + " after " + short_text(now_) + ", expected times that do not run back";
     now_ = to;
     started_ = true;
+    return "";
   }
 
-  worker_record& worker(const json& line) {
-    const std::uint64_t index = whole(line, "worker");
-    if (index > largest_worker) refuse("worker " + std::to_string(index), "0 to " + std::to_string(largest_worker));
-    if (index >= workers_.size()) workers_.resize(static_cast<std::size_t>(index) + 1);
-    return workers_[static_cast<std::size_t>(index)];
-  }
-  [[nodiscard]] std::uint32_t index_of(const worker_record& of) const {
-    return static_cast<std::uint32_t>(&of - workers_.data());
+  [[nodiscard]] std::string take_in(const record& r) {
+    using kind = record::kind;
+    switch (r.what) {
+      case kind::flush:
+        return round_ends(r, logged_effect::kind::flush, r.value), "";
+      case kind::discard:
+        return round_ends(r, logged_effect::kind::discard, 1), "";
+      case kind::join:
+      case kind::depart:
+      case kind::admit:
+      case kind::commit:
+      case kind::release:
+      case kind::cancel:
+      case kind::exclude:
+        break;
+      default:
+        return "";  // says nothing of steps
+    }
+    if (r.worker.index > largest_worker)
+      return "found worker " + std::to_string(r.worker.index) + ", expected 0 to " + std::to_string(largest_worker);
+    if (r.worker.index >= workers_.size()) workers_.resize(std::size_t{r.worker.index} + 1);
+    worker_record& me = workers_[r.worker.index];
+    switch (r.what) {
+      case kind::join:
+        if (released_) ++history_.late_joins;
+        return "";
+      case kind::depart:
+        if (r.why != cause::done) ++gone_;
+        return stop(r.worker.index), "";
+      case kind::admit:
+        return admit(me, r), "";
+      case kind::commit:
+        return commit(me, r), "";
+      case kind::release:
+        return release(me, r);
+      default:
+        if (me.step) me.step->whole = false;
+        return "";
+    }
   }
 
   void find_overlaps() {
@@ -137,11 +116,6 @@ class historian {
     std::ranges::stable_sort(history_.steps, {}, &logged_step::end);
   }
 
-  void join(const json& line) {
-    static_cast<void>(worker(line));
-    if (released_) ++history_.late_joins;
-  }
-
   // A step that will not be admitted.
   void stop(std::uint32_t w) {
     worker_record& me = workers_[w];
@@ -151,51 +125,32 @@ class historian {
     me.step.reset();
   }
 
-  void depart(const json& line) {
-    worker_record& me = worker(line);
-    if (line.value("why", "") != "done") ++gone_;
-    stop(index_of(me));
-  }
-
-  void spoil(const json& line) {
-    worker_record& me = worker(line);
-    if (me.step) me.step->whole = false;
-  }
-
-  void release(const json& line) {
-    worker_record& me = worker(line);
+  [[nodiscard]] std::string release(worker_record& me, const record& r) {
+    if (me.step) return "found a release of a worker that is in a step, expected its admission first";
     history_.departures += std::exchange(gone_, 0);  // work goes on, so it was not the end
-    if (me.step) refuse("a release of a worker that is in a step", "its admission first");
-    const std::uint64_t batch = whole(line, "batch");
-    if (batch > (std::numeric_limits<std::uint32_t>::max)()) refuse("batch " + std::to_string(batch), "fewer samples");
     if (!std::exchange(released_, true)) history_.first = now_;
-    if (batch > sim::largest_batch) ++history_.too_large;
-    const auto taken = static_cast<std::uint32_t>(std::min<std::uint64_t>(batch, sim::largest_batch));
-    me.step = logged_step{.worker = index_of(me), .start = now_, .batch = taken};
-    history_.effects.push_back({.what = logged_effect::kind::release,
-                                .worker = index_of(me),
-                                .batch = me.step->batch,
-                                .factor = factor(line, "lr_scale")});
+    if (r.count > sim::largest_batch) ++history_.too_large;
+    const std::uint32_t batch = std::min<std::uint32_t>(r.count, sim::largest_batch);
+    me.step = logged_step{.worker = r.worker.index, .start = now_, .batch = batch};
+    history_.effects.push_back(
+        {.what = logged_effect::kind::release, .worker = r.worker.index, .batch = batch, .factor = r.value});
+    return "";
   }
 
-  void admit(const json& line) {
-    worker_record& me = worker(line);
-    const json& loss = member(line, "loss");
-    if (!loss.is_number() && !loss.is_null()) refuse("loss = " + loss.dump(), "a number or null");
-    me.admitted = {.worker = index_of(me),
-                   .loss = loss.is_number() ? loss.get<float>() : std::numeric_limits<float>::quiet_NaN()};
-    const std::string verdict = text(line, "verdict");
-    if (verdict == "apply") {
-      me.admitted.what = logged_effect::kind::apply;
-      me.admitted.factor = factor(line, "weight");
-    } else if (verdict == "accumulate") {
-      me.admitted.what = logged_effect::kind::accumulate;
-      me.admitted.factor = factor(line, "weight");
-      me.admitted.round = whole(line, "round");
-    } else if (verdict == "drop") {
-      me.admitted.what = logged_effect::kind::drop;
-    } else {
-      refuse("verdict \"" + verdict + "\"", "apply, accumulate or drop");
+  void admit(worker_record& me, const record& r) {
+    me.admitted = {.worker = r.worker.index, .loss = r.loss};
+    switch (r.decided) {
+      case verdict::apply:
+        me.admitted.what = logged_effect::kind::apply;
+        me.admitted.factor = r.value;
+        break;
+      case verdict::accumulate:
+        me.admitted.what = logged_effect::kind::accumulate;
+        me.admitted.factor = r.value;
+        me.admitted.round = r.round;
+        break;
+      default:
+        me.admitted.what = logged_effect::kind::drop;
     }
     if (!me.step) return;  // pushed without a release, say twice
     logged_step& step = *me.step;
@@ -210,22 +165,20 @@ class historian {
     me.step.reset();
   }
 
-  void commit(const json& line) {
-    worker_record& me = worker(line);
+  void commit(worker_record& me, const record& r) {
     if (!me.at_server) return;
     history_.steps[*me.at_server].served = now_;
     me.at_server.reset();
     const bool added = me.admitted.what == logged_effect::kind::accumulate;
     logged_effect& done = added ? history_.effects[me.added] : history_.effects.emplace_back(me.admitted);
-    if (text(line, "verdict") == "drop" || line.contains("because")) done.what = logged_effect::kind::drop;
+    if (r.decided == verdict::drop || r.because != reason::none) done.what = logged_effect::kind::drop;
   }
 
-  void round_ends(const json& line, logged_effect::kind how, float scale) {
-    history_.effects.push_back({.what = how, .factor = scale, .round = whole(line, "round")});
+  void round_ends(const record& r, logged_effect::kind how, float scale) {
+    history_.effects.push_back({.what = how, .factor = scale, .round = r.round});
   }
 
   decision_history& history_;
-  const support::text_lines& lines_;
   std::vector<worker_record> workers_;
   double now_ = 0;
   bool started_ = false;
@@ -238,28 +191,12 @@ class historian {
 decision_history read_decision_history(const std::filesystem::path& file) {
   decision_history history;
   history.source = file.string();
-  support::text_lines lines{file, longest_line};
-  historian reader{history, lines};
-  std::string line;
-  while (lines.next(line)) {
-    if (support::nesting_of(line) > support::deepest_nesting)
-      throw user_error{lines.place() + ": found nesting deeper than " + std::to_string(support::deepest_nesting) +
-                       " levels, expected an object of few"};
-    const json read = json::parse(line, nullptr, false);
-    if (!read.is_object()) {
-      if (lines.number() > 1 && !lines.ended()) {  // whoever wrote it was killed
-        history.cut_off = "line " + std::to_string(lines.number()) + " is cut off and left out";
-        break;
-      }
-      throw user_error{lines.place() + ": found what is no JSON object, expected one in each line"};
-    }
-    if (lines.number() == 1)
-      reader.header(read);
-    else
-      reader(read);
-  }
-  if (lines.number() == 0) throw user_error{history.source + ": found an empty file, expected a decision log"};
-  if (lines.cut_off() && history.cut_off.empty()) history.cut_off = "the gzip file ends early";
+  historian reader{history};
+  const log_reading reading = read_log(file, [&](const log_line& line) { return reader(line); });
+  if (!reading.problem.empty() && !reading.cut_off) throw user_error{reading.problem};
+  if (reading.cut_off)  // whoever wrote it was killed
+    history.cut_off = reading.unread == 0 ? "the gzip file ends early"
+                                          : "line " + std::to_string(reading.lines + 1) + " is cut off and left out";
   reader.finish();
   return history;
 }

@@ -1,7 +1,6 @@
 #ifndef RUBATO_EXAMPLES_LAB_DECISION_HISTORY_HPP
 #define RUBATO_EXAMPLES_LAB_DECISION_HISTORY_HPP
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -60,21 +59,19 @@ struct decision_history {
   std::string cut_off;           ///< what is missing at the end, as a sentence; empty if nothing is
 };
 
-/// Reads a decision log (see rubato::decision_log), plain or gzip, line by line; what is kept is about 100 bytes a
-/// push. Further members of a line are ignored. A last line that is cut off, as a crash leaves it, is left out and
-/// said.
+/// Reads a decision log, as read_log does; what is kept is about 100 bytes a push. A last line that is cut off, as a
+/// crash leaves it, is left out and said.
 ///
 /// Where admissions come before the commits of earlier ones, the host works on several gradients at a time. A server of
 /// the simulator does not; so what such a host does until the commit is taken for a part of the worker's step.
 ///
-/// Errors  user_error that begins with FILE:LINE for a line that is no JSON object or lacks a member, for another
-///         format or version, a kind that is not known, a time that runs back, a worker above `largest_worker`; with
-///         FILE if it cannot be read, or has no step that began and ended in it
+/// Errors  user_error that begins with FILE:LINE for the first line that is not sound, for a time that runs back, a
+///         worker above `largest_worker`, a second release in a step; with FILE if it cannot be read, or has no step
+///         that began and ended in it
 /// Tests   tests/examples/decision_history_test.cpp
 [[nodiscard]] decision_history read_decision_history(const std::filesystem::path& file);
 
 inline constexpr std::uint32_t largest_worker = 9'999;  ///< what a scenario can have
-inline constexpr std::size_t longest_line = std::size_t{1} << 20;
 
 }  // namespace rubato::lab
 

@@ -2,8 +2,6 @@
 
 #include <httplib.h>
 
-#include "support/user_error.hpp"
-
 namespace rubato::lab {
 
 std::string http_get(const std::string& url) {
@@ -24,6 +22,7 @@ std::string http_get(const std::string& url) {
         return !too_long;
       });
   if (too_long) fail("more than " + std::to_string(largest_page) + " bytes");
+  if (!answer && answer.error() == httplib::Error::Connection) throw no_server{url + ": nobody listens there"};
   if (!answer) fail("no answer: " + httplib::to_string(answer.error()));
   if (answer->status != 200) fail("status " + std::to_string(answer->status) + ", expected 200");
   return page;

@@ -1,6 +1,5 @@
 // Where there is no cpp-httplib.
 #include "http_get.hpp"
-#include "support/user_error.hpp"
 
 namespace rubato::lab {
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <rubato/io/utf8.hpp>
 
-#include "decision_history.hpp"
+#include "share_text.hpp"
 #include "support/json_nesting.hpp"
 #include "support/text_lines.hpp"
 #include "support/user_error.hpp"
@@ -145,7 +145,7 @@ class line_reader {
     if (!problem_.empty()) return problem_;
     if (what == "policy") {
       to.is = log_line::kind::policy;
-      to.now = number(field::now);
+      to.now = time();
       describe(to);
       return problem_;
     }
@@ -165,10 +165,11 @@ class line_reader {
     const field_value& v = from_[which];
     if (v.is == field_value::type::absent) return refuse("no member \"" + name_of(which) + "\"", expected);
     refuse(name_of(which) + " = " +
-               (v.is == field_value::type::null                                         ? "null"
-                : v.is == field_value::type::text                                       ? in_quotes(v.text)
-                : v.is == field_value::type::whole || v.is == field_value::type::number ? json(v.number).dump()
-                                                                                        : "something else"),
+               (v.is == field_value::type::null     ? "null"
+                : v.is == field_value::type::text   ? in_quotes(v.text)
+                : v.is == field_value::type::whole  ? std::to_string(v.whole)
+                : v.is == field_value::type::number ? short_text(v.number)
+                                                    : "something else"),
            expected);
   }
 
@@ -204,15 +205,16 @@ class line_reader {
     return static_cast<float>(n);
   }
   template <class Whole>
-  void whole(field which, Whole& to) {
+  void whole(field which, Whole& to, Whole most = (std::numeric_limits<Whole>::max)()) {
     const field_value& v = from_[which];
-    if (v.is != field_value::type::whole || v.whole > (std::numeric_limits<Whole>::max)())
-      return refuse_value(which, "a whole number from 0 to " + std::to_string((std::numeric_limits<Whole>::max)()));
+    if (v.is != field_value::type::whole || v.whole > most)
+      return refuse_value(which, "a whole number from 0 to " + std::to_string(most));
     to = static_cast<Whole>(v.whole);
   }
 
   void header(log_line& to) {
     to.is = log_line::kind::header;
+    to.now = 0;
     if (text(field::format) != "rubato.decisions") refuse_value(field::format, "\"rubato.decisions\"");
     std::uint32_t version = 0;
     whole(field::version, version);
@@ -231,12 +233,12 @@ class line_reader {
           json::parse(text_, nullptr, false)["describe"].dump(-1, ' ', false, json::error_handler_t::replace);
   }
 
-  void time(record& r) {
-    r.now = -std::numeric_limits<double>::infinity();
-    if (from_[field::now].is != field_value::type::null) r.now = number(field::now);
+  [[nodiscard]] double time() {
+    const bool none = from_[field::now].is == field_value::type::null;  // before the host's clock was first read
+    return none ? -std::numeric_limits<double>::infinity() : number(field::now);
   }
   void worker(record& r) {
-    whole(field::worker, r.worker.index);
+    whole(field::worker, r.worker.index, no_worker - 1);
     whole(field::incarnation, r.worker.incarnation);
   }
   void because(record& r) {
@@ -245,8 +247,10 @@ class line_reader {
   [[nodiscard]] bool has(field which) const { return from_[which].is != field_value::type::absent; }
 
   void event(record& r) {
-    time(r);
-    if (has(field::worker)) worker(r);
+    r.now = time();
+    const bool of_all =
+        r.what == event_kind::flush || r.what == event_kind::discard || r.what == event_kind::change_policy;
+    if (!of_all && has(field::worker)) worker(r);
     switch (r.what) {
       case event_kind::join:
         break;
@@ -295,10 +299,8 @@ class line_reader {
       case event_kind::change_policy:
         break;
     }
-    const bool of_nobody = r.what == event_kind::flush || r.what == event_kind::discard ||
-                           r.what == event_kind::change_policy || r.what == event_kind::adjust ||
-                           r.what == event_kind::refuse;
-    if (!of_nobody && !has(field::worker)) refuse_value(field::worker, "whom it is about");
+    const bool maybe_of_nobody = of_all || r.what == event_kind::adjust || r.what == event_kind::refuse;
+    if (!maybe_of_nobody && !has(field::worker)) refuse_value(field::worker, "whom it is about");
     whole(field::version, r.version);
     whole(field::parked, r.parked);
   }
@@ -339,10 +341,6 @@ log_reading read_log(const std::filesystem::path& file, const std::function<std:
   log_line line;
   try {
     while (lines.next(text)) {
-      if (!reading.problem.empty()) {
-        ++reading.unread;
-        continue;
-      }
       std::string wrong = read_log_line(text, line);
       const bool first = lines.number() == 1;
       if (wrong.empty() && first && line.is != log_line::kind::header)
@@ -354,18 +352,25 @@ log_reading read_log(const std::filesystem::path& file, const std::function<std:
         ++reading.lines;
         continue;
       }
-      if (!lines.ended()) wrong = "found a line that is cut off, expected a whole one";
-      if (first) throw support::user_error{lines.place() + ": " + wrong};
-      reading.problem = lines.place() + ": " + wrong;
-      reading.unread = 1;
+      reading.cut_off = !lines.ended();
+      if (reading.cut_off) wrong = "found a line that is cut off, expected a whole one";
+      throw support::user_error{lines.place() + ": " + wrong};
     }
-  } catch (const support::user_error& error) {  // a line that is too long, or corrupt gzip data
+  } catch (const support::user_error& error) {  // or a line that is too long, or corrupt gzip data
     if (reading.lines == 0) throw;
-    if (reading.problem.empty()) reading.problem = error.what();
+    reading.problem = error.what();
+    reading.unread = 1;
+  }
+  try {
+    while (lines.skip()) ++reading.unread;
+  } catch (const support::user_error&) {
+    reading.counted = false;
   }
   if (lines.number() == 0) throw support::user_error{file.string() + ": found an empty file, expected a decision log"};
-  if (lines.cut_off() && reading.problem.empty())
+  if (lines.cut_off() && reading.problem.empty()) {
+    reading.cut_off = true;
     reading.problem = lines.place() + ": found a gzip file that ends early, expected its end";
+  }
   return reading;
 }
 

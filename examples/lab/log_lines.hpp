@@ -1,6 +1,7 @@
 #ifndef RUBATO_EXAMPLES_LAB_LOG_LINES_HPP
 #define RUBATO_EXAMPLES_LAB_LOG_LINES_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -10,14 +11,16 @@
 
 namespace rubato::lab {
 
+inline constexpr std::size_t longest_line = std::size_t{1} << 20;  ///< bytes
+
 /// One line of a decision log (see rubato::decision_log).
 struct log_line {
   enum class kind : std::uint8_t { header, policy, record };
   kind is = kind::record;
-  record event;             ///< of a record; `now` is -infinity where the line has null
+  record event;             ///< of a record
   std::string policy;       ///< of header and policy, in one line
   std::string description;  ///< likewise, as JSON in canonical form
-  double now = 0;           ///< of policy
+  double now = 0;           ///< of policy, of header 0; this, and that of a record, is -infinity where the line has null
 };
 
 /// Reads one line into `to`. What is wrong with it, as "found ..., expected ...", fit for a terminal; empty if nothing
@@ -29,6 +32,8 @@ struct log_line {
 struct log_reading {
   std::uint64_t lines = 0;   ///< that were read and are sound
   std::uint64_t unread = 0;  ///< after the first that is not; that one counts
+  bool cut_off = false;      ///< nothing but the last line is not sound, which has no end, or a gzip file ends early
+  bool counted = true;       ///< false: there may be more, in gzip data that is corrupt
   std::string problem;       ///< FILE:LINE: found ..., expected ...; empty if all is sound
 };
 

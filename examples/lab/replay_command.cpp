@@ -8,6 +8,7 @@
 #include "commands.hpp"
 #include "log_policy.hpp"
 #include "log_replay.hpp"
+#include "read_stats.hpp"
 #include "result_output.hpp"
 #include "stats_report.hpp"
 #include "support/user_error.hpp"
@@ -31,17 +32,12 @@ struct survey {
 
 [[nodiscard]] survey look_through(const std::string& file) {
   survey seen;
-  seen.reading = read_log(file, [&](const log_line& line) -> std::string {
-    if (line.is != log_line::kind::record) {
-      if (seen.policies.size() == most_switches)
-        return "found too many policies, expected at most " + std::to_string(most_switches);
-      seen.policies.push_back(line);
-      seen.stats.policy(line.policy, line.now);
-      return "";
-    }
-    std::string wrong = seen.stats.add(line.event);
-    if (wrong.empty()) seen.quorum(line.event);
-    return wrong;
+  seen.reading = read_stats(file, seen.stats, [&](const log_line& line) -> std::string {
+    if (line.is == log_line::kind::record) return seen.quorum(line.event), "";
+    if (seen.policies.size() == most_switches)
+      return "found too many policies, expected at most " + std::to_string(most_switches);
+    seen.policies.push_back(line);
+    return "";
   });
   return seen;
 }
@@ -148,17 +144,14 @@ int run_replay(const replay_arguments& given) {
                        " workers: " + wrong};
 
   log_replay replay{options, who.policies.front().policy};
-  std::uint64_t number = 0;
   std::size_t switches = 0;
-  static_cast<void>(read_log(given.log, [&](const log_line& line) -> std::string {
-    if (++number > seen.reading.lines) return "that was all";
-    if (line.is != log_line::kind::record) return "";
+  read_again(given.log, seen.reading, [&](const log_line& line, std::uint64_t number) {
+    if (line.is != log_line::kind::record) return;
     const any_policy* taken_over = nullptr;
     if (line.event.what == record::kind::change_policy && who.exact && ++switches < who.policies.size())
       taken_over = &who.policies[switches].policy;
     replay(line.event, number, taken_over);
-    return "";
-  }));
+  });
   const replay_result& result = replay.finish();
 
   const std::string document =

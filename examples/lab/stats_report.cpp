@@ -5,6 +5,7 @@
 #include <rubato/io/utf8.hpp>
 #include <vector>
 
+#include "read_stats.hpp"
 #include "share_text.hpp"
 
 namespace rubato::lab {
@@ -45,18 +46,17 @@ template <class Counts>
 class page {
  public:
   void head(const std::string& text) { put(text); }
-  void line(const std::string& key, const std::string& value) {
-    put("  " + key + std::string(key.size() < 10 ? 11 - key.size() : 1, ' ') + value);
-  }
+  void line(const std::string& key, const std::string& value) { put(front(key) + value); }
   /// A list on one line, as much as there is room for; ", and N more".
   void list(const std::string& key, const std::vector<std::string>& items) {
     if (items.empty()) return;
+    const std::size_t taken = front(key).size();
     std::string text;
     for (std::size_t i = 0; i < items.size(); ++i) {
       const std::string more = ", and " + std::to_string(items.size() - i) + " more";
       const std::string next = (text.empty() ? "" : ", ") + items[i];
       const std::size_t room = i + 1 < items.size() ? more.size() : 0;
-      if (13 + text.size() + next.size() + room > stats_columns && i > 0) {
+      if (taken + text.size() + next.size() + room > stats_columns && i > 0) {
         text += more;
         break;
       }
@@ -67,6 +67,9 @@ class page {
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
+  [[nodiscard]] static std::string front(const std::string& key) {
+    return "  " + key + std::string(key.size() < 10 ? 11 - key.size() : 1, ' ');
+  }
   void put(const std::string& text) { text_ += terminal_text(text, stats_columns) + '\n'; }
   std::string text_;
 };
@@ -314,7 +317,7 @@ std::string stats_text(std::string_view log, const log_stats& stats, const log_r
           count_text(stats.seen(), "worker") + ", time " + short_text(stats.begin()) + " to " +
           short_text(stats.now()));
   if (!reading.problem.empty())
-    to.head("NOT THE WHOLE LOG: " + count_text(reading.lines, "sound line") + ", " + std::to_string(reading.unread) +
+    to.head("NOT THE WHOLE LOG: " + count_text(reading.lines, "sound line") + ", " + unread_text(reading) +
             " not read");
   put_slow(to, stats);
   put_missing(to, stats);

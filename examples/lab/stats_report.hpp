@@ -11,12 +11,6 @@
 
 namespace rubato::lab {
 
-/// Takes a log in. Errors: those of read_log.
-[[nodiscard]] log_reading read_stats(const std::string& file, log_stats&);
-
-/// Its problem, and what that costs, in a sentence. Precondition: there is one.
-[[nodiscard]] std::string left_out(const log_reading&);
-
 /// Text that others wrote, fit for a terminal: what is not plain as \xNN, cut to `most` columns at least 8.
 [[nodiscard]] std::string terminal_text(std::string_view text, std::size_t most);
 

@@ -1,12 +1,11 @@
 // `timeline`: a decision log as a Chrome trace, for a viewer.
-#include <algorithm>
+#include <cstdint>
 #include <iostream>
 #include <rubato/io/chrome_trace.hpp>
 
 #include "commands.hpp"
-#include "log_lines.hpp"
 #include "output_file.hpp"
-#include "stats_report.hpp"
+#include "read_stats.hpp"
 
 namespace rubato::lab {
 
@@ -15,21 +14,15 @@ int run_timeline(const timeline_arguments& given) {
   output_file file{given.out, "--out"};
   chrome_trace_options options{.microseconds_per_unit = 1e6 * given.unit_seconds};
   log_stats stats;  // says of each record whether it can be
-  const log_reading reading = read_log(given.log, [&](const log_line& line) -> std::string {
+  const log_reading reading = read_stats(given.log, stats, [&](const log_line& line) {
     if (line.is == log_line::kind::header) options.policy = line.policy;
-    if (line.is != log_line::kind::record) return stats.policy(line.policy, line.now), "";
-    std::string wrong = stats.add(line.event);
-    if (wrong.empty() && line.event.worker.index != no_worker)
-      options.workers = std::max(options.workers, line.event.worker.index + 1);
-    return wrong;
+    return std::string{};
   });
+  options.workers = static_cast<std::uint32_t>(stats.workers().size());  // of strangers an index may be anything
   chrome_trace_stream spans{file_reference{file.get()}, options};
-  std::uint64_t number = 0;
-  static_cast<void>(read_log(given.log, [&](const log_line& line) -> std::string {
-    if (++number > reading.lines) return "that was all";
+  read_again(given.log, reading, [&](const log_line& line, std::uint64_t) {
     if (line.is == log_line::kind::record) spans(line.event);
-    return "";
-  }));
+  });
   spans.finish();
   file.commit();
   if (reading.problem.empty()) return 0;

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <iostream>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -44,6 +46,18 @@ void show(const watched_job& job, const watched_job* before, bool terminal, bool
   std::cout.flush();
 }
 
+// A server that ends closes the connection in the middle of an answer, and is gone when it is asked again.
+watched_job job_at(const std::string& url, bool known) {
+  try {
+    return job_of_page(http_get(url), url);
+  } catch (const no_server&) {
+    throw;
+  } catch (const support::user_error&) {
+    if (!known) throw;
+  }
+  return job_of_page(http_get(url), url);
+}
+
 }  // namespace
 
 int run_watch(const watch_arguments& given) {
@@ -58,11 +72,14 @@ int run_watch(const watch_arguments& given) {
     watched_job job;
     if (is_url) {
       try {
-        job = job_of_page(http_get(given.source), given.source);
-      } catch (const support::user_error& gone) {
+        job = job_at(given.source, before.has_value());
+      } catch (const no_server& gone) {
         if (!before) throw;
         std::cout << gone.what() << ": the job has ended, or its server\n";
         return 0;
+      } catch (const support::user_error& wrong) {
+        if (!before) throw;
+        throw std::runtime_error{wrong.what()};  // not of what was given: it was right before
       }
     } else {
       over = log->complete();  // before the look, so that it takes in the end

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "read_stats.hpp"
 #include "stats_report.hpp"
 #include "support/user_error.hpp"
 
@@ -55,17 +56,18 @@ worker_state state_of(whereabouts is) {
 }  // namespace
 
 log_watcher::log_watcher(const fs::path& file) : file_{file} {
-  if (!fs::exists(file_)) {
-    file_ = draft_of(file);
-    draft_ = true;
-  }
+  std::error_code none;
+  const fs::path draft = draft_of(file);
+  const bool is_there = fs::exists(file, none);
+  // A newer one than the file is of a run that goes on: the file is that of the run before.
+  draft_ = !is_there || (!draft.empty() && fs::last_write_time(draft, none) > fs::last_write_time(file, none));
+  if (draft_) file_ = draft;
   if (file_.empty()) throw support::user_error{file.string() + ": no such file, and no draft of it"};
   stream_.open(file_, std::ios::binary);
   if (!stream_ || !fs::is_regular_file(file_)) throw support::user_error{file_.string() + ": cannot be read"};
 }
 
 void log_watcher::look() {
-  constexpr std::size_t longest_line = std::size_t{1} << 20;
   const auto fail = [this](const std::string& what) {
     throw support::user_error{file_.string() + ':' + std::to_string(line_) + ": " + what};
   };
@@ -82,12 +84,8 @@ void log_watcher::look() {
         fail(wrong);
       if ((line_ == 1) != (line.is == log_line::kind::header))
         fail("expected a header in the first line, and only there");
-      if (line.is != log_line::kind::record) {
-        policy_ = line.policy;
-        stats_.policy(line.policy, line.is == log_line::kind::policy ? line.now : 0);
-      } else if (std::string wrong = stats_.add(line.event); !wrong.empty()) {
-        fail(wrong);
-      }
+      if (line.is != log_line::kind::record) policy_ = line.policy;
+      if (std::string wrong = take_in(stats_, line); !wrong.empty()) fail(wrong);
     }
     partial_.erase(0, begin);
     if (partial_.size() > longest_line) ++line_, fail("a line of more than " + std::to_string(longest_line) + " bytes");
@@ -138,7 +136,7 @@ watched_job log_watcher::job() const {
     const worker_stats& w = stats_.workers()[i];
     watched_worker to{.index = i, .state = std::string{name(state_of(w.is))}};
     if (w.is != whereabouts::unseen) {
-      const double since = job.now - w.last_event;
+      const double since = job.now - w.since;
       to.here = !roster::is_gone(state_of(w.is));
       to.late = w.late;
       if (w.is == whereabouts::computing && w.compute.count > 0) to.lateness = std::max(since - w.compute.recent, 0.0);

@@ -39,26 +39,34 @@ bool text_lines::fill() {
 
 bool text_lines::next(std::string& line) {
   line.clear();
+  return read(&line);
+}
+
+bool text_lines::skip() { return read(nullptr); }
+
+bool text_lines::read(std::string* line) {
+  if (within_) to_the_end(nullptr);
   ended_ = false;
-  bool any = false;
-  while (at_ < filled_ || fill()) {
-    if (!any) ++number_;
-    any = true;
+  if (at_ == filled_ && !fill()) return false;
+  ++number_;
+  to_the_end(line);
+  return true;
+}
+
+void text_lines::to_the_end(std::string* line) {
+  within_ = true;
+  do {
     const char* const from = buffer_.data() + at_;
     const char* const to = buffer_.data() + filled_;
     const char* const end = std::find(from, to, '\n');
-    line.append(from, end);
-    if (line.size() > longest_)
+    if (line != nullptr) line->append(from, end);
+    if (line != nullptr && line->size() > longest_)
       throw user_error{place() + ": found a line of more than " + std::to_string(longest_) +
                        " bytes, expected a shorter one"};
     at_ = static_cast<std::size_t>(end - buffer_.data());
-    if (end != to) {
-      ++at_;
-      ended_ = true;
-      return true;
-    }
-  }
-  return any;
+    if (end != to) ++at_, ended_ = true;
+  } while (!ended_ && fill());
+  within_ = false;
 }
 
 }  // namespace rubato::support

@@ -16,13 +16,15 @@ namespace rubato::support {
 ///
 /// Errors  user_error: FILE cannot be opened or read, gzip data is corrupt, a line is longer than `longest`
 /// Tests   tests/examples/text_lines_test.cpp: PlainAndGzip, LastLineWithoutAnEnd, AGzipFileThatEndsEarly,
-///         RefusesALineThatIsTooLong, RefusesAFileThatIsNotThere
+///         RefusesALineThatIsTooLong, LinesAreSkipped, RefusesAFileThatIsNotThere
 class text_lines {
  public:
   text_lines(const std::filesystem::path& file, std::size_t longest);
 
   /// The next line, without its end. False at the end of the file.
   [[nodiscard]] bool next(std::string& line);
+  /// Passes over it, however long it is; after a line that was refused for its length, the one behind that.
+  [[nodiscard]] bool skip();
 
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }  ///< of the line read last, from 1
   [[nodiscard]] bool ended() const noexcept { return ended_; }             ///< whether that line had an end
@@ -31,6 +33,8 @@ class text_lines {
 
  private:
   [[nodiscard]] bool fill();
+  [[nodiscard]] bool read(std::string* line);
+  void to_the_end(std::string* line);
 
   struct closer {
     void operator()(gzFile_s* file) const noexcept;
@@ -41,6 +45,7 @@ class text_lines {
   std::vector<char> buffer_;
   std::size_t at_ = 0, filled_ = 0;
   std::uint64_t number_ = 0;
+  bool within_ = false;  // a line whose end has not been read
   bool ended_ = false;
   bool cut_off_ = false;
 };

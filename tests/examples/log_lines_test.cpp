@@ -1,13 +1,16 @@
 #include "../../examples/lab/log_lines.hpp"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <cmath>
+#include <fstream>
 #include <rubato/io/decision_log.hpp>
 #include <rubato/sync.hpp>
 #include <string>
 #include <vector>
 
+#include "../../examples/lab/read_stats.hpp"
 #include "../../examples/support/user_error.hpp"
 #include "temporary_directory.hpp"
 
@@ -30,6 +33,8 @@ TEST(LogLines, WhatIsWrittenIsRead) {
   std::vector<record> written;
   for (int k = 0; k <= static_cast<int>(record::kind::change_policy); ++k)
     written.push_back({.what = static_cast<record::kind>(k), .why = cause::death, .worker = {3, 2}, .now = 1.5});
+  for (const record::kind of_all : {record::kind::flush, record::kind::discard, record::kind::change_policy})
+    written[static_cast<std::size_t>(of_all)].worker = {};
   written[static_cast<std::size_t>(record::kind::admit)] = {.what = record::kind::admit,
                                                     .decided = verdict::accumulate,
                                                     .worker = {3, 2},
@@ -64,12 +69,17 @@ TEST(LogLines, WhatIsWrittenIsRead) {
 TEST(LogLines, WhatIsWrongIsSaid) {
   EXPECT_EQ(said_of(header), "");
   EXPECT_EQ(said_of(R"({"now":null,"what":"change_policy","version":0,"parked":0,"more":[{}]})"), "");
+  EXPECT_EQ(said_of(R"({"now":null,"what":"policy","policy":"asp","describe":{}})"), "");
   const std::pair<const char*, const char*> wrong[] = {
       {"", "no JSON object"},
       {"[]", "no JSON object"},
       {R"({"now":1,"what":"dance"})", "found what = \"dance\", expected a kind"},
       {R"({"now":1,"what":"join","worker":-1,"incarnation":0,"version":0,"parked":0})", "found worker = -1"},
       {R"({"now":1,"what":"join","version":0,"parked":0})", "no member \"worker\""},
+      {R"({"now":1,"what":"join","worker":4294967295,"incarnation":0,"version":0,"parked":0})",
+       "found worker = 4294967295, expected a whole number from 0 to 4294967294"},
+      {R"({"now":1,"what":"refuse","worker":4294967295,"incarnation":0,"because":"stale","version":0,"parked":0})",
+       "found worker = 4294967295"},
       {R"({"now":"1","what":"flush","round":0,"count":1,"scale":1,"version":0,"parked":0})", "found now = \"1\""},
       {R"({"now":1,"what":"flush","round":0,"count":1,"scale":1e300,"version":0,"parked":0})", "a float can hold"},
       {R"({"now":1,"what":"refuse","because":"\u001b[31m","version":0,"parked":0})", "because = \"\\x1b[31m\""},
@@ -83,6 +93,16 @@ TEST(LogLines, WhatIsWrongIsSaid) {
     EXPECT_NE(said.find(part), said.npos) << line << ": " << said;
     EXPECT_NE(said.find("expected"), said.npos) << said;
   }
+}
+
+// Of what is about all, a worker is a member that is not known.
+TEST(LogLines, WhatIsAboutAllHasNoWorker) {
+  log_line read;
+  EXPECT_EQ(lab::read_log_line(R"({"now":1,"what":"flush","worker":4000000000,"incarnation":0,"round":0,"count":1,)"
+                               R"("scale":1,"version":0,"parked":0})",
+                               read),
+            "");
+  EXPECT_EQ(read.event.worker.index, no_worker);
 }
 
 TEST(LogLines, ReadsAsFarAsItIsSound) {
@@ -100,9 +120,30 @@ TEST(LogLines, ReadsAsFarAsItIsSound) {
   const lab::log_reading cut = read(header + join + join.substr(0, 20));
   EXPECT_EQ(cut.lines, 2u);
   EXPECT_NE(cut.problem.find("log:3: found a line that is cut off"), std::string::npos) << cut.problem;
+  const lab::log_reading too_long = read(header + join + std::string(2 * lab::longest_line, ' ') + "\n" + join + join);
+  EXPECT_EQ(too_long.lines, 2u);
+  EXPECT_EQ(too_long.unread, 3u);
+  EXPECT_TRUE(too_long.counted);
+  EXPECT_NE(too_long.problem.find("log:3: found a line of more than"), std::string::npos) << too_long.problem;
   EXPECT_THROW(static_cast<void>(read("oh\n")), support::user_error);
   EXPECT_THROW(static_cast<void>(read("")), support::user_error);
   EXPECT_THROW(static_cast<void>(read(join)), support::user_error);
+}
+
+TEST(LogLines, CorruptDataAreNotCounted) {
+  const test::temporary_directory folder;
+  std::string text = header;
+  for (int i = 0; i < 20'000; ++i) text += join;
+  const std::string file = (folder.path() / "log").string();
+  gzFile to = gzopen(file.c_str(), "wb");
+  ASSERT_EQ(gzwrite(to, text.data(), static_cast<unsigned>(text.size())), static_cast<int>(text.size()));
+  gzclose(to);
+  std::fstream{file, std::ios::in | std::ios::out | std::ios::binary}.seekp(-8, std::ios::end).write("oops", 4);
+  const lab::log_reading reading = lab::read_log(file, [](const log_line&) { return std::string{}; });
+  EXPECT_GT(reading.lines, 1u);
+  EXPECT_NE(reading.problem.find("corrupt gzip data"), std::string::npos) << reading.problem;
+  EXPECT_FALSE(reading.counted);
+  EXPECT_TRUE(lab::left_out(reading).ends_with("(at least 1 line) is left out")) << lab::left_out(reading);
 }
 
 TEST(LogLines, ALogBehindALogIsNotSound) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "../../examples/lab/log_lines.hpp"
+#include "../../examples/lab/read_stats.hpp"
 #include "log_run.hpp"
 #include "logged_run.hpp"
 
@@ -25,11 +26,7 @@ lab::log_stats stats_of(const std::string& text) {
     const std::size_t end = text.find('\n', from);
     EXPECT_EQ(lab::read_log_line(std::string_view{text}.substr(from, end - from), line), "");
     from = end + 1;
-    if (line.is != lab::log_line::kind::record) {
-      stats.policy(line.policy, line.now);
-      continue;
-    }
-    EXPECT_EQ(stats.add(line.event), "");
+    EXPECT_EQ(lab::take_in(stats, line), "");
     if (!stats.gradients().adds_up()) return ADD_FAILURE() << "after " << text.substr(from, 200), stats;
   }
   return stats;

@@ -55,6 +55,24 @@ TEST(LogTimeline, TimesAddUp) {
   EXPECT_DOUBLE_EQ(line.end(), now);
 }
 
+// Its gradient is committed after it has gone, or has come back and computes again.
+TEST(LogTimeline, WhoHasGoneDoesNotWait) {
+  for (const bool comes_back : {false, true}) {
+    log_timeline line;
+    line.add(of(record::kind::release, 0, 0));
+    line.add(of(record::kind::admit, 0, 4));
+    line.add(of(record::kind::depart, 0, 5));
+    if (comes_back) line.add(of(record::kind::join, 0, 6)), line.add(of(record::kind::release, 0, 6));
+    line.add(of(record::kind::commit, 0, 7));
+    line.add(of(record::kind::join, 1, 20));
+    line.finish();
+    double waiting = 0;
+    for (const auto& each : line.workers()[0]) waiting += each.waiting;
+    EXPECT_EQ(waiting, 0);
+    EXPECT_NEAR(busy_of(line), comes_back ? 5 + 14 : 5, 1e-9);
+  }
+}
+
 TEST(LogTimeline, PartsAreNeverTooMany) {
   log_timeline line;
   std::uint64_t steps = 0;

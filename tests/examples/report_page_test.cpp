@@ -211,6 +211,12 @@ TEST(ReportPage, BadResultsAreRefused) {
   bad = result();
   bad["rows"][0]["intervals"]["pushes"] = {1, 2, 3};
   EXPECT_TRUE(has(refusal(bad), "r.json: rows[0].intervals.pushes: found [1,2,3], expected two numbers"));
+  bad = result();
+  bad["setting"]["targets"] = json::array();
+  for (json& row : bad["rows"]) row["curve"] = json::array();
+  EXPECT_EQ(refusal(bad), "") << "interrupted before its targets were found";
+  bad["rows"][1]["curve"] = {{{"share", 0.5}, {"time_iqm", 1}, {"time_lo", 1}, {"time_hi", 1}}};
+  EXPECT_EQ(refusal(bad), "r.json: setting.targets: found none, expected the accuracies that the curves lead to");
 }
 
 TEST(ReportPage, AResultOfBeforeIsRead) {

@@ -46,6 +46,23 @@ TEST(Stats, AThousandWorkersAreOneScreen) {
   EXPECT_NE(text.find("all are accounted for"), text.npos) << text;
 }
 
+TEST(Stats, AListEndsWithHowManyMore) {
+  log_run run;
+  for (std::uint32_t w = 0; w < 4; ++w) run.join(w);
+  for (int i = 0; i < 24; ++i)
+    for (std::uint32_t w = 0; w < 4; ++w) {
+      const bool drops = i % 3 == 0;
+      run.release(w);
+      run.admit(w, drops ? rubato::verdict::drop : rubato::verdict::apply, 0,
+                drops ? rubato::reason::stale : rubato::reason::none);
+      run.commit(w, drops ? rubato::verdict::drop : rubato::verdict::apply,
+                 drops ? rubato::reason::stale : rubato::reason::none);
+    }
+  const std::string text = rubato::lab::stats_text("log", run.stats, {});
+  expect_one_screen(text);
+  EXPECT_NE(text.find("    by worker worker 0: 8 of 24, worker 1: 8 of 24, and 2 more\n"), text.npos) << text;
+}
+
 TEST(Stats, TextOfTheLogIsEscaped) {
   log_run run;
   run.stats.policy("\x1b[31mred\n\xff" + std::string(300, 'x'), 0);

@@ -87,6 +87,24 @@ TEST(TextLines, RefusesALineThatIsTooLong) {
             (folder.path() / "a").string() + ":2: found a line of more than 1000 bytes, expected a shorter one");
 }
 
+TEST(TextLines, LinesAreSkipped) {
+  const temporary_directory folder;
+  folder.write("a", "one\n" + std::string(200'000, 'x') + "\nthree\n" + std::string(200'000, 'y') + "\nfive");
+  text_lines lines{folder.path() / "a", 1'000};
+  std::string line;
+  ASSERT_TRUE(lines.skip());
+  EXPECT_THROW(static_cast<void>(lines.next(line)), user_error);
+  ASSERT_TRUE(lines.next(line)) << "after a line that is too long";
+  EXPECT_EQ(line, "three");
+  EXPECT_EQ(lines.number(), 3u);
+  ASSERT_TRUE(lines.skip()) << "however long";
+  EXPECT_TRUE(lines.ended());
+  ASSERT_TRUE(lines.skip());
+  EXPECT_FALSE(lines.ended());
+  EXPECT_FALSE(lines.skip());
+  EXPECT_EQ(lines.number(), 5u);
+}
+
 TEST(TextLines, RefusesAFileThatIsNotThere) {
   EXPECT_NE(message_of<user_error>([] {
               return text_lines{"/no/such/file", 10};

@@ -65,6 +65,18 @@ TEST(Timeline, WhatIsSoundOfALogIsDrawnAndTheRestIsSaid) {
   EXPECT_GT(check_trace(lab.content("cut.json"), 3).of(1, "compute").size(), 3U);
 }
 
+TEST(Timeline, StrangersHaveNoTrack) {
+  const lab_program lab;
+  ASSERT_EQ(lab.compare("--policies asp --no-cache --quiet --set workers=3 --log run.jsonl").status, 0);
+  const std::string stranger = R"({"now":1e9,"what":"refuse","worker":4000000000,"incarnation":0,)"
+                               R"("because":"unknown_worker","version":0,"parked":0})"
+                               "\n";
+  lab.folder.write("more.jsonl", lab.content("run.jsonl") + stranger);
+  const outcome said = lab.run("timeline more.jsonl --out drawn.json 2>&1");
+  ASSERT_EQ(said.status, 0) << said.text;
+  EXPECT_EQ(check_trace(lab.content("drawn.json"), 3).other.at("records_left_out"), 1);
+}
+
 TEST(Timeline, BadInputIsOneLineAndStatus2) {
   const lab_program lab;
   lab.folder.write("none.jsonl", "no log\n");

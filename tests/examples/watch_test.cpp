@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -115,7 +117,7 @@ TEST(Watch, LogAndPageAgree) {
       EXPECT_EQ(a.workers[w].here, b.workers[w].here);
       EXPECT_EQ(a.workers[w].late, b.workers[w].late);
       EXPECT_NEAR(a.workers[w].push_age, b.workers[w].push_age, 1e-9);
-      EXPECT_LE(b.workers[w].waited, a.workers[w].waited + 1e-6) << "a wait that a death ended is none to a log";
+      EXPECT_NEAR(a.workers[w].waited, b.workers[w].waited, 1e-6);
     }
   }
 }
@@ -160,6 +162,52 @@ TEST(Watch, DraftOfALogIsFound) {
   EXPECT_TRUE(log.complete());
   log.look();
   EXPECT_GT(log.job().pushed, half);
+}
+
+TEST(Watch, ANewerDraftIsTheRunThatGoesOn) {
+  const logged_run run{4};
+  const temporary_directory folder;
+  const auto path = folder.path() / "run.jsonl", draft = folder.path() / "run.jsonl.123.0.tmp";
+  folder.write("run.jsonl", run.log);
+  folder.write("run.jsonl.123.0.tmp", run.log.substr(0, run.log.size() / 2));
+  const auto now = std::filesystem::last_write_time(path);
+  const auto pushed = [&] {
+    log_watcher log{path};
+    log.look();
+    return log.job().pushed;
+  };
+  std::filesystem::last_write_time(draft, now - std::chrono::seconds{1});  // left behind by a crash
+  const double whole = pushed();
+  std::filesystem::last_write_time(draft, now + std::chrono::seconds{1});
+  EXPECT_LT(pushed(), whole);
+  log_watcher log{path};
+  EXPECT_FALSE(log.complete());
+  std::filesystem::rename(draft, path);
+  EXPECT_TRUE(log.complete());
+}
+
+// Neither a step nor a wait begins anew where a worker is cancelled, excluded or readmitted.
+TEST(Watch, WhatIsDoneToAWorkerDoesNotRenewItsStep) {
+  std::string text;
+  rubato::decision_log log{text_sink{&text}, rubato::asp{}};
+  using kind = rubato::record::kind;
+  const auto add = [&](kind what, std::uint32_t worker, double now) {
+    log({.what = what, .worker = {worker, 0}, .now = now, .value = 1});
+  };
+  for (const std::uint32_t w : {0U, 1U}) add(kind::join, w, 0), add(kind::release, w, 0);
+  for (const std::uint32_t w : {0U, 1U}) add(kind::admit, w, 2), add(kind::commit, w, 2);
+  add(kind::release, 0, 3);
+  for (const kind done : {kind::cancel, kind::exclude, kind::readmit})
+    for (const std::uint32_t w : {0U, 1U}) add(done, w, 8);
+  add(kind::join, 2, 10);
+  const temporary_directory folder;
+  folder.write("run.jsonl", text);
+  log_watcher watcher{folder.path() / "run.jsonl"};
+  watcher.look();
+  const watched_job job = watcher.job();
+  EXPECT_EQ(job.workers[0].lateness, 10 - 3 - 2);
+  EXPECT_EQ(job.workers[0].waited, 1);
+  EXPECT_EQ(job.workers[1].waited, 10 - 2);
 }
 
 watched_job some_job() {
@@ -241,14 +289,16 @@ TEST(Watch, ProgramShowsALogOnce) {
 }
 
 #ifdef RUBATO_HTTPLIB
-// A server with one page.
+// A server with one page: an answer of this status after the first.
 struct page_server {
   httplib::Server http;
   std::string root;
+  std::atomic<int> asked = 0;
   std::thread thread;
-  explicit page_server(std::string page) {
-    http.Get("/metrics", [page = std::move(page)](const httplib::Request&, httplib::Response& answer) {
+  explicit page_server(std::string page, int later = 200) {
+    http.Get("/metrics", [this, later, page = std::move(page)](const httplib::Request&, httplib::Response& answer) {
       answer.set_content(page, "text/plain");
+      if (++asked > 1) answer.status = later;
     });
     root = "http://127.0.0.1:" + std::to_string(http.bind_to_any_port("127.0.0.1"));
     thread = std::thread{[this] { http.listen_after_bind(); }};
@@ -271,6 +321,26 @@ TEST(Watch, PageIsReadOverHttp) {
   const auto shown = lab.run("watch " + at.root + " --once");
   EXPECT_EQ(shown.status, 0);
   EXPECT_EQ(shown.text, view_of(job_of_page(run.page, "page"), nullptr));
+}
+
+TEST(Watch, AServerThatHasGoneIsTheEndAndNothingElseIs) {
+  const rubato::test::lab_program lab;
+  const logged_run run{6};
+  {
+    page_server at{run.page};
+    std::thread end{[&] {
+      while (at.asked < 2) std::this_thread::yield();
+      at.http.stop();
+    }};
+    const auto shown = lab.run("watch " + at.root + " --every 0.05 2>&1");
+    end.join();
+    EXPECT_EQ(shown.status, 0) << shown.text;
+    EXPECT_TRUE(shown.text.ends_with(at.root + ": nobody listens there: the job has ended, or its server\n")) << shown.text;
+  }
+  page_server failing{run.page, 500};
+  const auto shown = lab.run("watch " + failing.root + " --every 0.05 2>&1");
+  EXPECT_EQ(shown.status, 1);
+  EXPECT_TRUE(shown.text.ends_with("rubato-lab: " + failing.root + ": status 500, expected 200\n")) << shown.text;
 }
 
 TEST(Watch, PageThatIsTooLargeIsRefused) {

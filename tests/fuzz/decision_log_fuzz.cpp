@@ -16,6 +16,7 @@
 #include "lab/decision_history.hpp"
 #include "lab/log_replay.hpp"
 #include "lab/log_stats.hpp"
+#include "lab/read_stats.hpp"
 #include "lab/stats_report.hpp"
 #include "scratch_folder.hpp"
 #include "support/user_error.hpp"
@@ -60,11 +61,9 @@ void take_stock(const std::string& file) {
   lab::log_stats stats;
   lab::quorum_finder quorum;
   std::vector<record> records;
-  const lab::log_reading reading = lab::read_log(file, [&](const lab::log_line& line) -> std::string {
-    if (line.is != lab::log_line::kind::record) return stats.policy(line.policy, line.now), "";
-    std::string wrong = stats.add(line.event);
-    if (wrong.empty()) quorum(line.event), records.push_back(line.event);
-    return wrong;
+  const lab::log_reading reading = lab::read_stats(file, stats, [&](const lab::log_line& line) {
+    if (line.is == lab::log_line::kind::record) quorum(line.event), records.push_back(line.event);
+    return std::string{};
   });
   if (!reading.problem.empty()) require_refusal(file, reading.problem);
   lab::gradient_counts sum;

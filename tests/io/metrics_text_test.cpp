@@ -49,8 +49,8 @@ TEST(MetricsText, TextIsEscaped) {
   std::string text;
   text_sink sink{&text};
   metrics_text page{sink};
-  page.family("a", "gauge", "one\\two\nthree").sample(1, {{"why", "\"x\\y\"\n"}});
-  EXPECT_EQ(text, "# HELP a one\\\\two\\nthree\n# TYPE a gauge\na{why=\"\\\"x\\\\y\\\"\\n\"} 1\n");
+  page.family("a", "gauge", "one\\two\n\"three\"").sample(1, {{"why", "\"x\\y\"\n"}});
+  EXPECT_EQ(text, "# HELP a one\\\\two\\n\"three\"\n# TYPE a gauge\na{why=\"\\\"x\\\\y\\\"\\n\"} 1\n");
 }
 
 TEST(MetricsText, NumbersRoundTrip) {

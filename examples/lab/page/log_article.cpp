@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../read_stats.hpp"
 #include "../shown_number.hpp"
 #include "support/user_error.hpp"
 
@@ -91,12 +92,9 @@ constexpr double two_sided = 1.96;
 
 log_story read_story(const std::string& file) {
   log_story story{.name = file};
-  story.reading = read_log(file, [&](const log_line& line) -> std::string {
-    if (line.is == log_line::kind::header) return story.stats.policy(line.policy, 0), "";
-    if (line.is == log_line::kind::policy) return story.stats.policy(line.policy, line.now), "";
-    std::string wrong = story.stats.add(line.event);
-    if (wrong.empty()) story.timeline.add(line.event);
-    return wrong;
+  story.reading = read_stats(file, story.stats, [&](const log_line& line) {
+    if (line.is == log_line::kind::record) story.timeline.add(line.event);
+    return std::string{};
   });
   story.timeline.finish();
   if (story.stats.gradients().pushed == 0)
@@ -183,7 +181,7 @@ article article_about(const log_story& story, const std::string& id) {
   if (!story.reading.problem.empty())
     made.add(element("p", "class=\"missing\"",
                      escaped("Read up to its first line that is not sound: " + story.reading.problem + ". " +
-                             count_text(story.reading.unread) + " lines are left out.")) + "\n");
+                             unread_text(story.reading) + " left out.")) + "\n");
   made.add(log_setting(story));
   made.add(slow_figure(story, id));
   made.add(missing_part(story));

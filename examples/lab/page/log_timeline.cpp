@@ -62,8 +62,9 @@ void log_timeline::spend(std::uint32_t who, state how, double from, double to) {
     const bool last = length_ <= 0 || part + 1 == most_parts;
     const double until = last ? to : std::min(to, begin_ + static_cast<double>(part + 1) * length_);
     const double spent = std::max(until - from, 0.0);
-    if (how == state::busy) moments_[part].busy += spent;
-    if (who < most_workers) (how == state::busy ? stays_[who][part].busy : stays_[who][part].waiting) += spent;
+    const bool waits = how == state::waiting;
+    if (!waits) moments_[part].busy += spent;
+    if (who < most_workers) (waits ? stays_[who][part].waiting : stays_[who][part].busy) += spent;
     from = std::max(from, until);
   }
 }
@@ -88,7 +89,9 @@ void log_timeline::add(const record& r) {
   switch (r.what) {
     case kind::join: turn(who, state::waiting); break;
     case kind::depart: turn(who, state::absent); break;
-    case kind::commit: turn(who, state::waiting); break;
+    case kind::commit:  // its worker may have gone meanwhile, or come back
+      if (who < who_.size() && who_[who].is == state::serving) turn(who, state::waiting);
+      break;
     case kind::release:
       turn(who, state::busy);
       ++here.releases;
@@ -105,7 +108,7 @@ void log_timeline::add(const record& r) {
       const auto bin = static_cast<std::size_t>(std::min<std::uint64_t>(r.staleness, stalest));
       if (bin >= staleness_.size()) staleness_.resize(bin + 1);
       ++staleness_[bin];
-      if (who >= who_.size() || who_[who].is == state::absent) turn(who, state::busy);  // the log begins within a step
+      turn(who, state::serving);
       if (who >= most_workers) break;
       stay& mine = stays_[who][part_at(now_)];
       mine.staleness += static_cast<double>(r.staleness);

@@ -56,7 +56,7 @@ class log_timeline {
   [[nodiscard]] bool changed_rate() const noexcept { return changed_rate_; }
 
  private:
-  enum class state : std::uint8_t { absent, waiting, busy };
+  enum class state : std::uint8_t { absent, waiting, busy, serving };  // served is time that is busy, too
   struct worker {
     state is = state::absent;
     double since = 0;

@@ -1,5 +1,6 @@
 #include "result_file.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <set>
 
@@ -145,6 +146,9 @@ result_file read_result(const std::string& text, const std::string& name) {
       throw user_error{where + "policy: found " + excerpt(file.rows.back().policy) + " twice, expected each once"};
   }
   if (file.rows.empty()) throw user_error{name + ": rows: found none, expected one for each policy"};
+  // One that was interrupted before its targets were found has no curves either.
+  if (file.targets.empty() && std::ranges::any_of(file.rows, [](const result_row& row) { return !row.curve.empty(); }))
+    throw user_error{name + ": setting.targets: found none, expected the accuracies that the curves lead to"};
   return file;
 }
 

@@ -145,8 +145,9 @@ class trace_writer {
 ///     wait      commit -> release, join -> release      args: clock
 ///
 /// An arrow for each gradient that is not dropped goes from its `compute` to its `apply`, and on to the `flush` or
-/// `discard` of its round. Marks on a worker's thread: dropped gradients, cancel, exclude, readmit, join, departures,
-/// refused, abandoned, and what the guard or a clamp did to it.
+/// `discard` of its round; it ends at `apply` where rounds that are open have 2 x workers gradients already. Marks on a
+/// worker's thread: dropped gradients, cancel, exclude, readmit, join, departures, refused, abandoned, and what the
+/// guard or a clamp did to it.
 ///
 /// On the policy's thread, workers + 1: each answer, by its verb, with what it was asked and what it went by (insight:
 /// the values of a learned policy's actions, the level of knee); flush and discard; policy changes, and what the guard

@@ -6,8 +6,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "../core/record.hpp"
 #include "../dynarray.hpp"
@@ -16,45 +18,60 @@
 namespace rubato::inline RUBATO_ABI {
 
 /// Observer that keeps the latest things a controller did, to be written when somebody asks, or when the process goes
-/// down: as a decision log, whose first line has a member more, `earlier`: how many lines came before those.
+/// down: as a decision log, whose first line has a member more, `earlier`: how many records came before those.
 ///
 ///     flight_recorder recorder{4096, policy};
-///     recorder(r);            // as the watcher of a controller, under its mutex
-///     recorder.write(sink);   // there, or in the handler of a signal
+///     recorder(r);               // as the watcher of a controller, under its mutex
+///     recorder.describe(other);  // there, after switch_to
+///     recorder.write(sink);      // there, or in the handler of a signal
 ///
-/// Each controller has a recorder of its own, which the threads that call it fill in turn. write() allocates nothing,
-/// takes no lock, and calls nothing but the sink: it may run in the handler of a fault, in any thread, if the sink may.
-/// A record that another thread is writing meanwhile is left out.
+/// Each controller has a recorder of its own, which the threads that call it fill in turn. The first line has the
+/// policy that was in force at the first record; one that took over later has a line where describe() was called, as in
+/// a decision_log. Of more than `most_policies` the records under the earlier ones are left out.
+///
+/// write() allocates nothing, takes no lock, and calls nothing but the sink: it may run at any time, in any thread, and
+/// in a signal handler that interrupts a record or a describe(), if the sink may. It writes what was recorded before it
+/// began. Where others go on recording, a record that they replace before its turn is left out; each line that is
+/// written is whole. While one write() runs, describe() may be called `most_policies` times.
 ///
 /// Cost    O(1) a record: a copy of it. 80 bytes for each that is kept, allocated at construction.
 /// Thread  records and describe(): one at a time; write(): at any time
-/// Tests   tests/io/flight_recorder_test.cpp: KeepsTheLatest, WritesWhatALogHas, AllocatesNothingLater;
+/// Tests   tests/io/flight_recorder_test.cpp: KeepsTheLatest, WritesWhatALogHas, AllocatesNothingLater,
+///         EachPolicyStandsWhereItTookOver, OfManyPoliciesTheLatestHaveTheirRecords, WhatIsReplacedMeanwhileIsLeftOut,
+///         LinesAreWholeWhileOthersRecord;
 ///         tests/integrations/gloo_ps/flight_record_test.cpp: WrittenAtTheEndOnASignalAndOnAFault
 class flight_recorder {
  public:
-  /// Keeps `records`, at least 1; `policy` is described in the first line.
+  static constexpr std::uint64_t most_policies = 8;  ///< that have a line
+
+  /// Keeps `records`, at least 1; `policy` is the one in force.
   template <class Policy>
   flight_recorder(std::size_t records, const Policy& policy)
       : kept_{(std::max<std::size_t>)(records, 1)}, ring_(kept_ + 1) {
     describe(policy);
   }
 
-  /// The first line describes another policy from now on: to be called after switch_to.
+  /// Another policy has taken over: to be called after switch_to.
   template <class Policy>
   void describe(const Policy& policy) {
-    const std::size_t next = 1 - head_;
+    takeover& next = policies_[static_cast<std::size_t>(described_ % policies_.size())];
     const auto text = policy.describe();
-    heads_[next].clear();
-    append first{&heads_[next]};
-    json_writer json{first};
-    json.begin_object().member("format", "rubato.decisions").member("version", std::uint32_t{1});
-    json.member("policy", std::string_view{text.line}).key("describe").raw(text.json);
-    std::atomic_ref{head_}.store(next);  // a fault between these lines finds the other one
+    next.text.clear();
+    append to{&next.text};
+    json_writer json{to};
+    json.begin_object().member("policy", std::string_view{text.line}).key("describe").raw(text.json);
+    next.from = made_;
+    next.now = made_ == 0 ? 0 : copy_of(made_ - 1).now;
+    std::atomic_ref{described_}.store(described_ + 1, std::memory_order_release);  // a fault before finds the others
   }
 
   /// Called by the controller.
   void operator()(const record& r) noexcept {
-    ring_[next_] = r;
+    words from;
+    std::memcpy(from.data(), &r, sizeof r);
+    // Released word by word: who reads one of them sees the records that came before, and so that this one replaces.
+    words& to = ring_[next_];
+    for (std::size_t i = 0; i < from.size(); ++i) std::atomic_ref{to[i]}.store(from[i], std::memory_order_release);
     if (++next_ == ring_.size()) next_ = 0;
     std::atomic_ref{made_}.store(made_ + 1, std::memory_order_release);
   }
@@ -65,27 +82,60 @@ class flight_recorder {
   /// Writes the first line and the records that are kept, oldest first.
   template <ByteSink Sink>
   void write(Sink& sink) const noexcept {
-    const std::uint64_t made = this->made();
-    const std::uint64_t kept = (std::min)(made, std::uint64_t{kept_});
-    fixed_text<32> earlier;
-    json_writer json{earlier};
-    json.value(made - kept);
-    sink(heads_[std::atomic_ref{head_}.load()]), sink(",\"earlier\":"), sink(earlier.view()), sink("}\n");
-    for (std::uint64_t i = made - kept; i < made; ++i)
-      write_decision(sink, ring_[static_cast<std::size_t>(i % ring_.size())]);
+    const std::uint64_t made = this->made(), described = std::atomic_ref{described_}.load(std::memory_order_acquire);
+    std::uint64_t which = described - (std::min)(described, most_policies);
+    const std::uint64_t first = (std::max)(made - (std::min)(made, std::uint64_t{kept_}), policy(which).from);
+    while (which + 1 < described && policy(which + 1).from <= first) ++which;
+    fixed_text<64> number;
+    json_writer{number}.value(first);
+    sink("{\"format\":\"rubato.decisions\",\"version\":1,"), sink(policy(which).members());
+    sink(",\"earlier\":"), sink(number.view()), sink("}\n");
+    for (std::uint64_t i = first;; ++i) {
+      for (; which + 1 < described && policy(which + 1).from <= i; ++which) write_takeover(sink, policy(which + 1));
+      if (i >= made) return;
+      const record r = copy_of(i);
+      if (this->made() - i <= kept_) write_decision(sink, r);  // else it was replaced meanwhile
+    }
   }
 
  private:
+  using words = std::array<std::uint64_t, sizeof(record) / sizeof(std::uint64_t)>;
+  static_assert(sizeof(words) == sizeof(record) && std::is_trivially_copyable_v<record>);
+
   struct append {
     std::string* to;
     void operator()(std::string_view bytes) noexcept { *to += bytes; }
   };
+  struct takeover {
+    std::string text{};      // an object that is still open
+    std::uint64_t from = 0;  // its first record
+    double now = 0;          // of the one before
+    [[nodiscard]] std::string_view members() const noexcept { return std::string_view{text}.substr(1); }
+  };
+
+  [[nodiscard]] const takeover& policy(std::uint64_t which) const noexcept {
+    return policies_[static_cast<std::size_t>(which % policies_.size())];
+  }
+  [[nodiscard]] record copy_of(std::uint64_t number) const noexcept {
+    words to, &from = ring_[static_cast<std::size_t>(number % ring_.size())];
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = std::atomic_ref{from[i]}.load(std::memory_order_acquire);
+    record r;
+    std::memcpy(static_cast<void*>(&r), to.data(), sizeof r);
+    return r;
+  }
+  template <ByteSink Sink>
+  static void write_takeover(Sink& sink, const takeover& of) noexcept {
+    fixed_text<64> begin;
+    json_writer{begin}.begin_object().member("now", of.now).member("what", "policy");
+    sink(begin.view()), sink(","), sink(of.members()), sink("}\n");
+  }
+
   // Mutable is what write() reads through std::atomic_ref, which takes nothing const.
-  std::array<std::string, 2> heads_{};  // objects that are still open
-  mutable std::size_t head_ = 0;        // which of them it is
+  std::array<takeover, 2 * most_policies> policies_{};  // half of them may be written while the others are read
+  mutable std::uint64_t described_ = 0;
   std::size_t kept_;
-  detail::dynarray<record> ring_;  // one more than are kept: that which is being written
-  std::size_t next_ = 0;           // made_, modulo its size
+  mutable detail::dynarray<words> ring_;  // one more than are kept: that which is being written
+  std::size_t next_ = 0;                  // made_, modulo its size
   mutable std::uint64_t made_ = 0;
 };
 

@@ -45,8 +45,9 @@ class metric_label {
 ///     page.family("rubato_staleness", "histogram", "Staleness of gradients.");
 ///     page.part("_bucket").sample(7, {{"le", "0"}}).part("_count").sample(9);
 ///
-/// Samples belong to the family that was begun last. Backslashes, quotes and line ends of texts are escaped; a number
-/// that is not finite is written as +Inf, -Inf or NaN. Which names and types make sense is the caller's business.
+/// Samples belong to the family that was begun last. Backslashes and line ends of texts are escaped, and the quotes of
+/// labels; a number that is not finite is written as +Inf, -Inf or NaN. Which names and types make sense is the
+/// caller's business.
 ///
 /// Cost    no allocation; a few calls of the sink for each sample. Not thread-safe.
 /// Tests   tests/io/metrics_text_test.cpp: GoldenPage, TextIsEscaped, NumbersRoundTrip
@@ -60,7 +61,7 @@ class metrics_text {
   metrics_text& family(std::string_view name, std::string_view type, std::string_view help) noexcept {
     name_ = name;
     part_ = {};
-    sink_("# HELP "), sink_(name), sink_(" "), escaped(help), sink_("\n");
+    sink_("# HELP "), sink_(name), sink_(" "), escaped(help, "\\\n"), sink_("\n");
     sink_("# TYPE "), sink_(name), sink_(" "), sink_(type), sink_("\n");
     return *this;
   }
@@ -77,7 +78,7 @@ class metrics_text {
     std::string_view before = "{";
     for (const metric_label& label : labels) {
       sink_(before), sink_(label.name()), sink_("=\"");
-      label.is_number() ? number(label.number()) : escaped(label.text());
+      label.is_number() ? number(label.number()) : escaped(label.text(), "\\\"\n");
       sink_("\"");
       before = ",";
     }
@@ -96,8 +97,8 @@ class metrics_text {
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
     sink_({digits.data(), static_cast<std::size_t>(end - digits.data())});
   }
-  void escaped(std::string_view text) noexcept {
-    for (std::size_t at = text.find_first_of("\\\"\n"); at != text.npos; at = text.find_first_of("\\\"\n")) {
+  void escaped(std::string_view text, std::string_view special) noexcept {
+    for (std::size_t at = text.find_first_of(special); at != text.npos; at = text.find_first_of(special)) {
       sink_(text.substr(0, at));
       sink_(text[at] == '\\' ? "\\\\" : text[at] == '"' ? "\\\"" : "\\n");
       text.remove_prefix(at + 1);

@@ -29,11 +29,16 @@ namespace detail {
 
 /// Writes curves as TensorBoard reads them: a file whose name contains "tfevents", of scalars.
 ///
-///     tensorboard_events curves{std::move(*atomic_file::create("log/events.out.tfevents.0")), seconds_since_1970};
+///     std::FILE* const file = std::fopen("log/events.out.tfevents.0", "wb");
+///     tensorboard_events curves{[file](std::string_view bytes) noexcept {
+///                                 std::fwrite(bytes.data(), 1, bytes.size(), file);
+///                                 std::fflush(file);
+///                               },
+///                               seconds_since_1970};
 ///     curves.scalar("train/reward", episode, reward, seconds_since_1970);
 ///
-/// Each record is whole once its call has returned, so that a file that is still being written can be shown. Times are
-/// the caller's. The same calls give the same bytes.
+/// Each record is whole once its call has returned: with such a sink, a file that is still being written can be shown;
+/// with an atomic_file it is there at the end. Times are the caller's. The same calls give the same bytes.
 ///
 /// Cost    one call of the sink a record. Allocates where a record is longer than all before. Not thread-safe.
 /// Tests   tests/io/tensorboard_test.cpp: GoldenBytes, ChecksumsAreMasked, LongTags

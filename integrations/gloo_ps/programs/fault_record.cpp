@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -16,10 +17,13 @@ namespace {
 
 // What the handlers need lies ready: they may not allocate.
 const rubato::flight_recorder* recorder = nullptr;
-std::string target, draft;
+std::string target, draft, draft_of_fault;  // the first may be under way when a fault comes
+std::atomic<pid_t> faulted = 0;             // the thread that writes the second
 constexpr std::array deadly{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};
 std::array<struct sigaction, deadly.size()> before;
 struct sigaction before_wish;
+std::array<char, 1 << 16> second_stack;  // for handlers: the first one may be full
+stack_t stack_before;
 volatile std::sig_atomic_t wished = 0;
 
 // Collects bytes, so that a line is no call of the system. write() may be called in a handler.
@@ -49,21 +53,28 @@ struct descriptor_sink {
 };
 
 // 0, or an errno.
-int write_record() noexcept {
-  const int descriptor = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+int write_record(const std::string& to) noexcept {
+  const int descriptor = ::open(to.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0) return errno;
   descriptor_sink sink{.descriptor = descriptor, .room = {}};
   recorder->write(sink);
   sink.drain();
   if (::close(descriptor) != 0 && sink.failure == 0) sink.failure = errno;
-  if (sink.failure == 0 && std::rename(draft.c_str(), target.c_str()) != 0) sink.failure = errno;
-  if (sink.failure != 0) ::unlink(draft.c_str());
+  if (sink.failure == 0 && std::rename(to.c_str(), target.c_str()) != 0) sink.failure = errno;
+  if (sink.failure != 0) ::unlink(to.c_str());
   return sink.failure;
 }
 
 void on_deadly(int number) {
-  for (std::size_t i = 0; i < deadly.size(); ++i) ::sigaction(deadly[i], &before[i], nullptr);  // a fault in here, too
-  static_cast<void>(write_record());
+  const pid_t self = ::gettid();
+  pid_t nobody = 0;
+  if (faulted.compare_exchange_strong(nobody, self)) {
+    static_cast<void>(write_record(draft_of_fault));
+    ::unlink(draft.c_str());
+  } else if (nobody != self) {  // who else is not a fault in here
+    for (;;) ::pause();
+  }
+  for (std::size_t i = 0; i < deadly.size(); ++i) ::sigaction(deadly[i], &before[i], nullptr);
   ::raise(number);
 }
 
@@ -73,8 +84,14 @@ fault_record::fault_record(const rubato::flight_recorder& of, const std::string&
   recorder = &of;
   target = file;
   draft = file + '.' + std::to_string(::getpid()) + ".tmp";
+  draft_of_fault = file + '.' + std::to_string(::getpid()) + ".fault.tmp";
+  stack_t second{};
+  second.ss_sp = second_stack.data();
+  second.ss_size = second_stack.size();
+  ::sigaltstack(&second, &stack_before);
   struct sigaction handler {};
   handler.sa_handler = on_deadly;
+  handler.sa_flags = SA_ONSTACK;
   for (std::size_t i = 0; i < deadly.size(); ++i) ::sigaction(deadly[i], &handler, &before[i]);
   handler.sa_handler = [](int) { wished = 1; };
   handler.sa_flags = SA_RESTART;
@@ -84,6 +101,7 @@ fault_record::fault_record(const rubato::flight_recorder& of, const std::string&
 fault_record::~fault_record() {
   for (std::size_t i = 0; i < deadly.size(); ++i) ::sigaction(deadly[i], &before[i], nullptr);
   ::sigaction(SIGUSR1, &before_wish, nullptr);
+  ::sigaltstack(&stack_before, nullptr);
   recorder = nullptr;
 }
 
@@ -94,7 +112,7 @@ bool fault_record::asked() const noexcept {
 }
 
 std::optional<rubato::error> fault_record::write() const {
-  const int wrong = write_record();
+  const int wrong = write_record(draft);
   if (wrong == 0) return std::nullopt;
   return rubato::error{rubato::errc::io, "cannot write " + target + ": " + rubato::errno_text(wrong)};
 }

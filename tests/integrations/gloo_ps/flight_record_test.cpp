@@ -68,14 +68,21 @@ TEST_F(FlightRecord, WrittenAtTheEndOnASignalAndOnAFault) {
   EXPECT_GE(lines_of_record(), 2);
 }
 
-TEST_F(FlightRecord, PolicyOfTheFirstLineIsTheOneInForce) {
+TEST_F(FlightRecord, EachPolicyStandsWhereItTookOver) {
   const pid_t server = start_job({"--control", at("control")});
   std::ofstream{at("draft")} << "policy ssp:7\n";
   std::filesystem::rename(at("draft"), at("control"));
   EXPECT_TRUE(logged("server", "switched ssp:2 -> ssp:7"));
   ::kill(server, SIGTERM);
   EXPECT_EQ(wait(server), 0);
-  EXPECT_NE(read(folder / "flight").find("{\"kind\":\"ssp\",\"staleness\":7}"), std::string::npos);
+  const std::string record = read(folder / "flight"), first = record.substr(0, record.find('\n'));
+  EXPECT_NE(first.find(R"("describe":{"kind":"ssp","staleness":2},"earlier":0})"), first.npos) << first;
+  const auto change = record.find(R"("what":"change_policy")"), line = record.find(R"("what":"policy")");
+  ASSERT_NE(change, record.npos);
+  ASSERT_NE(line, record.npos);
+  EXPECT_LT(change, line);
+  const std::string taken_over = record.substr(line, record.find('\n', line) - line);
+  EXPECT_TRUE(taken_over.ends_with(R"("describe":{"kind":"ssp","staleness":7}})")) << taken_over;
 }
 
 TEST_F(FlightRecord, FolderThatIsNotThereIsSaid) {

@@ -2,12 +2,19 @@
 #define RUBATO_TESTS_INTEGRATIONS_GLOO_PS_HTTP_HPP
 #ifdef RUBATO_HTTPLIB
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <cstdint>
 #include <map>
 #include <sstream>
 #include <string>
+#include <string_view>
+
+#include "processes.hpp"
 
 namespace rubato::test {
 
@@ -35,6 +42,39 @@ inline std::map<std::string, double> metrics_at(const std::string& url) {
       all[line.substr(0, space)] = std::stod(line.substr(space + 1));
   return all;
 }
+
+/// Asks that server of this machine for something, and stops in the middle, for as long as it lives.
+class half_request {
+ public:
+  explicit half_request(const std::string& url) : socket_{::socket(AF_INET, SOCK_STREAM, 0)} {
+    const auto port = std::stoul(url.substr(url.rfind(':') + 1));
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<std::uint16_t>(port));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0) << url;
+    constexpr std::string_view half = "GET /metrics HTTP/1.1\r\nHost: ";
+    EXPECT_EQ(::send(socket_, half.data(), half.size(), MSG_NOSIGNAL), static_cast<ssize_t>(half.size()));
+  }
+  half_request(const half_request&) = delete;
+  half_request& operator=(const half_request&) = delete;
+  ~half_request() { ::close(socket_); }
+
+ private:
+  int socket_;
+};
+
+/// A test of servers that have a page of metrics.
+class metrics_test : public process_test {
+ protected:
+  /// Where that of the server of this name is, as it says.
+  std::string url_of(const std::string& name) {
+    EXPECT_TRUE(logged(name, "/metrics\n"));
+    const std::string said = read(folder / (name + ".log"));
+    const auto begin = said.find("http://"), end = said.find('\n', begin);
+    return said.substr(begin, end - begin);
+  }
+};
 
 }  // namespace rubato::test
 

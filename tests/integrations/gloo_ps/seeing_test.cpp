@@ -1,6 +1,5 @@
 // Who is slow, who is missing, what happened to my gradients? One job, asked in every way that there is.
 #include "http.hpp"
-#include "processes.hpp"
 
 #if defined(RUBATO_HTTPLIB) && defined(RUBATO_LAB_BINARY)
 #include <csignal>
@@ -18,16 +17,10 @@ namespace {
 using rubato::test::metrics_at;
 using samples = std::map<std::string, double>;
 
-class Seeing : public rubato::test::process_test {
+class Seeing : public rubato::test::metrics_test {
  protected:
   static constexpr int workers = 5, slow = 1, dead = 2, late = 3, absent = 4;
 
-  std::string url_of_server() {
-    EXPECT_TRUE(logged("server", "/metrics\n"));
-    const std::string said = read(folder / "server.log");
-    const auto begin = said.find("http://"), end = said.find('\n', begin);
-    return said.substr(begin, end - begin);
-  }
   pid_t start_worker(int w, int milliseconds, int steps) {
     return start(
         "worker" + std::to_string(w),
@@ -49,8 +42,8 @@ class Seeing : public rubato::test::process_test {
 TEST_F(Seeing, SlowDeadAndLateWorkersAreTold) {
   const pid_t server = start("server", server_words(workers, {"--policy", "ssp:4", "--quorum", "3", "--metrics", "0",
                                                               "--log", at("run.jsonl"), "--control", at("control")}));
-  const std::string url = url_of_server();
-  const pid_t first = start_worker(0, 4, 40), second = start_worker(slow, 100, 40), third = start_worker(dead, 4, 0);
+  const std::string url = url_of("server");
+  const pid_t first = start_worker(0, 4, 80), second = start_worker(slow, 100, 80), third = start_worker(dead, 4, 0);
   const auto pushed = [&](int w, double least) {
     return within(60, [&] { return of(metrics_at(url), "rubato_gradients_pushed_total", w) >= least; });
   };
@@ -94,6 +87,11 @@ TEST_F(Seeing, SlowDeadAndLateWorkersAreTold) {
   const std::string view = lab({"watch", url, "--once"});
   EXPECT_NE(view.find("absent 1, dead 1, done 3"), view.npos) << view;
   EXPECT_NE(view.find("joined late"), view.npos) << view;
+  EXPECT_FALSE(std::filesystem::exists(folder / "run.jsonl"));
+  const std::string draft = lab({"watch", at("run.jsonl"), "--once"});  // as far as it has left the buffer
+  const auto count = draft.find("gradients  ");
+  ASSERT_NE(count, draft.npos) << draft;
+  EXPECT_GT(std::stod(draft.substr(count + 11)), 0) << draft;
 
   ::kill(server, SIGTERM);
   EXPECT_EQ(wait(server), 0);

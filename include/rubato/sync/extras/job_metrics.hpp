@@ -47,7 +47,7 @@ enum class job_action : std::uint8_t {
 ///            flushed + pending, when no record is missing: after a load, the gradients of the open round that had
 ///            come before count as flushed only.
 /// Pre        worker < capacity, that of the controller; `now` is finite
-/// Cost    that of `scores` and O(1) per record; write(): O(capacity). 272 bytes a worker, made at construction; no
+/// Cost    that of `scores` and O(1) per record; write(): O(capacity). 264 bytes a worker, made at construction; no
 ///         other allocation but for copies. Not thread-safe.
 /// Tests   tests/extras/job_metrics_test.cpp: GoldenPage, LateDeadAndSlowWorkersAreTold, GradientsAddUp,
 ///         EveryFamilyIsDocumented, DashboardAsksForWhatIsWritten
@@ -126,6 +126,7 @@ class job_metrics {
     double pushed = 0.0;
     bool has_pushed = false;
   };
+  static_assert(sizeof(row) <= 48, "what it takes for a worker is said above, and in docs/operate.md");
 
   void count(job_action what) noexcept { ++done_[static_cast<std::size_t>(what)]; }
 

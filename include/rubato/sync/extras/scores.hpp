@@ -181,6 +181,7 @@ class scores {
     gradient_fates gradients{};
     staleness_histogram staleness{};
   };
+  static_assert(sizeof(row) + sizeof(late_worker) <= 216, "what it takes for a worker is said above");
   struct range {
     float best = 0.0F;  // 0: nobody has finished a step
     float worst = 0.0F;

@@ -155,14 +155,14 @@ decision_history log_of_concurrent_host(std::uint32_t workers, int steps, double
   rubato::random_sequence noise{1, 2};
   std::multimap<double, std::string> lines;
   for (std::uint32_t w = 0; w < workers; ++w) {
-    const std::string who = R"(,"incarnation":0,"worker":)" + std::to_string(w);
+    const std::string who = R"(,"clock":0,"version":0,"parked":0,"incarnation":0,"worker":)" + std::to_string(w);
     double now = 0;
     for (int s = 0; s < steps; ++s) {
       lines.emplace(now, R"("what":"release","batch":0,"lr_scale":1)" + who);
       now += 1 + 0.05 * noise.normal();
-      lines.emplace(now, R"("what":"admit","verdict":"apply","weight":1,"loss":1)" + who);
+      lines.emplace(now, R"("what":"admit","step":1,"verdict":"apply","weight":1,"staleness":0,"loss":1)" + who);
       now += service;
-      lines.emplace(now, R"("what":"commit","verdict":"apply")" + who);
+      lines.emplace(now, R"("what":"commit","step":1,"verdict":"apply")" + who);
     }
   }
   std::string text = R"({"format":"rubato.decisions","version":1,"policy":"asp","describe":{}})";

@@ -90,7 +90,8 @@ class strict_reader final : public nlohmann::json_sax<json> {
 [[noreturn]] void refuse_unknown(const std::string& where, const std::string& path,
                                  std::span<const std::string> known) {
   constexpr std::size_t longest = 64;  // of a name that a person could have meant
-  if (path.size() > longest) throw user_error{where + ": found the unknown key " + in_quotes(path) + ", expected a known one"};
+  if (path.size() > longest)
+    throw user_error{where + ": found the unknown key " + in_quotes(path) + ", expected a known one"};
   throw user_error{where + ": found the unknown key " + path + ", expected a known one; the nearest is " +
                    nearest_key(path, known)};
 }

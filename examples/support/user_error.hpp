@@ -16,7 +16,8 @@ inline constexpr int user_error_status = 2;
 /// What the user gave (an option, a key, a file) is wrong. what() is one line that says which value, where, and what
 /// was expected; `main` prints it and ends with `user_error_status`.
 ///
-/// Bytes of quoted input that are no plain characters become '?': the message stays one line, and cannot steer a terminal.
+/// Bytes of quoted input that are no plain characters become '?', so that the message stays one line and cannot steer a
+/// terminal.
 /// Tests   tests/examples/user_error_test.cpp
 class user_error : public std::runtime_error {
  public:

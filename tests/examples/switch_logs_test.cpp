@@ -38,6 +38,15 @@ TEST(SwitchLogs, TooManyTrainingsAreRefused) {
   EXPECT_NE(message.find("summary.csv: found more than 100000 trainings"), std::string::npos) << message;
 }
 
+TEST(SwitchLogs, ARowThatIsTooLongIsRefused) {
+  const std::string csv = csv_of({{"w/bsp_1", 8'000, 0.92, 10'000}});
+  const auto message = [&](std::size_t size) {
+    return message_of<user_error>([&] { return read_logs(csv + std::string(size, 'x')); });
+  };
+  EXPECT_NE(message(65'537).find("summary.csv:3: found a line of more than 65536 bytes"), std::string::npos);
+  EXPECT_EQ(message(65'536).find("found a line of more than"), std::string::npos);
+}
+
 TEST(SwitchLogs, AnUnknownWorkloadIsRefusedBeforeAFewOfThoseThereAre) {
   std::vector<logged_row> rows;
   for (int i = 0; i < 1000; ++i) rows.push_back({"w" + std::to_string(i) + "/bsp_1", 8'000, 0.92, 10'000});

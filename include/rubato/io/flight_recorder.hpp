@@ -54,7 +54,7 @@ class flight_recorder {
   /// Another policy has taken over: to be called after switch_to.
   template <class Policy>
   void describe(const Policy& policy) {
-    takeover& next = policies_[static_cast<std::size_t>(described_ % policies_.size())];
+    takeover& next = policies_.data()[described_ % policies_.size()];
     const auto text = policy.describe();
     next.text.clear();
     append to{&next.text};
@@ -114,10 +114,10 @@ class flight_recorder {
   };
 
   [[nodiscard]] const takeover& policy(std::uint64_t which) const noexcept {
-    return policies_[static_cast<std::size_t>(which % policies_.size())];
+    return policies_.data()[which % policies_.size()];
   }
   [[nodiscard]] record copy_of(std::uint64_t number) const noexcept {
-    words to, &from = ring_[static_cast<std::size_t>(number % ring_.size())];
+    words to, &from = ring_.data()[number % ring_.size()];
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = std::atomic_ref{from[i]}.load(std::memory_order_acquire);
     record r;
     std::memcpy(static_cast<void*>(&r), to.data(), sizeof r);

@@ -40,11 +40,13 @@ enum class field : std::uint8_t {
   format,
   policy,
   describe,
+  earlier,
   none
 };
-constexpr std::array<std::string_view, 22> fields{
+constexpr std::array<std::string_view, 23> fields{
     "now",  "what",  "worker",   "incarnation", "step",  "clock", "verdict", "because", "round",  "weight", "staleness",
-    "loss", "batch", "lr_scale", "count",       "scale", "why",   "version", "parked",  "format", "policy", "describe"};
+    "loss", "batch", "lr_scale", "count",       "scale", "why",   "version", "parked",  "format", "policy", "describe",
+    "earlier"};
 
 [[nodiscard]] field field_of(std::string_view key) noexcept {
   for (std::size_t i = 0; i < fields.size(); ++i)
@@ -219,6 +221,8 @@ class line_reader {
     std::uint32_t version = 0;
     whole(field::version, version);
     if (version != 1) refuse("version " + std::to_string(version), "1, which is what this program reads");
+    to.earlier = 0;
+    if (from_[field::earlier].is != field_value::type::absent) whole(field::earlier, to.earlier);
     describe(to);
   }
 

@@ -21,6 +21,7 @@ struct log_line {
   std::string policy;       ///< of header and policy, in one line
   std::string description;  ///< likewise, as JSON in canonical form
   double now = 0;           ///< of policy, of header 0; this, and that of a record, is -infinity where the line has null
+  std::uint64_t earlier = 0;  ///< of header: records before the first one, which the log does not have
 };
 
 /// Reads one line into `to`. What is wrong with it, as "found ..., expected ...", fit for a terminal; empty if nothing

@@ -155,6 +155,15 @@ std::string log_stats::add(const record& r) {
   return {};
 }
 
+namespace {
+
+// Whether the first commit of this worker is of a push that the log does not have.
+[[nodiscard]] bool is_from_before(const worker_stats& w) noexcept {
+  return (w.is == whereabouts::unseen || w.from_before) && !w.in_hand && w.gradients.pushed == 0;
+}
+
+}  // namespace
+
 std::string log_stats::contradiction(const record& r) const {
   if (timed_ && !(r.now >= now_)) return found("a time before that of an earlier line", "times that do not run back");
   if (r.what == event_kind::flush || r.what == event_kind::discard) return contradiction_of_round(r);
@@ -190,6 +199,7 @@ std::string log_stats::contradiction_of_worker(const record& r) const {
       }
       return "";
     case event_kind::commit:
+      if (is_from_before(w)) return "";
       if (!w.in_hand) return found("a commit of " + worker_text(r) + " without a push", "its admission first");
       if (r.decided != w.decided)
         return found("a commit that says " + std::string{rubato::name(r.decided)},
@@ -218,13 +228,15 @@ worker_stats& log_stats::come(const record& r) {
   worker_stats& w = workers_[r.worker.index];
   if (w.is != whereabouts::unseen) return w;
   ++seen_;
-  w.late = begun_;
   w.joined = now();
   w.incarnation = r.worker.incarnation;
   move(w, whereabouts::waiting);
-  if (r.what == event_kind::join) return w;
-  midway_ = true;
-  w.late = false;
+  if (r.what == event_kind::join) {
+    w.lives = r.worker.incarnation;
+    w.late = begun_ && w.lives == 0;
+    return w;
+  }
+  midway_ = w.from_before = true;
   w.lives = 1;
   return w;
 }
@@ -288,6 +300,10 @@ void log_stats::admit(worker_stats& w, const record& r) {
 }
 
 void log_stats::commit(worker_stats& w, const record& r) {
+  if (is_from_before(w)) {
+    w.between = true;
+    return move(w, whereabouts::waiting);
+  }
   w.in_hand = false;
   --w.gradients.in_hand;
   --gradients_.in_hand;
@@ -411,7 +427,7 @@ std::vector<missing_worker> log_stats::missing(double at) const {
         if (releases_ > w.seen_releases) found.push_back({.worker = i, .because = why::left, .since = w.since});
         break;
       case whereabouts::unseen:
-        found.push_back({.worker = i, .because = why::never_came});
+        if (!midway_) found.push_back({.worker = i, .because = why::never_came});
         break;
       case whereabouts::computing: {
         const double usual = w.compute.count > 0 ? w.compute.mean : steps > 0 ? time / steps : 0;

@@ -63,6 +63,7 @@ enum class whereabouts : std::uint8_t { unseen, waiting, computing, pushing, lef
 struct worker_stats {
   whereabouts is = whereabouts::unseen;
   bool excluded = false;          ///< by the policy, and not readmitted
+  bool from_before = false;       ///< first seen without a join
   bool late = false;              ///< first seen after somebody had begun to work
   std::uint32_t incarnation = 0;  ///< latest
   std::uint32_t lives = 0;        ///< joins; 2: it came back once
@@ -145,8 +146,9 @@ struct log_stats_options {
 ///     stats.policy("asp: ...", 0);
 ///     if (const std::string wrong = stats.add(r); !wrong.empty()) ...
 ///
-/// A log may begin in the middle of a run, after a controller was loaded: workers are then first seen without a join,
-/// and rounds are flushed with gradients whose pushes it does not have.
+/// A log may begin in the middle of a run, after a controller was loaded or as the latest records of a flight recorder:
+/// workers are then first seen without a join, gradients are committed and rounds flushed whose pushes it does not have,
+/// and nobody knows of the unseen whether they ever came.
 ///
 /// Memory  about 1 KiB for each worker up to the highest index, and 16 bytes for each worker with gradients in an open
 ///         round: none of it grows with the log
@@ -157,6 +159,11 @@ class log_stats {
  public:
   explicit log_stats(const log_stats_options& o = {}) : options_{o} {}
 
+  /// So many records came before the first that add() is given.
+  void begin_after(std::uint64_t records) noexcept {
+    earlier_ = records;
+    midway_ = records > 0;
+  }
   /// A policy takes charge, the first one or another. Of more than `most_policies` the last counts for all later ones.
   void policy(std::string line, double now);
 
@@ -173,7 +180,8 @@ class log_stats {
   [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }          ///< calls, of whomever
   [[nodiscard]] std::uint64_t from_before() const noexcept { return from_before_; }  ///< flushed, push not in the log
   [[nodiscard]] std::uint64_t updates() const noexcept { return version_; }          ///< version of the parameters
-  [[nodiscard]] bool midway() const noexcept { return midway_; }  ///< a worker came without a join
+  [[nodiscard]] bool midway() const noexcept { return midway_; }  ///< the log begins in the middle of a run
+  [[nodiscard]] std::uint64_t earlier() const noexcept { return earlier_; }  ///< records before it; 0 if that is unsaid
   [[nodiscard]] double begin() const noexcept { return begun_ ? begin_ : now(); }    ///< the first release
   [[nodiscard]] double now() const noexcept { return timed_ ? now_ : 0; }            ///< of the last record
   [[nodiscard]] double push_rate() const noexcept;  ///< pushes per unit of time, from begin() to the last push
@@ -182,8 +190,8 @@ class log_stats {
   [[nodiscard]] std::vector<double> relative() const;
   /// Worst first; nobody is a valid answer.
   [[nodiscard]] std::vector<slow_worker> slow() const;
-  /// At a time that is not before now(). The dead first, then the silent, those who left while work went on, and those
-  /// below the highest index who never came; in each group the earliest first.
+  /// At a time that is not before now(). The dead first, then the silent, those who left while work went on, and, of
+  /// a log that is whole, those below the highest index who never came; in each group the earliest first.
   [[nodiscard]] std::vector<missing_worker> missing(double at) const;
   [[nodiscard]] std::vector<missing_worker> missing() const { return missing(now()); }
 
@@ -224,7 +232,7 @@ class log_stats {
   std::uint64_t policy_changes_ = 0;
   gradient_counts gradients_;
   staleness_stats staleness_;
-  std::uint64_t records_ = 0, refused_ = 0, releases_ = 0, from_before_ = 0, version_ = 0;
+  std::uint64_t records_ = 0, refused_ = 0, releases_ = 0, from_before_ = 0, version_ = 0, earlier_ = 0;
   std::uint32_t seen_ = 0;
   double now_ = -std::numeric_limits<double>::infinity();
   double begin_ = 0, last_push_ = 0;

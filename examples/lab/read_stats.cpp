@@ -4,6 +4,7 @@ namespace rubato::lab {
 
 std::string take_in(log_stats& stats, const log_line& line) {
   if (line.is == log_line::kind::record) return stats.add(line.event);
+  if (line.is == log_line::kind::header) stats.begin_after(line.earlier);
   stats.policy(line.policy, line.now);
   return "";
 }

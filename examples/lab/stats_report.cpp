@@ -311,6 +311,11 @@ std::string terminal_text(std::string_view text, std::size_t most) {
   return out;
 }
 
+std::string midway_text(const log_stats& stats) {
+  return "Begins in the middle of a run" +
+         (stats.earlier() > 0 ? ", after " + count_text(stats.earlier(), "record") + "." : std::string{"."});
+}
+
 std::string stats_text(std::string_view log, const log_stats& stats, const log_reading& reading) {
   page to;
   to.head(terminal_text(log, 36) + ": " + count_text(stats.gradients().pushed, "push") + " of " +
@@ -319,6 +324,7 @@ std::string stats_text(std::string_view log, const log_stats& stats, const log_r
   if (!reading.problem.empty())
     to.head("NOT THE WHOLE LOG: " + count_text(reading.lines, "sound line") + ", " + unread_text(reading) +
             " not read");
+  if (stats.midway()) to.head(midway_text(stats));
   put_slow(to, stats);
   put_missing(to, stats);
   put_gradients(to, stats);
@@ -338,6 +344,8 @@ json stats_json(std::string_view log, const log_stats& stats, const log_reading&
              {"pushes_per_time", stats.push_rate()},
              {"updates", stats.updates()},
              {"refused", stats.refused()},
+             {"midway", stats.midway()},
+             {"earlier", stats.earlier()},
              {"flushed_from_before", stats.from_before()},
              {"policy_changes", stats.policy_changes()},
              {"gradients", gradients_json(stats.gradients())},

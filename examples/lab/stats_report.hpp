@@ -18,6 +18,10 @@ namespace rubato::lab {
 /// Tests   tests/examples/stats_test.cpp: AThousandWorkersAreOneScreen, TextOfTheLogIsEscaped
 [[nodiscard]] std::string stats_text(std::string_view log, const log_stats&, const log_reading&);
 
+/// What there is to say of a log that is stats.midway().
+/// Tests   tests/examples/stats_test.cpp: AFlightRecordBeginsInTheMiddle
+[[nodiscard]] std::string midway_text(const log_stats&);
+
 /// The same, and each worker.
 /// Tests   tests/examples/stats_test.cpp: TheDocumentHasWhatTheScreenSays
 [[nodiscard]] nlohmann::json stats_json(std::string_view log, const log_stats&, const log_reading&);

@@ -256,4 +256,20 @@ TEST(LogStats, ALogThatBeginsInTheMiddle) {
   EXPECT_FALSE(run.stats.workers()[4].late);
 }
 
+TEST(LogStats, WhatCameBeforeTheLogIsNotHeldAgainstIt) {
+  log_run run;
+  run.stats.begin_after(100);
+  run.commit(2, verdict::apply);  // of a push before
+  run.release(2);
+  run.now = 5;
+  run.admit(2, verdict::apply);
+  run.commit(2, verdict::apply);
+  run.join(3, 1);  // again
+  EXPECT_EQ(run.stats.gradients().pushed, 1u);
+  EXPECT_EQ(run.stats.workers()[3].lives, 2u);
+  EXPECT_FALSE(run.stats.workers()[3].late);
+  EXPECT_TRUE(run.stats.missing().empty());  // 0 and 1 may have gone
+  EXPECT_NE(run.refusal({.what = record::kind::commit, .worker = {2, 0}}).find("without a push"), std::string::npos);
+}
+
 }  // namespace

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "../../examples/lab/stats_report.hpp"
 #include "lab_program.hpp"
@@ -82,6 +83,30 @@ TEST(Stats, AnswersFromTheLogOfARun) {
   for (const char* question : {"Who is slow?", "Who is missing?", "What happened to my gradients?"})
     EXPECT_NE(said.text.find(question), std::string::npos) << said.text;
   EXPECT_NE(said.text.find(" pushes of 5 workers"), std::string::npos) << said.text;
+}
+
+// Wherever a ring that has gone round begins.
+TEST(Stats, AFlightRecordBeginsInTheMiddle) {
+  const lab_program lab;
+  ASSERT_EQ(lab.compare("--policies ssp:2 --no-cache --quiet --log run.jsonl --set workers=5").status, 0);
+  std::istringstream log{lab.content("run.jsonl")};
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(log, line);) lines.push_back(line + "\n");
+  ASSERT_GT(lines.size(), 100U);
+  const std::string& header = lines.front();
+  for (std::size_t first = 40; first < 60; ++first) {
+    std::string text = header.substr(0, header.rfind('}')) + ",\"earlier\":" + std::to_string(first - 1) + "}\n";
+    for (std::size_t i = first; i < lines.size(); ++i) text += lines[i];
+    lab.folder.write("flight.jsonl", text);
+    const outcome said = lab.run("stats flight.jsonl 2>&1");
+    EXPECT_EQ(said.status, 0) << said.text;
+    expect_one_screen(said.text);
+    EXPECT_NE(said.text.find("in the middle of a run, after " + std::to_string(first - 1) + " records."), said.text.npos)
+        << said.text;
+    for (const char* wrong : {"never came", "came late", "NOT accounted"})
+      EXPECT_EQ(said.text.find(wrong), said.text.npos) << said.text;
+    EXPECT_EQ(json::parse(lab.run("stats flight.jsonl --json -").text).at("earlier"), first - 1);
+  }
 }
 
 TEST(Stats, TheDocumentHasWhatTheScreenSays) {

@@ -9,7 +9,7 @@ TEST(UserError, MessageIsOneLineWithoutControlCharacters) {
 }
 
 TEST(UserError, MessageHasNoHiddenCharacters) {
-  EXPECT_STREQ(rubato::support::user_error{"a\u202Eb\xC2\x9B\xFFc\u00E4"}.what(), "a???b???c\u00E4");
+  EXPECT_STREQ(rubato::support::user_error{"a\u202Eb\xC2\x9B\xFF" "c\u00E4"}.what(), "a???b???c\u00E4");
 }
 
 }  // namespace

@@ -182,6 +182,7 @@ article article_about(const log_story& story, const std::string& id) {
     made.add(element("p", "class=\"missing\"",
                      escaped("Read up to its first line that is not sound: " + story.reading.problem + ". " +
                              unread_text(story.reading) + " left out.")) + "\n");
+  if (story.stats.midway()) made.add(element("p", "class=\"missing\"", midway_text(story.stats)) + "\n");
   made.add(log_setting(story));
   made.add(slow_figure(story, id));
   made.add(missing_part(story));

@@ -6,6 +6,7 @@
 
 #include "../read_stats.hpp"
 #include "../shown_number.hpp"
+#include "../stats_report.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab::page {

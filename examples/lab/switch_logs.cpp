@@ -166,10 +166,10 @@ constexpr std::size_t most_rows = 100'000, most_listed = 10;
   }
   if (!rows.empty()) return rows;
   std::string known;
-  std::size_t listed = 0;
+  std::size_t count = 0;
   for (const std::string& each : workloads) {
-    known += (known.empty() ? "" : ", ") + (++listed > most_listed ? "..." : in_quotes(each));
-    if (listed > most_listed) break;
+    known += (known.empty() ? "" : ", ") + (++count > most_listed ? "..." : in_quotes(each));
+    if (count > most_listed) break;
   }
   throw user_error{"--workload: found " + in_quotes(workload) + ", expected one of those in " + file.string() + ": " +
                    known};

@@ -330,13 +330,13 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     workers_ = std::move(workers);
     ledger_ = std::move(rounds);
     counters_ = std::move(counted);
-    at_ = at;
-    at_.ask_on_poll = true;
+    at_ = at, at_.ask_on_poll = true;
     at_.parked_floor = 0;  // as the bytes may say what they like of it
     just_loaded_ = true, clock_offset_ = 0.0;
     policy_ = std::move(policy);
     for (std::uint32_t w = 0; w < workers_.capacity(); ++w) {
-      workers_[w].granted.lr_scale = this->guard_.clipped(workers_[w].granted.lr_scale);
+      worker_record& r = workers_[w];  // who runs may be told its terms again
+      if (r.state == worker_state::running) r.granted.lr_scale = this->guard_.clipped(r.granted.lr_scale);
       if (waits[w] == 0) continue;
       tickets_[w] = reattach(workers_.id(w));
       if (tickets_[w].has_value()) continue;

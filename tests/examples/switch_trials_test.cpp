@@ -71,10 +71,15 @@ TEST(SwitchTrials, WholeSharesAreTheRules) {
 
 // At this rate and momentum asynchronous training loses a twentieth of the accuracy from 50 % on, and nearly all of it
 // from 25 % on.
-TEST(SwitchTrials, FindsTheShareThatIsNeeded) {
-  lab_bench quiet;
+switch_request job_where_staleness_costs() {
   switch_request asked = quick_job({"objective.momentum=0.5"});
   asked.scenario.run.learning_rate.base *= 4;
+  return asked;
+}
+
+TEST(SwitchTrials, FindsTheShareThatIsNeeded) {
+  lab_bench quiet;
+  switch_request asked = job_where_staleness_costs();
   const auto answer = [&](double beta) {
     asked.search.beta = beta;
     return search_switch(asked, quiet.runner()).search;
@@ -108,8 +113,7 @@ TEST(SwitchTrials, TriesNoLessThanABarrier) {
 
 TEST(SwitchTrials, SaysWhetherAspIsGoodEnough) {
   lab_bench quiet;
-  switch_request asked = quick_job({"objective.momentum=0.5"});
-  asked.scenario.run.learning_rate.base *= 4;
+  switch_request asked = job_where_staleness_costs();
   const auto tried = [&](double beta) {
     asked.search.beta = beta;
     switch_trials made = search_switch(asked, quiet.runner());

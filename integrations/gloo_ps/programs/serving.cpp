@@ -49,7 +49,8 @@ void serving_options::add_to(CLI::App& app) {
   app.add_option("--learning-rate", rule.sgd.learning_rate)->capture_default_str();
   app.add_option("--momentum", rule.sgd.momentum)->capture_default_str();
   app.add_option("--samples", job.nominal_samples, "of a step, where the policy does not say")->capture_default_str();
-  app.add_option("--updates", job.max_updates, "after which the job ends, or at most one a worker later; 0: no end")->capture_default_str();
+  app.add_option("--updates", job.max_updates, "after which the job ends, or at most one a worker later; 0: no end")
+      ->capture_default_str();
   app.add_option("--done", done, "the job ends when so many workers have finished, or were taken out; 0: not for that, over MPI all of them")
       ->capture_default_str();
   app.add_option("--checkpoint", server.checkpoint, "file to write, and to go on from if it is there");

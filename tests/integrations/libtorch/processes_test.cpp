@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include <algorithm>
 #include <csignal>
+#include <cstddef>
+#include <fstream>
 #include <rubato/libtorch/state_file.hpp>
 #include <string>
 #include <vector>
@@ -100,14 +102,15 @@ TEST_F(TorchProcesses, AModuleAndAPolicyOfOnesOwn) {
 }
 
 TEST_F(TorchProcesses, WrongOptionsAreTold) {
-  EXPECT_EQ(wait(start("server", words("torch_server", {"--workers", "1", "--optimizer", "lbfgs"}))), 2);
+  const pid_t server = start("server", words("torch_server", {"--workers", "1", "--optimizer", "lbfgs"}));
+  const pid_t other = start("other", words("torch_server", {"--workers", "1", "--learning-rate", "-1"}));
+  const pid_t adam =
+      start("adam", words("torch_server", {"--workers", "1", "--optimizer", "adam", "--momentum", "0.9"}));
+  const pid_t worker = start("worker", {program("torch_worker"), "--store", store(), "--index", "0"});
+  for (const pid_t each : {server, other, adam, worker}) EXPECT_EQ(wait(each), 2);
   EXPECT_TRUE(logged("server", "--optimizer lbfgs: expected sgd or adam"));
-  EXPECT_EQ(wait(start("other", words("torch_server", {"--workers", "1", "--learning-rate", "-1"}))), 2);
   EXPECT_TRUE(logged("other", "optimizer: Invalid learning rate: -1"));
-  EXPECT_EQ(wait(start("adam", words("torch_server", {"--workers", "1", "--optimizer", "adam", "--momentum", "0.9"}))),
-            2);
   EXPECT_TRUE(logged("adam", "--momentum: adam has none"));
-  EXPECT_EQ(wait(start("worker", {program("torch_worker"), "--store", store(), "--index", "0"})), 2);
   EXPECT_TRUE(logged("worker", "--data: a folder with images is needed"));
 }
 
@@ -303,25 +306,31 @@ TEST_F(LocalSgd, WritesItsModelBeforeItJudges) {
 }
 
 TEST_F(LocalSgd, WrongOptionsAreTold) {
-  EXPECT_EQ(wait(start_member(0, {"--phases", "0:3"})), 2);
-  EXPECT_TRUE(logged("member0", "expected PERIOD:AVERAGES, say 8:100"));
-  EXPECT_EQ(wait(start_member(1, {"--store", "nowhere"})), 2);
-  EXPECT_TRUE(logged("member1", "--store nowhere: expected file:PATH or tcp:HOST:PORT"));
-  EXPECT_EQ(wait(start_member(2, {"--patience", "0"})), 2);
-  EXPECT_TRUE(logged("member2", "patience is not above 0"));
-  EXPECT_EQ(wait(start_member(4, {"--store", "tcp:127.0.0.1:1", "--patience", "1e300"})), 2);
-  EXPECT_TRUE(logged("member4", "patience is not above 0 and up to 86400"));
-  EXPECT_EQ(wait(start_member(3, {"--store", "file:/nowhere/at/all"})), 1);
-  EXPECT_TRUE(logged("member3", "--store: the file /nowhere/at/all cannot be opened: No such file or directory"));
-  EXPECT_EQ(wait(start_member(5, {"--store", "file:" + at("member3.log")})), 1);
-  EXPECT_TRUE(logged("member5", "member3.log is not that of a store, expected a new one, or a folder for it"));
-  EXPECT_EQ(wait(start_member(6, {"--keeps-store"})), 2);
-  EXPECT_TRUE(logged("member6", "--keeps-store: --store file:" + at("c10d") + " needs no keeper"));
-  EXPECT_EQ(wait(start_member(7, {"--data", "/nowhere"})), 1);
-  EXPECT_TRUE(logged("member7", "torch_local_sgd: --data /nowhere: cannot be read as a directory"));
-  EXPECT_EQ(wait(start_member(8, {"--store", "tcp:127.0.0.1:1", "--patience", "1"})), 1);
-  EXPECT_TRUE(logged("member8", "--store tcp:127.0.0.1:1: "));
-  EXPECT_TRUE(logged("member8", "(a member there keeps it: --keeps-store)"));
+  const std::string other = at("not_a_store");
+  std::ofstream{other} << "text";
+  struct refusal {
+    std::vector<std::string> options;
+    int status;
+    std::string sentence;
+  };
+  const std::vector<refusal> refusals{
+      {{"--phases", "0:3"}, 2, "expected PERIOD:AVERAGES, say 8:100"},
+      {{"--store", "nowhere"}, 2, "--store nowhere: expected file:PATH or tcp:HOST:PORT"},
+      {{"--patience", "0"}, 2, "patience is not above 0"},
+      {{"--store", "tcp:127.0.0.1:1", "--patience", "1e300"}, 2, "patience is not above 0 and up to 86400"},
+      {{"--store", "file:/nowhere/at/all"},
+       1,
+       "--store: the file /nowhere/at/all cannot be opened: No such file or directory"},
+      {{"--store", "file:" + other}, 1, "not_a_store is not that of a store, expected a new one, or a folder for it"},
+      {{"--keeps-store"}, 2, "--keeps-store: --store file:" + at("c10d") + " needs no keeper"},
+      {{"--data", "/nowhere"}, 1, "torch_local_sgd: --data /nowhere: cannot be read as a directory"},
+      {{"--store", "tcp:127.0.0.1:1", "--patience", "1"}, 1, "(a member there keeps it: --keeps-store)"}};
+  std::vector<pid_t> members;
+  for (const refusal& each : refusals) members.push_back(start_member(static_cast<int>(members.size()), each.options));
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    EXPECT_EQ(wait(members[i]), refusals[i].status) << refusals[i].sentence;
+    EXPECT_TRUE(logged("member" + std::to_string(i), refusals[i].sentence));
+  }
 }
 
 }  // namespace

@@ -177,7 +177,7 @@ TEST_F(MpiProcesses, WhatTheServerThrowsEndsTheJob) {
 // and it comes back as another life.
 TEST_F(MpiProcesses, RankThatHangsComesBack) {
   const pid_t job = run_ranks("job", 3, {"--mca", "pml", "ob1", "--mca", "btl", "tcp,self"},
-                              {"--policy", "ssp:3", "--steps", "300", "--compute", "5", "--floor", "1", "--ceiling",
+                              {"--policy", "ssp:3", "--steps", "150", "--compute", "5", "--floor", "1", "--ceiling",
                                "2", "--dimension", "500000", "--linger", "20"});
   ASSERT_TRUE(logged("job", "worker 1: incarnation 0"));
   pid_t victim = -1;
@@ -193,12 +193,12 @@ TEST_F(MpiProcesses, RankThatHangsComesBack) {
 
 TEST_F(MpiProcesses, WrongOptionsAreSentences) {
   const pid_t alone = run_ranks("alone", 1, {}, {});
+  const pid_t policy = run_ranks("policy", 3, {}, {"--policy", "sspp"});
+  const pid_t option = run_ranks("option", 2, {}, {"--stepps", "3"});
   EXPECT_EQ(wait(alone), 2);
   EXPECT_TRUE(logged("alone", "one rank, expected the server and at least one worker"));
-  const pid_t policy = run_ranks("policy", 3, {}, {"--policy", "sspp"});
   EXPECT_EQ(wait(policy, 20), 2) << "the workers do not look for their server";
   EXPECT_TRUE(logged("policy", "--policy sspp: expected"));
-  const pid_t option = run_ranks("option", 2, {}, {"--stepps", "3"});
   EXPECT_EQ(wait(option), 2);
   EXPECT_TRUE(logged("option", "not expected: --stepps 3"));
 }

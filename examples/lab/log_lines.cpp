@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <rubato/io/utf8.hpp>
 
-#include "share_text.hpp"
+#include "number_text.hpp"
 #include "support/json_nesting.hpp"
 #include "support/text_lines.hpp"
 #include "support/user_error.hpp"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "share_text.hpp"
+#include "number_text.hpp"
 #include "support/user_error.hpp"
 #include "switching_policy.hpp"
 

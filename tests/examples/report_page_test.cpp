@@ -8,10 +8,10 @@
 #include <regex>
 #include <set>
 
+#include "../../examples/lab/number_text.hpp"
 #include "../../examples/lab/page/log_article.hpp"
 #include "../../examples/lab/page/style.hpp"
 #include "../../examples/lab/report.hpp"
-#include "../../examples/lab/shown_number.hpp"
 #include "../../examples/support/user_error.hpp"
 #include "lab_bench.hpp"
 #include "lab_program.hpp"

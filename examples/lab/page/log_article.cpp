@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../number_text.hpp"
 #include "../read_stats.hpp"
-#include "../shown_number.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab::page {
@@ -16,10 +16,6 @@ constexpr double two_sided = 1.96;
 
 [[nodiscard]] std::string worker_name(std::uint32_t worker) { return "worker " + std::to_string(worker); }
 [[nodiscard]] std::string count_text(std::uint64_t count) { return tick_text(static_cast<double>(count)); }
-
-[[nodiscard]] std::string share_of(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? "-" : percent(static_cast<double>(part) / static_cast<double>(whole));
-}
 
 [[nodiscard]] std::string slow_title(const log_story& story) {
   std::vector<std::string> names;
@@ -154,7 +150,7 @@ figure fate_figure(const log_story& story, const std::string& id) {
   figure made{.id = id + "-fates", .data = {"Gradients", {"what became of them", "gradients", "share"}, {}}};
   std::vector<interval_row> bars;
   for (const fate& each : fates) {
-    const std::string share = share_of(each.count, all.pushed);
+    const std::string share = percent(each.count, all.pushed);
     bars.push_back({each.name, count_text(each.count) + ", " + share,
                     100 * static_cast<double>(each.count) / static_cast<double>(all.pushed), std::nan(""), std::nan(""),
                     each.is});
@@ -164,7 +160,7 @@ figure fate_figure(const log_story& story, const std::string& id) {
   made.title = "What happened to the gradients? " +
                (dropped == 0 ? "None of " + count_text(all.pushed) + " was dropped"
                              : count_text(dropped) + " of " + count_text(all.pushed) + " were dropped, " +
-                                   share_of(dropped, all.pushed));
+                                   percent(dropped, all.pushed));
   made.caption = "Share of all gradients that arrived; each of them is counted once. Admitted with another weight than 1: " +
                  count_text(all.scaled) + ".";
   made.description = made.title + ".";

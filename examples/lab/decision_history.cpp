@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "log_lines.hpp"
-#include "share_text.hpp"
+#include "number_text.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {

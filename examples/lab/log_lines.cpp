@@ -6,7 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <rubato/io/utf8.hpp>
 
-#include "share_text.hpp"
+#include "log_draft.hpp"
+#include "number_text.hpp"
 #include "support/json_nesting.hpp"
 #include "support/text_lines.hpp"
 #include "support/user_error.hpp"
@@ -339,6 +340,7 @@ std::string read_log_line(std::string_view text, log_line& to) {
 }
 
 log_reading read_log(const std::filesystem::path& file, const std::function<std::string(const log_line&)>& each) {
+  expect_log(file);
   support::text_lines lines{file, longest_line};
   log_reading reading;
   std::string text;

@@ -8,7 +8,7 @@
 #include <rubato/sync/controller.hpp>
 #include <utility>
 
-#include "share_text.hpp"
+#include "number_text.hpp"
 
 namespace rubato::lab {
 namespace {

@@ -15,6 +15,10 @@ using event_kind = record::kind;
 }
 [[nodiscard]] std::string worker_text(const record& r) { return "worker " + std::to_string(r.worker.index); }
 
+[[nodiscard]] std::uint64_t sum_of(const reason_counts& counts) noexcept {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
+
 [[nodiscard]] bool is_gone(whereabouts is) noexcept { return is >= whereabouts::left; }
 
 // Whether the record says something of a worker that takes part. Refusals may be about anybody.
@@ -43,9 +47,9 @@ std::string_view name(missing_worker::why because) noexcept {
   return names[static_cast<std::size_t>(because)];
 }
 
-std::uint64_t gradient_counts::dropped() const noexcept {
-  return std::accumulate(dropped_for.begin(), dropped_for.end(), std::uint64_t{0});
-}
+std::uint64_t gradient_counts::dropped() const noexcept { return sum_of(dropped_for); }
+
+std::uint64_t log_stats::refused() const noexcept { return sum_of(refused_for_); }
 
 void duration_stats::add(double duration) noexcept {
   ++count;
@@ -103,7 +107,7 @@ std::string log_stats::add(const record& r) {
       ++act.discards;
       break;
     case event_kind::refuse:
-      ++refused_;
+      ++refused_for_[static_cast<std::size_t>(r.because)];
       break;
     case event_kind::adjust:
       ++act.adjusted_for[static_cast<std::size_t>(r.because)];
@@ -122,7 +126,7 @@ std::string log_stats::add(const record& r) {
       w.incarnation = r.worker.incarnation;
       w.excluded = false;
       w.between = false;
-      ++w.lives;
+      if (++w.lives > 1) w.returned = now();
       // The gradient of its former life may still be at the server; nothing but its commit will tell.
       move(w, whereabouts::waiting);
       break;
@@ -250,6 +254,7 @@ void log_stats::depart(worker_stats& w, const record& r) {
   if (w.is == whereabouts::computing) ++w.lost_steps;
   if (w.is == whereabouts::waiting) w.wait.add(now() - w.since);
   w.seen_releases = releases_;
+  w.departed = now();
   w.excluded = false;
   move(w, r.why == cause::leave ? whereabouts::left : r.why == cause::done ? whereabouts::finished : whereabouts::died);
 }

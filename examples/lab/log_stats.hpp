@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <rubato/core/record.hpp>
 #include <rubato/sync/extras/scores.hpp>
 #include <string>
@@ -14,6 +15,9 @@
 
 namespace rubato::lab {
 
+/// How often, by reason.
+using reason_counts = std::array<std::uint64_t, static_cast<std::size_t>(reason::count_)>;
+
 /// Where gradients went. pushed = applied + flushed + dropped() + parked(), after every record.
 struct gradient_counts {
   std::uint64_t pushed = 0;    ///< arrived
@@ -22,7 +26,7 @@ struct gradient_counts {
   std::uint64_t in_round = 0;  ///< wait in a round that is still open
   std::uint64_t in_hand = 0;   ///< at the server, admitted and not yet committed
   std::uint64_t scaled = 0;    ///< of all, those that were admitted with a weight other than 1
-  std::array<std::uint64_t, static_cast<std::size_t>(reason::count_)> dropped_for{};  ///< by reason
+  reason_counts dropped_for{};
 
   [[nodiscard]] std::uint64_t dropped() const noexcept;  ///< for whatever reason
   [[nodiscard]] std::uint64_t parked() const noexcept { return in_round + in_hand; }
@@ -68,6 +72,8 @@ struct worker_stats {
   std::uint32_t incarnation = 0;  ///< latest
   std::uint32_t lives = 0;        ///< joins; 2: it came back once
   double since = 0;               ///< when it began to be there
+  std::optional<double> departed; ///< when it last did
+  std::optional<double> returned; ///< likewise
   double joined = 0;              ///< first time
   double last_event = 0;
   double last_push = 0;          ///< without meaning before a push
@@ -109,7 +115,7 @@ struct policy_actions {
   std::uint64_t cancels = 0;
   std::uint64_t excludes = 0;
   std::uint64_t readmits = 0;
-  std::array<std::uint64_t, static_cast<std::size_t>(reason::count_)> adjusted_for{};  ///< by reason
+  reason_counts adjusted_for{};
 };
 
 /// A worker that is clearly slower than the others.
@@ -177,7 +183,8 @@ class log_stats {
   [[nodiscard]] const std::vector<policy_actions>& policies() const noexcept { return policies_; }
   [[nodiscard]] std::uint64_t policy_changes() const noexcept { return policy_changes_; }
   [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
-  [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }          ///< calls, of whomever
+  [[nodiscard]] std::uint64_t refused() const noexcept;                              ///< calls, of whomever
+  [[nodiscard]] const reason_counts& refused_for() const noexcept { return refused_for_; }
   [[nodiscard]] std::uint64_t from_before() const noexcept { return from_before_; }  ///< flushed, push not in the log
   [[nodiscard]] std::uint64_t updates() const noexcept { return version_; }          ///< version of the parameters
   [[nodiscard]] bool midway() const noexcept { return midway_; }  ///< the log begins in the middle of a run
@@ -231,8 +238,9 @@ class log_stats {
   std::vector<policy_actions> policies_;
   std::uint64_t policy_changes_ = 0;
   gradient_counts gradients_;
+  reason_counts refused_for_{};
   staleness_stats staleness_;
-  std::uint64_t records_ = 0, refused_ = 0, releases_ = 0, from_before_ = 0, version_ = 0, earlier_ = 0;
+  std::uint64_t records_ = 0, releases_ = 0, from_before_ = 0, version_ = 0, earlier_ = 0;
   std::uint32_t seen_ = 0;
   double now_ = -std::numeric_limits<double>::infinity();
   double begin_ = 0, last_push_ = 0;

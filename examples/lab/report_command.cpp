@@ -8,6 +8,7 @@
 #include <set>
 
 #include "commands.hpp"
+#include "log_draft.hpp"
 #include "output_file.hpp"
 #include "page/log_article.hpp"
 #include "page/report_page.hpp"
@@ -23,7 +24,7 @@ constexpr std::size_t largest_result = std::size_t{1} << 26;
 
 [[nodiscard]] std::string content_of(const std::string& name, std::size_t most) {
   std::error_code error;
-  if (!fs::exists(name, error)) throw user_error{name + ": found no such file, expected a result or a decision log"};
+  expect_log(name, "a result or a decision log");
   if (fs::is_directory(name, error)) throw user_error{name + ": found a directory, expected a result or a decision log"};
   std::ifstream stream{name, std::ios::binary};
   if (!stream) throw user_error{name + ": cannot be opened: " + std::strerror(errno)};

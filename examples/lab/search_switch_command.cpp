@@ -7,8 +7,8 @@
 
 #include "commands.hpp"
 #include "given.hpp"
+#include "number_text.hpp"
 #include "result_output.hpp"
-#include "share_text.hpp"
 #include "shipped.hpp"
 #include "support/scenario_files.hpp"
 #include "support/user_error.hpp"
@@ -49,7 +49,7 @@ void note_noise(const adapt::switch_search& search, const std::string& remedy) {
   const auto& target = search.target();
   if (!target || target->accuracy.size < 2 || target->accuracy.deviation() <= search.options().beta) return;
   std::cerr << "rubato-lab: note: the accuracy of BSP has a deviation of "
-            << fixed_text(target->accuracy.deviation(), 4) << " between trainings, more than beta, "
+            << decimals(target->accuracy.deviation(), 4) << " between trainings, more than beta, "
             << short_text(search.options().beta) << ": which candidates are good enough may be chance" << remedy
             << '\n';
 }

@@ -5,8 +5,8 @@
 #include <rubato/io/utf8.hpp>
 #include <vector>
 
+#include "number_text.hpp"
 #include "read_stats.hpp"
-#include "share_text.hpp"
 
 namespace rubato::lab {
 namespace {
@@ -14,10 +14,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t listed = 4;  // workers of one kind, on the screen
-
-[[nodiscard]] std::string percent(std::uint64_t part, std::uint64_t of) {
-  return of == 0 ? "-" : fixed_text(100 * static_cast<double>(part) / static_cast<double>(of), 1) + " %";
-}
 
 [[nodiscard]] std::string worker_text(std::uint32_t w) { return "worker " + std::to_string(w); }
 [[nodiscard]] std::string count_text(std::uint64_t n, const std::string& what) {
@@ -79,12 +75,12 @@ void put_slow(page& to, const log_stats& stats) {
   const std::vector<slow_worker> slow = stats.slow();
   for (std::size_t i = 0; i < std::min(slow.size(), listed); ++i) {
     const duration_stats& steps = stats.workers()[slow[i].worker].compute;
-    to.line(worker_text(slow[i].worker), fixed_text(slow[i].times, 2) + " times: " + short_text(steps.mean) + " in " +
+    to.line(worker_text(slow[i].worker), decimals(slow[i].times, 2) + " times: " + short_text(steps.mean) + " in " +
                                              count_text(steps.count, "step") + ", longest " +
                                              short_text(steps.longest));
   }
   if (slow.size() > listed)
-    to.line("", "and " + std::to_string(slow.size() - listed) + " more, at least " + fixed_text(slow.back().times, 2) +
+    to.line("", "and " + std::to_string(slow.size() - listed) + " more, at least " + decimals(slow.back().times, 2) +
                     " times");
   std::vector<double> others = stats.relative();
   for (const slow_worker& each : slow) others[each.worker] = 0;
@@ -92,7 +88,7 @@ void put_slow(page& to, const log_stats& stats) {
   const std::string who = slow.empty() ? "nobody" : "the others";
   if (others.empty()) return to.line(who, slow.empty() ? "with steps to compare" : "none to compare");
   const auto [low, high] = std::minmax_element(others.begin(), others.end());
-  to.line(who, (slow.empty() ? "clearly: " : "") + fixed_text(*low, 2) + " to " + fixed_text(*high, 2) + " times");
+  to.line(who, (slow.empty() ? "clearly: " : "") + decimals(*low, 2) + " to " + decimals(*high, 2) + " times");
 }
 
 [[nodiscard]] std::string what_is_missing(const missing_worker& gone, const log_stats& stats) {
@@ -103,7 +99,7 @@ void put_slow(page& to, const log_stats& stats) {
   std::string text = gone.because == why::died ? "died at " + since
                      : gone.because == why::left
                          ? "left at " + since
-                         : "silent since " + since + ", " + fixed_text(gone.times, 1) + " of its steps";
+                         : "silent since " + since + ", " + decimals(gone.times, 1) + " of its steps";
   text += " (" + count_text(w.gradients.pushed, "push");
   if (w.lost_steps > 0) text += ", " + count_text(w.lost_steps, "step") + " lost";
   return text + ")";
@@ -129,7 +125,8 @@ void put_missing(page& to, const log_stats& stats) {
     const worker_stats& w = stats.workers()[i];
     if (w.late) late.push_back(std::to_string(i) + " at " + short_text(w.joined));
     if (w.lives > 1)
-      returned.push_back(std::to_string(i) + (w.lives > 2 ? " (" + std::to_string(w.lives - 1) + " times)" : ""));
+      returned.push_back(std::to_string(i) + (w.returned ? " at " + short_text(*w.returned) : "") +
+                         (w.lives > 2 ? " (" + std::to_string(w.lives - 1) + " times)" : ""));
     if (w.is == whereabouts::finished) finished.push_back(std::to_string(i));
     if (w.excluded) excluded.push_back(std::to_string(i));
   }
@@ -168,13 +165,14 @@ void put_gradients(page& to, const log_stats& stats) {
   if (all.scaled > 0) to.line("scaled", share(all.scaled) + " had a weight other than 1");
   if (stats.from_before() > 0)
     to.line("and", count_text(stats.from_before(), "flushed gradient") + " from before the log began");
-  if (stats.refused() > 0) to.line("refused", count_text(stats.refused(), "call"));
+  if (stats.refused() > 0)
+    to.line("refused", count_text(stats.refused(), "call") + ": " + by_reason(stats.refused_for()));
 }
 
 void put_staleness(page& to, const log_stats& stats) {
   const staleness_stats& s = stats.staleness();
   const std::uint64_t pushes = stats.gradients().pushed;
-  to.head("How stale were they? (mean " + fixed_text(mean_staleness(s, pushes), 2) + ", largest " +
+  to.head("How stale were they? (mean " + decimals(mean_staleness(s, pushes), 2) + ", largest " +
           std::to_string(s.largest) + ")");
   std::vector<std::string> shares;
   for (std::size_t b = 0; b < s.counts.size(); ++b) {
@@ -265,6 +263,8 @@ template <class Counts>
              {"gradients", gradients_json(w.gradients)},
              {"staleness", staleness_json(w.staleness, w.gradients.pushed)}});
   if (w.gradients.pushed > 0) to["last_push"] = w.last_push;
+  if (w.departed) to["departed"] = *w.departed;
+  if (w.returned) to["returned"] = *w.returned;
   return to;
 }
 
@@ -344,6 +344,7 @@ json stats_json(std::string_view log, const log_stats& stats, const log_reading&
              {"pushes_per_time", stats.push_rate()},
              {"updates", stats.updates()},
              {"refused", stats.refused()},
+             {"refused_for", reasons_json(stats.refused_for())},
              {"midway", stats.midway()},
              {"earlier", stats.earlier()},
              {"flushed_from_before", stats.from_before()},

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "latency_model.hpp"
-#include "share_text.hpp"
+#include "number_text.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {

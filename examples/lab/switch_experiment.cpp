@@ -5,7 +5,7 @@
 #include <map>
 #include <rubato/sim/result.hpp>
 
-#include "share_text.hpp"
+#include "number_text.hpp"
 
 namespace rubato::lab {
 namespace {
@@ -43,7 +43,7 @@ enum class direction { lower, same, higher };
 }
 
 [[nodiscard]] std::string with_interval(const support::estimate& e, int digits) {
-  return fixed_text(e.value, digits) + " [" + fixed_text(e.low, digits) + ", " + fixed_text(e.high, digits) + "]";
+  return decimals(e.value, digits) + " [" + decimals(e.low, digits) + ", " + decimals(e.high, digits) + "]";
 }
 
 }  // namespace
@@ -142,7 +142,7 @@ std::string claim_of(const switch_part_result& part) {
     return "open: too few trainings came to their end";
 
   const auto against_bsp = [](const switch_comparison& found) {
-    return with_interval(found.difference, 4) + " against BSP, in " + fixed_text(found.times.value, 3) + " of its time";
+    return with_interval(found.difference, 4) + " against BSP, in " + decimals(found.times.value, 3) + " of its time";
   };
   const std::string facts =
       "\nASP has " + (asp_failed ? "failed" : against_bsp(of_asp)) + "\n" + small_name + "has " + against_bsp(of_small);

@@ -7,7 +7,7 @@
 #include "aligned_text.hpp"
 #include "latency_model.hpp"
 #include "library_version.hpp"
-#include "share_text.hpp"
+#include "number_text.hpp"
 #include "switch_experiment.hpp"
 
 namespace rubato::lab {
@@ -19,14 +19,14 @@ using cell_rows = std::vector<std::vector<std::string>>;
 // A mean and half the width of its interval, which is symmetric.
 [[nodiscard]] std::string mean_text(const support::estimate& e, int digits) {
   if (!std::isfinite(e.value)) return "-";
-  std::string text = fixed_text(e.value, digits);
-  return std::isfinite(e.high) ? text + " +- " + fixed_text(e.high - e.value, digits) : text;
+  std::string text = decimals(e.value, digits);
+  return std::isfinite(e.high) ? text + " +- " + decimals(e.high - e.value, digits) : text;
 }
 [[nodiscard]] std::string value_text(const support::estimate& e, int digits) {
-  return std::isfinite(e.value) ? fixed_text(e.value, digits) : "-";
+  return std::isfinite(e.value) ? decimals(e.value, digits) : "-";
 }
 [[nodiscard]] std::string optional_text(const std::optional<double>& number, int digits) {
-  return number ? fixed_text(*number, digits) : "-";
+  return number ? decimals(*number, digits) : "-";
 }
 [[nodiscard]] json estimate_json(const support::estimate& e) {
   const auto finite = [](double x) { return std::isfinite(x) ? json(x) : json(nullptr); };
@@ -39,7 +39,7 @@ using cell_rows = std::vector<std::vector<std::string>>;
 
 // How much more one number is than another, in per cent.
 [[nodiscard]] std::string off_by(double number, double from) {
-  return std::isfinite(number) ? fixed_text(100 * (number / from - 1), 0) + " %" : "-";
+  return std::isfinite(number) ? decimals(100 * (number / from - 1), 0) + " %" : "-";
 }
 
 // A number of the logs, and what is said about it.
@@ -75,8 +75,8 @@ using cell_rows = std::vector<std::vector<std::string>>;
 
 [[nodiscard]] std::string latency_table(const switch_part_result& part) {
   const latency_model model = fit_latency();
-  std::string text = "excess of a round = " + fixed_text(model.scale, 4) + " x (delay / 10 ms x workers) ^ " +
-                     fixed_text(model.exponent, 3) + " rounds\n";
+  std::string text = "excess of a round = " + decimals(model.scale, 4) + " x (delay / 10 ms x workers) ^ " +
+                     decimals(model.exponent, 3) + " rounds\n";
   cell_rows rows{{"", "excess: logs", "fitted", "off by", "slowdown: simulated", "logs", "off by"}};
   for (std::size_t i = 0; i < part.rows.size(); ++i) {
     const logged_latency* const logged = latency_of(i);
@@ -85,9 +85,9 @@ using cell_rows = std::vector<std::vector<std::string>>;
     const support::estimate slowdown = compare_with(part.rows[row.of.baseline], row, 0).times;
     const double excess = logged_excess(*logged), fitted = model.excess(logged->delay, logged->workers);
     const double factor = is_synchronous(i) ? 1 + excess : logged_asynchronous_slowdown(*logged);
-    rows.push_back({row.of.name, is_synchronous(i) ? fixed_text(excess, 3) : "",
-                    is_synchronous(i) ? fixed_text(fitted, 3) : "", is_synchronous(i) ? off_by(fitted, excess) : "",
-                    mean_text(slowdown, 3), fixed_text(factor, 3), off_by(slowdown.value, factor)});
+    rows.push_back({row.of.name, is_synchronous(i) ? decimals(excess, 3) : "",
+                    is_synchronous(i) ? decimals(fitted, 3) : "", is_synchronous(i) ? off_by(fitted, excess) : "",
+                    mean_text(slowdown, 3), decimals(factor, 3), off_by(slowdown.value, factor)});
   }
   return text + aligned_text(rows);
 }

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "number_text.hpp"
 #include "policy_arguments.hpp"
-#include "share_text.hpp"
 #include "support/text_lines.hpp"
 #include "support/user_error.hpp"
 
@@ -212,8 +212,8 @@ void count_steps(switch_logs& logs, const std::vector<summary_row>& rows, const 
   constexpr double agreement = 0.01;  // of the workload: names are rounded to per cents
   const double expected = last_step(logs, one.named->share);
   if (std::abs(*one.last_step - expected) > agreement * static_cast<double>(logs.rounds) * (logs.workers - 1))
-    return "its last step is " + fixed_text(*one.last_step, 0) + ", by its name it would be about " +
-           fixed_text(expected, 0);
+    return "its last step is " + decimals(*one.last_step, 0) + ", by its name it would be about " +
+           decimals(expected, 0);
   return {};
 }
 
@@ -250,8 +250,8 @@ void drop_slow_ones(switch_logs& logs) {
     const double middle = medians.at(each.share);
     if (each.outcome.time <= too_long * middle) return false;
     logs.unused.push_back({each.name,
-                           "it took " + fixed_text(each.outcome.time, 0) + " s, more than " + short_text(too_long) +
-                               " times the median of its share, " + fixed_text(middle, 0) + " s",
+                           "it took " + decimals(each.outcome.time, 0) + " s, more than " + short_text(too_long) +
+                               " times the median of its share, " + decimals(middle, 0) + " s",
                            true});
     return true;
   });

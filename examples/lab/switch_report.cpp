@@ -7,7 +7,7 @@
 
 #include "aligned_text.hpp"
 #include "library_version.hpp"
-#include "share_text.hpp"
+#include "number_text.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
@@ -62,7 +62,7 @@ constexpr std::uint32_t most_logged_runs = 5;  // that settings have
   return made;
 }
 
-[[nodiscard]] std::string duration_text(double time) { return time < 100 ? short_text(time) : fixed_text(time, 1); }
+[[nodiscard]] std::string duration_text(double time) { return time < 100 ? short_text(time) : decimals(time, 1); }
 
 [[nodiscard]] std::vector<std::string> point_cells(const adapt::switch_point& point,
                                                    const std::optional<adapt::switch_target>& target,
@@ -72,10 +72,10 @@ constexpr std::uint32_t most_logged_runs = 5;  // that settings have
   return {share_text(point.share),
           std::to_string(point.runs.size()),
           std::to_string(point.diverged),
-          any ? fixed_text(accuracy.mean, 4) : "-",
-          accuracy.size > 1 ? fixed_text(accuracy.deviation(), 4) : "-",
+          any ? decimals(accuracy.mean, 4) : "-",
+          accuracy.size > 1 ? decimals(accuracy.deviation(), 4) : "-",
           any ? duration_text(point.time) : "-",
-          any && target ? fixed_text(point.time / target->time, 3) : "-",
+          any && target ? decimals(point.time / target->time, 3) : "-",
           std::move(verdict)};
 }
 
@@ -100,9 +100,9 @@ const std::vector<std::string> point_columns{"BSP share", "runs", "diverged", "a
   if (!share) return "no answer: " + without_target(search) + '\n';
   if (*share == 1) return "no switch: no candidate was good enough\n";
   const auto found = std::ranges::find(search.curve(), *share, &adapt::switch_point::share);
-  return "switch after " + share_text(*share) + " of the workload: accuracy " + fixed_text(found->accuracy.mean, 4) +
-         ", with BSP throughout " + fixed_text(search.target()->accuracy.mean, 4) + ", in " +
-         fixed_text(found->time / search.target()->time, 3) + " of its time\n";
+  return "switch after " + share_text(*share) + " of the workload: accuracy " + decimals(found->accuracy.mean, 4) +
+         ", with BSP throughout " + decimals(search.target()->accuracy.mean, 4) + ", in " +
+         decimals(found->time / search.target()->time, 3) + " of its time\n";
 }
 
 // A search that went down to the share of one barrier, and what no BSP at all comes to.
@@ -115,13 +115,13 @@ const std::vector<std::string> point_columns{"BSP share", "runs", "diverged", "a
     text +=
         "smaller shares were not tried: one barrier is " + share_text(share_of_a_barrier(asked)) + " of the workload\n";
   if (asynchronous.passed)
-    text += "ASP throughout is good enough: accuracy " + fixed_text(asynchronous.accuracy.mean, 4) + ", in " +
-            fixed_text(asynchronous.time / search.target()->time, 3) + " of the time of BSP" +
+    text += "ASP throughout is good enough: accuracy " + decimals(asynchronous.accuracy.mean, 4) + ", in " +
+            decimals(asynchronous.time / search.target()->time, 3) + " of the time of BSP" +
             (any_failed ? "; a larger share is not, so that may be chance\n" : "\n");
   return text;
 }
 
-[[nodiscard]] std::string count_text(double number) { return std::isfinite(number) ? fixed_text(number, 2) : "never"; }
+[[nodiscard]] std::string count_text(double number) { return std::isfinite(number) ? decimals(number, 2) : "never"; }
 
 [[nodiscard]] std::string target_runs_text(std::uint32_t count) {
   return count == 0 ? "stored" : std::to_string(count);
@@ -133,7 +133,7 @@ const std::vector<std::string> point_columns{"BSP share", "runs", "diverged", "a
   for (std::uint32_t n = 1; n <= most_logged_runs; ++n) rows.push_back({std::to_string(n)});
   for (const switch_setting& each : settings) {
     if (each.runs == 1) rows[0].push_back(target_runs_text(each.target_runs));
-    rows[each.runs].push_back(each.success ? fixed_text(100 * *each.success, 1) + " %" : "-");
+    rows[each.runs].push_back(each.success ? decimals(100 * *each.success, 1) + " %" : "-");
   }
   return "how likely runs drawn from these find the same share\n" + aligned_text(rows);
 }

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "share_text.hpp"
+#include "number_text.hpp"
 #include "support/user_error.hpp"
 #include "switching_policy.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <rubato/sync/rivals/sync_switch.hpp>
 
+#include "number_text.hpp"
 #include "policies.hpp"
-#include "share_text.hpp"
 #include "treatments.hpp"
 
 namespace rubato::lab {
@@ -22,7 +22,7 @@ std::string steps_beyond_runs(const std::string& name, double pushes) {
   const double synchronous = o.share * static_cast<double>(o.workload);
   const double of_a_run = std::min(synchronous / std::max(pushes, 1.0), 1.0);
   if (of_a_run <= 0.5 || of_a_run <= 1.25 * o.share) return {};
-  return name + ": runs end after some " + fixed_text(pushes, 0) + " pushes, and the first " + short_text(synchronous) +
+  return name + ": runs end after some " + decimals(pushes, 0) + " pushes, and the first " + short_text(synchronous) +
          " of " + std::to_string(o.workload) + " are BSP; expected STEPS to be the pushes of a whole run";
 }
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "report.hpp"
-#include "shown_number.hpp"
+#include "number_text.hpp"
 #include "summary.hpp"
 
 namespace rubato::lab {

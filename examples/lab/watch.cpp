@@ -10,7 +10,7 @@
 
 #include "aligned_text.hpp"
 #include "metrics_page.hpp"
-#include "share_text.hpp"
+#include "number_text.hpp"
 #include "stats_report.hpp"
 #include "support/user_error.hpp"
 
@@ -55,7 +55,7 @@ void add_to_worker(watched_worker& w, std::string_view what, double value) {
 }
 
 std::string per_second(double now, double before, double seconds) {
-  return seconds > 0 ? lab::fixed_text((now - before) / seconds, 1) : "-";
+  return seconds > 0 ? decimals((now - before) / seconds, 1) : "-";
 }
 
 std::string shares_text(const std::vector<std::pair<std::string, double>>& of, double whole) {
@@ -63,7 +63,7 @@ std::string shares_text(const std::vector<std::pair<std::string, double>>& of, d
   for (const auto& [name, count] : of)
     if (count > 0)
       text += (text.empty() ? "" : ", ") + name + " " + short_text(count) +
-              (whole > 0 ? " (" + lab::fixed_text(100 * count / whole, 1) + " %)" : "");
+              (whole > 0 ? " (" + decimals(100 * count / whole, 1) + " %)" : "");
   return text.empty() ? "none" : text;
 }
 
@@ -146,7 +146,7 @@ watched_job job_of_page(std::string_view page, const std::string& source) {
 
 std::string view_of(const watched_job& now, const watched_job* before) {
   const double seconds = now.now - (before == nullptr ? 0 : before->now);
-  std::string text = lab::fixed_text(now.now, 1) + " s  " + now.policy + "\n";
+  std::string text = decimals(now.now, 1) + " s  " + now.policy + "\n";
   text += "gradients  " + gradients_text(now, before) + "\n";
   text += "updates    " + short_text(now.updates) + " (" +
           per_second(now.updates, before == nullptr ? 0 : before->updates, seconds) + "/s)\n";
@@ -154,7 +154,7 @@ std::string view_of(const watched_job& now, const watched_job* before) {
   text += "actions    " + shares_text(now.actions, now.pushed) + "\n";
   text += "staleness  " + shares_text(now.staleness, all_counts(now.staleness)) + "\n";
   text += "workers    " + states_text(now) + "\n\n";
-  const auto time = [](double value) { return lab::fixed_text(value, 3); };
+  const auto time = [](double value) { return decimals(value, 3); };
   std::vector<std::vector<std::string>> rows{
       {"worker", "state", "late by", "last push", "step", "waited", "relative", "individual", "pushed", "dropped", ""}};
   for (const watched_worker& w : by_lateness(now.workers)) {
@@ -163,8 +163,8 @@ std::string view_of(const watched_job& now, const watched_job* before) {
       continue;
     }
     rows.push_back({std::to_string(w.index), w.state, w.here ? time(w.lateness) : "-", time(w.push_age), time(w.step),
-                    time(w.waited), w.relative > 0 ? lab::fixed_text(w.relative, 2) : "-",
-                    w.individual > 0 ? lab::fixed_text(w.individual, 2) : "-", short_text(w.pushed),
+                    time(w.waited), w.relative > 0 ? decimals(w.relative, 2) : "-",
+                    w.individual > 0 ? decimals(w.individual, 2) : "-", short_text(w.pushed),
                     short_text(w.dropped), w.late ? "joined late" : ""});
   }
   return text + aligned_text(rows);
@@ -172,11 +172,11 @@ std::string view_of(const watched_job& now, const watched_job* before) {
 
 std::string line_of(const watched_job& now, const watched_job* before) {
   std::string text =
-      lab::fixed_text(now.now, 1) + " s: " + gradients_text(now, before) + "; workers: " + states_text(now);
+      decimals(now.now, 1) + " s: " + gradients_text(now, before) + "; workers: " + states_text(now);
   const auto sorted = by_lateness(now.workers);
   if (!sorted.empty() && sorted.front().here && sorted.front().lateness > 0)
     text += "; worker " + std::to_string(sorted.front().index) + " is late by " +
-            lab::fixed_text(sorted.front().lateness, 3) + " s";
+            decimals(sorted.front().lateness, 3) + " s";
   return text;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "log_draft.hpp"
 #include "read_stats.hpp"
 #include "stats_report.hpp"
 #include "support/user_error.hpp"
@@ -15,22 +16,6 @@ namespace rubato::lab {
 namespace {
 
 namespace fs = std::filesystem;
-
-// FILE.*.tmp, the one that was written to last; empty if there is none.
-fs::path draft_of(const fs::path& file) {
-  fs::path newest;
-  fs::file_time_type when{};
-  std::error_code none;
-  const std::string front = file.filename().string() + '.';
-  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path{"."};
-  for (const auto& entry : fs::directory_iterator{folder, none}) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(front) || !name.ends_with(".tmp")) continue;
-    const auto time = entry.last_write_time(none);
-    if (newest.empty() || time > when) newest = entry.path(), when = time;
-  }
-  return newest;
-}
 
 // In the words of the metrics.
 worker_state state_of(whereabouts is) {

@@ -146,6 +146,24 @@ TEST(LogLines, CorruptDataAreNotCounted) {
   EXPECT_TRUE(lab::left_out(reading).ends_with("(at least 1 line) is left out")) << lab::left_out(reading);
 }
 
+TEST(LogLines, ADraftIsNamedWhereTheLogIsMissing) {
+  const test::temporary_directory folder;
+  folder.write("log.older.tmp", header);
+  folder.write("other.a.tmp", header);
+  const auto refusal = [&](const char* name) -> std::string {
+    try {
+      (void)lab::read_log(folder.path() / name, [](const log_line&) { return std::string{}; });
+    } catch (const support::user_error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal("none"), (folder.path() / "none").string() + ": found no such file, expected a decision log");
+  EXPECT_EQ(refusal("log"), (folder.path() / "log").string() + ": found no such file, but " +
+                                (folder.path() / "log.older.tmp").string() +
+                                ", which its writer has not finished, or never will, expected a decision log");
+}
+
 TEST(LogLines, ALogBehindALogIsNotSound) {
   const test::temporary_directory folder;
   std::string newer = header;

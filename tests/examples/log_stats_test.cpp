@@ -162,7 +162,11 @@ TEST(LogStats, WhoComesLateOrBackIsTold) {
   run.join(1);
   run.step(1, 1);
   run.depart(0, cause::death);
+  run.now += 3;
   run.join(0, 1);
+  EXPECT_EQ(run.stats.workers()[0].departed, 2.0);
+  EXPECT_EQ(run.stats.workers()[0].returned, 5.0);
+  EXPECT_FALSE(run.stats.workers()[1].returned);
   EXPECT_FALSE(run.stats.workers()[0].late);
   EXPECT_EQ(run.stats.workers()[0].lives, 2u);
   EXPECT_TRUE(run.stats.workers()[1].late);

@@ -8,10 +8,10 @@
 #include <regex>
 #include <set>
 
+#include "../../examples/lab/number_text.hpp"
 #include "../../examples/lab/page/log_article.hpp"
 #include "../../examples/lab/page/style.hpp"
 #include "../../examples/lab/report.hpp"
-#include "../../examples/lab/shown_number.hpp"
 #include "../../examples/support/user_error.hpp"
 #include "lab_bench.hpp"
 #include "lab_program.hpp"
@@ -290,6 +290,17 @@ TEST(ReportPage, TheThreeAnswersOfALog) {
   EXPECT_TRUE(has(made.body, "What happened to the gradients? None of 40")) << made.body;
   EXPECT_TRUE(has(made.body, "asp: "));
   EXPECT_EQ(made.figures.size(), 6u);
+}
+
+TEST(ReportPage, WhoWasMissingIsToldToo) {
+  rubato::sim::cluster_options machines;
+  machines.workers = 3;
+  machines.step_time = {1, 1, 1};
+  machines.failures = {{.time = 10.5, .worker = 1},
+                       {.time = 20.25, .worker = 1, .kind = rubato::sim::failure_kind::join}};
+  const article made = log_article(rubato::test::log_text(machines, "asp", 300));
+  EXPECT_TRUE(has(made.body, "Who is missing? Nobody"));
+  EXPECT_TRUE(has(made.body, "worker 1 came back at 20.2, gone since 10.5")) << made.body;
 }
 
 TEST(ReportPage, ALogThatIsCutOffIsShownSoFar) {

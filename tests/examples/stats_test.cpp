@@ -64,6 +64,25 @@ TEST(Stats, AListEndsWithHowManyMore) {
   EXPECT_NE(text.find("    by worker worker 0: 8 of 24, worker 1: 8 of 24, and 2 more\n"), text.npos) << text;
 }
 
+TEST(Stats, SaysWhenWorkersCameBackAndWhyCallsWereRefused) {
+  log_run run;
+  for (std::uint32_t w = 0; w < 2; ++w) run.join(w);
+  run.step(0, 1);
+  run.depart(1, rubato::cause::death);
+  run.now = 4;
+  run.join(1, 1);
+  for (const auto why : {rubato::reason::old_incarnation, rubato::reason::invalid_token, rubato::reason::invalid_token})
+    EXPECT_EQ(run.refusal({.what = rubato::record::kind::refuse, .because = why, .worker = {1, 0}}), "");
+  const std::string text = rubato::lab::stats_text("log", run.stats, {});
+  EXPECT_NE(text.find("came back  1 at 4\n"), text.npos) << text;
+  EXPECT_NE(text.find("refused    3 calls: invalid_token 2, old_incarnation 1\n"), text.npos) << text;
+  const json all = rubato::lab::stats_json("log", run.stats, {});
+  EXPECT_EQ(all.at("refused_for"), (json{{"invalid_token", 2}, {"old_incarnation", 1}}));
+  EXPECT_EQ(all.at("workers")[1].at("departed"), 1);
+  EXPECT_EQ(all.at("workers")[1].at("returned"), 4);
+  EXPECT_FALSE(all.at("workers")[0].contains("departed"));
+}
+
 TEST(Stats, TextOfTheLogIsEscaped) {
   log_run run;
   run.stats.policy("\x1b[31mred\n\xff" + std::string(300, 'x'), 0);

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../number_text.hpp"
 #include "../read_stats.hpp"
-#include "../shown_number.hpp"
 #include "../stats_report.hpp"
 #include "support/user_error.hpp"
 
@@ -17,10 +17,6 @@ constexpr double two_sided = 1.96;
 
 [[nodiscard]] std::string worker_name(std::uint32_t worker) { return "worker " + std::to_string(worker); }
 [[nodiscard]] std::string count_text(std::uint64_t count) { return tick_text(static_cast<double>(count)); }
-
-[[nodiscard]] std::string share_of(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? "-" : percent(static_cast<double>(part) / static_cast<double>(whole));
-}
 
 [[nodiscard]] std::string slow_title(const log_story& story) {
   std::vector<std::string> names;
@@ -42,15 +38,32 @@ constexpr double two_sided = 1.96;
   return who + " never came";
 }
 
-[[nodiscard]] std::string missing_part(const log_story& story) {
-  const std::vector<missing_worker> all = story.stats.missing();
-  if (all.empty()) return element("h3", "Who is missing? Nobody, at the end of this log") + "\n";
+[[nodiscard]] std::string list_of(const std::vector<std::string>& texts) {
+  if (texts.empty()) return {};
   std::string items;
-  for (std::size_t i = 0; i < std::min(all.size(), most_listed); ++i)
-    items += element("li", escaped(missing_text(all[i]))) + "\n";
-  if (all.size() > most_listed) items += element("li", std::to_string(all.size() - most_listed) + " more") + "\n";
-  const std::string count = std::to_string(all.size()) + (all.size() == 1 ? " worker" : " workers");
-  return element("h3", "Who is missing? " + count) + "\n" + element("ul", "\n" + items) + "\n";
+  for (std::size_t i = 0; i < std::min(texts.size(), most_listed); ++i)
+    items += element("li", escaped(texts[i])) + "\n";
+  if (texts.size() > most_listed) items += element("li", std::to_string(texts.size() - most_listed) + " more") + "\n";
+  return element("ul", "\n" + items) + "\n";
+}
+
+// Those who are missing, and those who were.
+[[nodiscard]] std::string missing_part(const log_story& story) {
+  std::vector<std::string> missing, came;
+  for (const missing_worker& each : story.stats.missing()) missing.push_back(missing_text(each));
+  const auto& workers = story.stats.workers();
+  for (std::size_t w = 0; w < workers.size(); ++w) {
+    const worker_stats& one = workers[w];
+    if (one.returned)
+      came.push_back(worker_name(static_cast<std::uint32_t>(w)) + " came back at " + sensible(*one.returned) +
+                     (one.departed && *one.departed <= *one.returned ? ", gone since " + sensible(*one.departed) : ""));
+    else if (one.late)
+      came.push_back(worker_name(static_cast<std::uint32_t>(w)) + " came late, at " + sensible(one.joined));
+  }
+  const std::string title = missing.empty() ? "Nobody, at the end of this log"
+                                            : std::to_string(missing.size()) +
+                                                  (missing.size() == 1 ? " worker" : " workers");
+  return element("h3", "Who is missing? " + title) + "\n" + list_of(missing) + list_of(came);
 }
 
 [[nodiscard]] table worker_table(const log_story& story) {
@@ -145,7 +158,7 @@ figure fate_figure(const log_story& story, const std::string& id) {
     std::uint64_t count;
     tone is;
   };
-  std::vector<fate> fates{{"applied, each by itself", all.applied, tone::good},
+  std::vector<fate> fates{{"applied one by one", all.applied, tone::good},
                           {"applied in a round", all.flushed, tone::good},
                           {"in a round that is open", all.in_round, tone::plain},
                           {"at the server", all.in_hand, tone::plain}};
@@ -155,7 +168,7 @@ figure fate_figure(const log_story& story, const std::string& id) {
   figure made{.id = id + "-fates", .data = {"Gradients", {"what became of them", "gradients", "share"}, {}}};
   std::vector<interval_row> bars;
   for (const fate& each : fates) {
-    const std::string share = share_of(each.count, all.pushed);
+    const std::string share = percent(each.count, all.pushed);
     bars.push_back({each.name, count_text(each.count) + ", " + share,
                     100 * static_cast<double>(each.count) / static_cast<double>(all.pushed), std::nan(""), std::nan(""),
                     each.is});
@@ -165,7 +178,7 @@ figure fate_figure(const log_story& story, const std::string& id) {
   made.title = "What happened to the gradients? " +
                (dropped == 0 ? "None of " + count_text(all.pushed) + " was dropped"
                              : count_text(dropped) + " of " + count_text(all.pushed) + " were dropped, " +
-                                   share_of(dropped, all.pushed));
+                                   percent(dropped, all.pushed));
   made.caption = "Share of all gradients that arrived; each of them is counted once. Admitted with another weight than 1: " +
                  count_text(all.scaled) + ".";
   made.description = made.title + ".";

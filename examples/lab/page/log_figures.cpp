@@ -3,7 +3,7 @@
 #include <cmath>
 #include <functional>
 
-#include "../shown_number.hpp"
+#include "../number_text.hpp"
 #include "log_article.hpp"
 
 namespace rubato::lab::page {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "../clairvoyant.hpp"
-#include "../shown_number.hpp"
+#include "../number_text.hpp"
 #include "article.hpp"
 
 namespace rubato::lab::page {

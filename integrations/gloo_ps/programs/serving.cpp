@@ -200,6 +200,7 @@ std::optional<error> served_job::finish() {
     if (flight_) keep(flight_->write());
   });
   std::printf("ended at version %llu after %.3f s\n", wide(here.decide().version()), here.decide().seconds());
+  tell_drops();
   const task::verdict quality = work_->judge();
   std::printf("loss %.5f", quality.loss);
   if (quality.accuracy >= 0) std::printf(", accuracy %.2f %%", 100 * quality.accuracy);
@@ -286,6 +287,19 @@ void served_job::tell_changes() {
   for (; told_changes_ < changes.size() && changes[told_changes_].pause >= 0; ++told_changes_)
     std::printf("switched %s -> %s: %.6f s from the last push before to the first release after\n",
                 changes[told_changes_].from.c_str(), changes[told_changes_].to.c_str(), changes[told_changes_].pause);
+}
+
+// Of the whole job, with the lives before this one if it was restored.
+void served_job::tell_drops() {
+  using rubato::reason;
+  std::string text;
+  server().decide().inspect([&text](const auto& sync) {
+    for (const reason why : {reason::non_finite, reason::failed, reason::stale, reason::unwanted, reason::cancelled,
+                             reason::excluded, reason::switched})
+      if (const std::uint64_t count = sync.counts().total(why); count > 0)
+        text += (text.empty() ? "" : ", ") + std::string{name(why)} + " " + std::to_string(count);
+  });
+  if (!text.empty()) std::printf("gradients without effect: %s\n", text.c_str());
 }
 
 // Takes out whom the detector finds, and says so.

@@ -97,6 +97,7 @@ class served_job {
   void obey(const std::string& command);
   void look_for_commands();
   void tell_changes();
+  void tell_drops();
   void evict_stragglers();
   void look_for_quorum();
   [[nodiscard]] bool evict(std::uint32_t index);

@@ -113,6 +113,15 @@ TEST_F(Processes, HangingWorkerIsGivenUpAndComesBack) {
   EXPECT_LE(sums[2], -1499) << "at most the gradient that it was computing is lost";
 }
 
+TEST_F(Processes, GradientsThatAreNoNumbersAreTold) {
+  const std::vector<std::string> task{"--task", "regression", "--dimension", "4"};
+  const pid_t server =
+      start("server", with(server_words(1, {"--learning-rate", "100000", "--done", "1", "--policy", "asp"}), task));
+  EXPECT_EQ(wait(start("worker", with(worker_words(1, 0, {"--steps", "50"}), task))), 0);
+  EXPECT_EQ(wait(server), 0);
+  EXPECT_TRUE(logged("server", "\ngradients without effect: non_finite "));
+}
+
 TEST_F(Processes, KilledServerGoesOnFromItsCheckpoint) {
   const std::vector<std::string> words =
       server_words(3, {"--policy", "ssp:3", "--done", "3", "--checkpoint", at("state"), "--checkpoint-every", "100"});

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the lab and compares the classical policies, knee and learned ones on real images; tables to the terminal, files
-# to out/demo/. Takes about three minutes on two cores. As root on Debian it installs the packages that are missing, else
+# to out/demo/. Takes about five minutes on two cores. As root on Debian it installs the packages that are missing, else
 # it names them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -10,7 +10,7 @@ bash cmake/need.sh cmake ninja-build g++ libcli11-dev nlohmann-json3-dev zlib1g-
 printf 'building rubato-lab (log: build/logs/demo.log)\n'
 mkdir -p build/logs out/demo
 build() {
-  cmake -S . -B build/demo -G Ninja -DCMAKE_BUILD_TYPE=Release -DRUBATO_BUILD_EXAMPLES=ON &&
+  cmake -S . -B build/demo -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DRUBATO_BUILD_EXAMPLES=ON &&
     cmake --build build/demo --target rubato-lab
 }
 # Everything to the log, one short line for each file to the terminal.

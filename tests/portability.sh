@@ -2,8 +2,9 @@
 # Tries other compilers, standard libraries and processors, and flags that few use: compiles the umbrellas with all
 # warnings, builds the tests of modules together with GoogleTest's sources, and runs them; those for aarch64 and s390x,
 # whose bytes come in the other order, under qemu. i686 has words of 32 bits; without SSE2 it would round otherwise.
-# usage: portability.sh [ROW]...     ROW: a name below; without one, all whose compilers are installed. g++-NN that are
-#                                    installed are rows, too. Modules of a row: RUBATO_MODULES instead, if it is set.
+# usage: portability.sh [ROW]...     ROW: a name below, whose compiler has to be there; without one, all whose compilers
+#                                    are. g++-NN that are installed are rows, too. Modules of a row: RUBATO_MODULES
+#                                    instead, if it is set.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -70,6 +71,7 @@ for row in "${rows[@]}"; do
   if (($# > 0)) && [[ " $* " != *" $name "* ]]; then continue; fi
   if ! command -v "${compiler%% *}" >/dev/null; then
     printf '%s: left out, no %s\n' "$name" "${compiler%% *}"
+    (($# == 0)) || status=1
     continue
   fi
   # Not in a condition: errexit would be off inside.

@@ -67,6 +67,7 @@ struct nothing {
   void update(std::span<const contribution>, double) {}
   void release(std::uint32_t) {}
   evaluation evaluate() { return {1, 0.5}; }
+  void set_momentum(double) {}
   double probe() { return 1; }
 };
 

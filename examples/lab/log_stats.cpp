@@ -387,7 +387,8 @@ double log_stats::push_rate() const noexcept {
 std::vector<double> log_stats::relative() const {
   std::vector<std::pair<double, std::size_t>> order;
   for (std::size_t w = 0; w < workers_.size(); ++w)
-    if (workers_[w].compute.count > 0) order.emplace_back(workers_[w].compute.mean, w);
+    if (const duration_stats& steps = workers_[w].compute; steps.count > 0 && std::isfinite(steps.mean))
+      order.emplace_back(steps.mean, w);
   std::sort(order.begin(), order.end());
   std::vector<double> sorted;
   for (const auto& [mean, worker] : order) sorted.push_back(mean);

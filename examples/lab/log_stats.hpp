@@ -193,7 +193,8 @@ class log_stats {
   [[nodiscard]] double now() const noexcept { return timed_ ? now_ : 0; }            ///< of the last record
   [[nodiscard]] double push_rate() const noexcept;  ///< pushes per unit of time, from begin() to the last push
 
-  /// For each worker, its mean time to compute / the median of the others' means; 0 where there is nothing to compare.
+  /// For each worker, its mean time to compute / the median of the others' means; 0 where there is nothing to compare,
+  /// as where times leapt so far that a mean is not finite.
   [[nodiscard]] std::vector<double> relative() const;
   /// Worst first; nobody is a valid answer.
   [[nodiscard]] std::vector<slow_worker> slow() const;

@@ -5,6 +5,7 @@
 #include <rubato/rubato.hpp>
 #include <rubato/sim.hpp>
 #include <string>
+#include <vector>
 
 #include "../../examples/lab/log_lines.hpp"
 #include "../../examples/lab/read_stats.hpp"
@@ -172,6 +173,19 @@ TEST(LogStats, WhoComesLateOrBackIsTold) {
   EXPECT_TRUE(run.stats.workers()[1].late);
   EXPECT_EQ(run.stats.workers()[1].joined, 1.0);
   EXPECT_TRUE(run.stats.missing().empty());
+}
+
+TEST(LogStats, TimesThatLeapBeyondNumbersSayNothing) {
+  log_run leaping;
+  leaping.now = -1.5e308;
+  for (std::uint32_t w = 0; w < 3; ++w) leaping.join(w);
+  for (std::uint32_t w = 0; w < 3; ++w) leaping.release(w);
+  leaping.now = 1.5e308;  // three steps of more than the largest number
+  for (std::uint32_t w = 0; w < 3; ++w) leaping.admit(w, verdict::apply), leaping.commit(w, verdict::apply);
+  for (int i = 0; i < 6; ++i)
+    for (std::uint32_t w = 0; w < 3; ++w) leaping.step(w, 0);
+  EXPECT_EQ(leaping.stats.relative(), std::vector<double>(3));
+  EXPECT_TRUE(leaping.stats.slow().empty());
 }
 
 TEST(LogStats, WhereGradientsWent) {

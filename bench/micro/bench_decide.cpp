@@ -221,5 +221,5 @@ int main(int argc, char** argv) {
   benchmark::Shutdown();
 }
 #else
-int main() {}
+BENCHMARK_MAIN();
 #endif

@@ -1,4 +1,4 @@
-// What observers add to a push, admit + commit with all that follows from it: asp, where each push is three records
+// Rows of bench_decide: what observers add to a push, admit + commit with all that follows from it: asp, where each push is three records
 // (admit, commit, release), and ssp, where releases come later and in groups. The arrivals are recorded beforehand;
 // controllers with the same rule and another observer replay them in turns, a fraction of a millisecond each, and each
 // piece counts with its least time. Counters, in nanoseconds a push: `none`, without an observer, and of each observer
@@ -145,5 +145,3 @@ BENCHMARK_CAPTURE(watch, asp, asp{})->UseManualTime()->Iterations(20);
 BENCHMARK_CAPTURE(watch, ssp_3, ssp{.staleness = 3})->UseManualTime()->Iterations(20);
 
 }  // namespace
-
-BENCHMARK_MAIN();

@@ -1,8 +1,8 @@
-// Rows of bench_decide: what observers add to a push, admit + commit with all that follows from it: asp, where each push is three records
-// (admit, commit, release), and ssp, where releases come later and in groups. The arrivals are recorded beforehand;
-// controllers with the same rule and another observer replay them in turns, a fraction of a millisecond each, and each
-// piece counts with its least time. Counters, in nanoseconds a push: `none`, without an observer, and of each observer
-// what it takes above that.
+// Rows of bench_decide: what observers add to a push, admit + commit with all that follows from it. Under asp each push
+// is three records (admit, commit, release); under ssp releases come later and in groups. The arrivals are recorded
+// beforehand; controllers with the same rule and another observer replay them in turns, a fraction of a millisecond
+// each, and each piece counts with its least time. Counters, in nanoseconds a push: `none`, without an observer, and of
+// each observer what it takes above that.
 //   records          a push
 //   counting         of one that only counts: what it takes to make the records
 //   flight_recorder  of 4,096 records

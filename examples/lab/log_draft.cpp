@@ -6,7 +6,11 @@
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
+namespace {
+
 namespace fs = std::filesystem;
+
+}  // namespace
 
 fs::path draft_of(const fs::path& file) {
   fs::path newest;

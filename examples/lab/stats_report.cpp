@@ -124,8 +124,8 @@ void put_missing(page& to, const log_stats& stats) {
   for (std::uint32_t i = 0; i < stats.workers().size(); ++i) {
     const worker_stats& w = stats.workers()[i];
     if (w.late) late.push_back(std::to_string(i) + " at " + short_text(w.joined));
-    if (w.lives > 1)
-      returned.push_back(std::to_string(i) + (w.returned ? " at " + short_text(*w.returned) : "") +
+    if (w.returned)
+      returned.push_back(std::to_string(i) + " at " + short_text(*w.returned) +
                          (w.lives > 2 ? " (" + std::to_string(w.lives - 1) + " times)" : ""));
     if (w.is == whereabouts::finished) finished.push_back(std::to_string(i));
     if (w.excluded) excluded.push_back(std::to_string(i));

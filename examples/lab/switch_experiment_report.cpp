@@ -22,9 +22,6 @@ using cell_rows = std::vector<std::vector<std::string>>;
   std::string text = decimals(e.value, digits);
   return std::isfinite(e.high) ? text + " +- " + decimals(e.high - e.value, digits) : text;
 }
-[[nodiscard]] std::string value_text(const support::estimate& e, int digits) {
-  return std::isfinite(e.value) ? decimals(e.value, digits) : "-";
-}
 [[nodiscard]] std::string optional_text(const std::optional<double>& number, int digits) {
   return number ? decimals(*number, digits) : "-";
 }
@@ -58,8 +55,8 @@ using cell_rows = std::vector<std::vector<std::string>>;
     std::optional<double> times;
     if (logged.time && logged_baseline.time) times = *logged.time / *logged_baseline.time;
     rows.push_back({row.of.name, std::to_string(found.failed), mean_text(found.accuracy, 4),
-                    row.of.baseline == i ? "" : mean_text(found.difference, 4), value_text(found.time, 0),
-                    value_text(found.times, 3), value_text(found.with_switches, 3),
+                    row.of.baseline == i ? "" : mean_text(found.difference, 4), decimals(found.time.value, 0),
+                    decimals(found.times.value, 3), decimals(found.with_switches.value, 3),
                     marked(logged.diverged ? "diverged" : optional_text(logged.accuracy, 4), said.accuracy),
                     marked(optional_text(times, 3), said.time)});
   }

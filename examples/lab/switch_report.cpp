@@ -133,7 +133,7 @@ const std::vector<std::string> point_columns{"BSP share", "runs", "diverged", "a
   for (std::uint32_t n = 1; n <= most_logged_runs; ++n) rows.push_back({std::to_string(n)});
   for (const switch_setting& each : settings) {
     if (each.runs == 1) rows[0].push_back(target_runs_text(each.target_runs));
-    rows[each.runs].push_back(each.success ? decimals(100 * *each.success, 1) + " %" : "-");
+    rows[each.runs].push_back(each.success ? percent(*each.success) : "-");
   }
   return "how likely runs drawn from these find the same share\n" + aligned_text(rows);
 }

@@ -63,7 +63,7 @@ std::string shares_text(const std::vector<std::pair<std::string, double>>& of, d
   for (const auto& [name, count] : of)
     if (count > 0)
       text += (text.empty() ? "" : ", ") + name + " " + short_text(count) +
-              (whole > 0 ? " (" + decimals(100 * count / whole, 1) + " %)" : "");
+              (whole > 0 ? " (" + percent(count / whole) + ")" : "");
   return text.empty() ? "none" : text;
 }
 

@@ -52,13 +52,13 @@ constexpr double two_sided = 1.96;
   std::vector<std::string> missing, came;
   for (const missing_worker& each : story.stats.missing()) missing.push_back(missing_text(each));
   const auto& workers = story.stats.workers();
-  for (std::size_t w = 0; w < workers.size(); ++w) {
+  for (std::uint32_t w = 0; w < workers.size(); ++w) {
     const worker_stats& one = workers[w];
     if (one.returned)
-      came.push_back(worker_name(static_cast<std::uint32_t>(w)) + " came back at " + sensible(*one.returned) +
+      came.push_back(worker_name(w) + " came back at " + sensible(*one.returned) +
                      (one.departed && *one.departed <= *one.returned ? ", gone since " + sensible(*one.departed) : ""));
     else if (one.late)
-      came.push_back(worker_name(static_cast<std::uint32_t>(w)) + " came late, at " + sensible(one.joined));
+      came.push_back(worker_name(w) + " came late, at " + sensible(one.joined));
   }
   const std::string title = missing.empty() ? "Nobody, at the end of this log"
                                             : std::to_string(missing.size()) +

@@ -324,13 +324,14 @@ TEST_F(LocalSgd, WrongOptionsAreTold) {
       {{"--store", "file:" + other}, 1, "not_a_store is not that of a store, expected a new one, or a folder for it"},
       {{"--keeps-store"}, 2, "--keeps-store: --store file:" + at("c10d") + " needs no keeper"},
       {{"--data", "/nowhere"}, 1, "torch_local_sgd: --data /nowhere: cannot be read as a directory"},
-      {{"--store", "tcp:127.0.0.1:1", "--patience", "1"}, 1, "(a member there keeps it: --keeps-store)"}};
+      {{"--store", "tcp:127.0.0.1:1", "--patience", "1"}, 1, "--store tcp:127.0.0.1:1: "}};
   std::vector<pid_t> members;
   for (const refusal& each : refusals) members.push_back(start_member(static_cast<int>(members.size()), each.options));
   for (std::size_t i = 0; i < members.size(); ++i) {
     EXPECT_EQ(wait(members[i]), refusals[i].status) << refusals[i].sentence;
     EXPECT_TRUE(logged("member" + std::to_string(i), refusals[i].sentence));
   }
+  EXPECT_TRUE(logged("member8", "(a member there keeps it: --keeps-store)"));
 }
 
 }  // namespace

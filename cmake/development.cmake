@@ -15,3 +15,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   list(JOIN false_alarms "," for_nvcc)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${false_alarms}>" "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${for_nvcc}>")
 endif()
+
+# Kernels compiled once, for what links this; else each unit that has a network compiles them for ten seconds, and each
+# that trains one for half a minute. Units with other flags, counted ones and benchmarks have their own.
+add_library(rubato_kernels STATIC EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/cmake/kernels.cpp")
+target_link_libraries(rubato_kernels PUBLIC rubato::rubato)
+target_compile_definitions(rubato_kernels PUBLIC RUBATO_EXTERN_KERNELS)
+target_compile_options(rubato_kernels PRIVATE $<$<CONFIG:Release>:-O2>)

@@ -2,8 +2,9 @@
 include(GoogleTest)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
-# -O3 on test bodies more than doubles the build time of the suite; the lab and the benchmarks are built with it.
-set(RUBATO_TEST_OPTIMISATION $<$<CONFIG:Release>:-O1>)
+# What a test takes is mostly its compilation. tests/run.sh optimises where most is computed (lab, kernels, properties,
+# models, soak); tests/long.sh all, with -O1: -O3 takes twice as long as that.
+set(RUBATO_TEST_OPTIMISATION $<$<CONFIG:Release>:$<IF:$<BOOL:${RUBATO_TEST_ALL}>,-O1,-O0>>)
 
 # Parsing <gtest/gtest.h> takes most of the time of a small test file, so the test programs share one parsed copy.
 add_library(test_prelude OBJECT "${PROJECT_SOURCE_DIR}/cmake/test_prelude.cpp")
@@ -25,14 +26,17 @@ function(rubato_test_module module)
   endif()
   add_executable(test_${module} ${sources})
   target_include_directories(test_${module} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
-  target_link_libraries(test_${module} PRIVATE rubato::rubato GTest::gtest_main Threads::Threads ${ARGN})
+  target_link_libraries(test_${module} PRIVATE rubato_kernels GTest::gtest_main Threads::Threads ${ARGN})
   target_compile_definitions(test_${module} PRIVATE RUBATO_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  target_compile_options(test_${module} PRIVATE ${RUBATO_TEST_OPTIMISATION})
   if("rubato::torch" IN_LIST ARGN)  # whose macros say something of the standard library
+    target_compile_options(test_${module} PRIVATE $<$<CONFIG:Release>:-O1>)
     if(TARGET torch_images)
       target_precompile_headers(test_${module} REUSE_FROM torch_images)
     endif()
+  elseif(module MATCHES "^(properties|model)$")
+    target_compile_options(test_${module} PRIVATE $<$<CONFIG:Release>:-O1>)
   else()
+    target_compile_options(test_${module} PRIVATE ${RUBATO_TEST_OPTIMISATION})
     target_precompile_headers(test_${module} REUSE_FROM test_prelude)
   endif()
   if(RUBATO_TEST_BY_MODULE)

@@ -3,8 +3,8 @@
 #   schedules    the property tests with many more random schedules, optimised and under the sanitizers; simulator and lab
 #                under the sanitizers; the robust DQN on CartPole, ten seeds
 #   sanitizers   the modules that run.sh does not take there
-#   compilers    all modules, the lab and the examples, optimised by clang; the controller without exceptions; more sets of
-#                flags; all experiments; CUDA code for every architecture
+#   compilers    all modules, optimised by g++ and by clang, which has the lab and the examples, too; the controller
+#                without exceptions; more sets of flags; all experiments; CUDA code for every architecture
 #   proof        planted bugs against the proved statement of the controller; two workers to the end
 #   model        27 seeded bugs against the explorer of every interleaving
 #   fuzz         the corpora in the release build; the fuzzers, half an hour in all
@@ -91,7 +91,10 @@ part_compilers() {
   local status=0 modules=(core sync extras io nn encode learned rl sim adapt) programs=()
   for program in examples/[0-9][0-9]_*.cpp; do programs+=("$(basename "$program" .cpp)"); done
   build clang rubato-lab test_odr "${programs[@]}" "${modules[@]/#/test_}"
-  for module in "${modules[@]}"; do run clang "test_$module" 1 || status=1; done
+  build release "${modules[@]/#/test_}"
+  for preset in clang release; do
+    for module in "${modules[@]}"; do run "$preset" "test_$module" 1 || status=1; done
+  done
   ctest --preset clang -L '^(odr|compile_fail|example)$' || status=1
   build noexcept test_sync
   run noexcept test_sync 1 || status=1

@@ -36,6 +36,7 @@ FOLDED = re.compile(r"^\s*///(?! Tests  ).*\bTests  +tests/.*$", re.MULTILINE)
 TEST_FILE = re.compile(r"(tests/[\w./]+)(?::\s*([^;/]*))?")
 TEST_NAME = re.compile(r"\bTEST(?:_F|_P)?\(\s*(\w+)\s*,\s*(\w+)\s*\)|\bTYPED_TEST\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 WIDTH = 140  # of lines, tables and code apart
+KERNELS, TORCH_HEADERS = "kernels.o", "torch_headers.hpp"
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++") or "clang++"
 
 
@@ -90,16 +91,35 @@ def engine_options(source):
     return []
 
 
-def first_error(root, source, run):
-    """Compiles, and runs if asked to; what went wrong first, or nothing."""
+def command(root, *more):
+    return [COMPILER, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-pthread", *include_folders(root), *more]
+
+
+def compile_once(root, folder):
+    """What would take half a minute in one block after another: the kernels, and torch's headers."""
+    headers = folder / TORCH_HEADERS
+    headers.write_text("#include <torch/nn.h>\n#include <torch/optim.h>\n", encoding="utf-8")
+    engine = engine_options(headers.read_text(encoding="utf-8"))
+    jobs = [command(root, "-O2", "-DRUBATO_EXTERN_KERNELS", "-c", root / "cmake/kernels.cpp", "-o", folder / KERNELS)]
+    if engine is not None:
+        jobs.append(command(root, *engine, "-x", "c++-header", "-c", headers, "-o", f"{headers}.gch"))
+    for job in [subprocess.Popen(job) for job in jobs]:
+        if job.wait() != 0:
+            sys.exit(f"{' '.join(map(str, job.args))} ended with {job.returncode}")
+
+
+def first_error(root, source, run, made):
+    """Compiles, and runs if asked to, with what compile_once() made; what went wrong first, or nothing."""
     engine = engine_options(source) or []
+    if "#include <torch/" in source:
+        engine = ["-include", made / TORCH_HEADERS, *engine]
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "program"
-        how = ["-o", program, "-pthread"] if run else ["-fsyntax-only"]
-        made = subprocess.run([COMPILER, "-std=c++20", "-Wall", "-Wextra", "-Werror", *include_folders(root), "-x", "c++",
-                               "-", *engine, *how], input=source, text=True, capture_output=True, check=False)
-        if made.returncode != 0:
-            return next((line for line in made.stderr.splitlines() if "error:" in line), "it does not compile")
+        how = ["-DRUBATO_EXTERN_KERNELS", "-x", "none", made / KERNELS, "-o", program] if run else ["-fsyntax-only"]
+        done = subprocess.run(command(root, "-x", "c++", "-", *how, *engine), input=source, text=True, capture_output=True,
+                              check=False)
+        if done.returncode != 0:
+            return next((line for line in done.stderr.splitlines() if "error:" in line), "it does not compile")
         if run:
             try:
                 ended = subprocess.run([program], cwd=folder, text=True, capture_output=True, timeout=60, check=False)
@@ -110,7 +130,7 @@ def first_error(root, source, run):
     return None
 
 
-def check_first_example(root):
+def check_first_example(root, made):
     readme = (root / "README.md").read_text(encoding="utf-8")
     example = (root / "examples/00_straggler.cpp").read_text(encoding="utf-8")
     block = BLOCK.search(readme)
@@ -125,12 +145,12 @@ def check_first_example(root):
     if len(set(named)) < 3:
         yield "README.md: it names less than three policies for its first example"
     for policy in sorted(set(named)):
-        wrong = first_error(root, POLICY_LINE.sub(rf"\g<1>{policy};", example), run=False)
+        wrong = first_error(root, POLICY_LINE.sub(rf"\g<1>{policy};", example), False, made)
         if wrong:
             yield f"README.md: its first example with {policy}: {wrong}"
 
 
-def check_blocks(root, left_out):
+def check_blocks(root, made, left_out):
     compiled = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for page in pages(root):
@@ -149,7 +169,7 @@ def check_blocks(root, left_out):
                 if engine_options(source) is None:
                     left_out.append(where)
                 else:
-                    compiled.append((where, pool.submit(first_error, root, source, "int main(" in source)))
+                    compiled.append((where, pool.submit(first_error, root, source, "int main(" in source, made)))
     for where, error in compiled:
         if wrong := error.result():
             yield f"{where}: {wrong}"
@@ -204,8 +224,11 @@ def check_named_tests(root):
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2]).resolve()
     left_out = []
-    findings = [*check_links(root), *check_widths(root), *check_named_tests(root), *check_limits(root),
-                *check_first_example(root), *check_blocks(root, left_out)]
+    findings = [*check_links(root), *check_widths(root), *check_named_tests(root), *check_limits(root)]
+    with tempfile.TemporaryDirectory() as folder:
+        made = pathlib.Path(folder)
+        compile_once(root, made)
+        findings += [*check_first_example(root, made), *check_blocks(root, made, left_out)]
     for line in findings:
         print(f"error: {line}")
     if left_out:

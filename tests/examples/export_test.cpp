@@ -89,7 +89,7 @@ int main() {
 }
 )");
   const test::outcome got = test::shell("cd '" + folder.path().string() +
-                                        "' && " RUBATO_CXX " -std=c++20 -Wall -Wextra -Werror -I '" RUBATO_SOURCE_DIR
+                                        "' && " RUBATO_CXX " -std=c++20 -O2 -Wall -Wextra -Werror -I '" RUBATO_SOURCE_DIR
                                         "/include' host.cpp -o host 2>&1 && ./host");
   ASSERT_EQ(got.status, 0) << got.text;
   std::array<float, progress_state::dim> seen;

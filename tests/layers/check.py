@@ -38,8 +38,8 @@ UMBRELLA_MAY_INCLUDE = {
     "adapt.hpp": EMBEDDING + ["rl", "sim", "adapt", "adapt/train"],
 }
 # What these leave out, of the folders that it may include: a host that wants it includes it, or rl.hpp.
-NOT_FOR_HOSTS = ("sync/extras/", "nn/batch_workspace.hpp", "nn/initialiser.hpp", "nn/kernels/training/", "nn/loss.hpp",
-                 "nn/lstm.hpp", "nn/optimiser.hpp", "nn/training_concepts.hpp")
+NOT_FOR_HOSTS = ("sync/extras/", "nn/batch_workspace.hpp", "nn/initialiser.hpp", "nn/kernels/instances.hpp",
+                 "nn/kernels/training/", "nn/loss.hpp", "nn/lstm.hpp", "nn/optimiser.hpp", "nn/training_concepts.hpp")
 # Every folder may include these; they include only each other.
 BASE = {"version.hpp", "config.hpp", "pinned.hpp", "dynarray.hpp", "fwd.hpp"}
 

@@ -420,18 +420,18 @@ RUBATO_DETAIL_HELPER inline void evaluate_rest(const network<T>& net, const T* i
   }
 }
 template <std::same_as<float> T>
-RUBATO_DETAIL_KERNEL inline void evaluate(const network<T>& net, const T* in, T* scratch, T* out) noexcept {
+RUBATO_DETAIL_KERNEL void evaluate(const network<T>& net, const T* in, T* scratch, T* out) noexcept {
   T* const to = net.layers == 1 ? out : scratch;
   evaluate_layer(net.layer(0), net.ending_of(0), in, to);
   evaluate_rest(net, to, scratch, out);
 }
 template <std::same_as<float> T>
-RUBATO_DETAIL_KERNEL inline void begin(const dense_layer<T>& first, std::size_t newest, const T* in, T* sums) noexcept {
+RUBATO_DETAIL_KERNEL void begin(const dense_layer<T>& first, std::size_t newest, const T* in, T* sums) noexcept {
   each_output<0>(beginning{first, newest, in, sums});
 }
 template <std::same_as<float> T>
-RUBATO_DETAIL_KERNEL inline void finish(const network<T>& net, std::size_t newest, const T* in, const T* sums,
-                                        T* scratch, T* out) noexcept {
+RUBATO_DETAIL_KERNEL void finish(const network<T>& net, std::size_t newest, const T* in, const T* sums, T* scratch,
+                                 T* out) noexcept {
   T* const to = net.layers == 1 ? out : scratch;
   finish_layer(net.layer(0), net.ending_of(0), newest, in, sums, to);
   evaluate_rest(net, to, scratch, out);
@@ -475,6 +475,9 @@ RUBATO_DETAIL_KERNEL inline void finish_shape(const network<float>& net, std::si
 template <std::same_as<float> T>
 inline constexpr kernel_set<T> set{instruction_set::RUBATO_DETAIL_SET, RUBATO_DETAIL_SET_NAME, &evaluate<T>, &begin<T>,
                                    &finish<T>};
+#if defined(RUBATO_EXTERN_KERNELS)
+RUBATO_DETAIL_INSTANCES(extern, float)
+#endif
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
 RUBATO_DETAIL_GNU_END

@@ -109,6 +109,13 @@ struct kernel_set {
   finish_function<T> finish;
 };
 
+// The functions of a set by name: their instances, or that another unit has them. See instances.hpp.
+#define RUBATO_DETAIL_INSTANCES(EXTERN, T)                                                                       \
+  EXTERN template void evaluate(const network<T>& net, const T* in, T* scratch, T* out) noexcept;                \
+  EXTERN template void begin(const dense_layer<T>& first, std::size_t newest, const T* in, T* sums) noexcept;    \
+  EXTERN template void finish(const network<T>& net, std::size_t newest, const T* in, const T* sums, T* scratch, \
+                              T* out) noexcept;
+
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels
 
 #endif

@@ -186,7 +186,7 @@ RUBATO_DETAIL_KERNEL inline void activate_outputs(const activation& f, std::size
 }
 
 template <std::floating_point T>
-RUBATO_DETAIL_KERNEL inline void forward(const dense_layer<T>& layer, std::size_t rows, const T* in, T* out) noexcept {
+RUBATO_DETAIL_KERNEL void forward(const dense_layer<T>& layer, std::size_t rows, const T* in, T* out) noexcept {
   add_products<true, T>(rows, layer.outputs, {out, layer.outputs}, {layer.bias, 0}, layer.inputs,
                         {in, layer.inputs, 1}, layer.weight);
   activate_outputs(layer.f, rows * layer.outputs, out);
@@ -202,20 +202,19 @@ RUBATO_DETAIL_KERNEL inline void evaluate_rest(const network<T>& net, const T* i
   }
 }
 template <std::floating_point T>
-RUBATO_DETAIL_KERNEL inline void evaluate(const network<T>& net, const T* in, T* scratch, T* out) noexcept {
+RUBATO_DETAIL_KERNEL void evaluate(const network<T>& net, const T* in, T* scratch, T* out) noexcept {
   T* const to = net.layers == 1 ? out : scratch;
   forward(net.layer(0), 1, in, to);
   evaluate_rest(net, to, scratch, out);
 }
 template <std::floating_point T>
-RUBATO_DETAIL_KERNEL inline void begin(const dense_layer<T>& first, std::size_t newest, const T* in,
-                                       T* sums) noexcept {
+RUBATO_DETAIL_KERNEL void begin(const dense_layer<T>& first, std::size_t newest, const T* in, T* sums) noexcept {
   add_products<true, T>(1, first.outputs, {sums, 0}, {first.bias, 0}, first.inputs - newest, {in + newest, 0, 1},
                         first.weight + newest * first.outputs);
 }
 template <std::floating_point T>
-RUBATO_DETAIL_KERNEL inline void finish(const network<T>& net, std::size_t newest, const T* in, const T* sums,
-                                        T* scratch, T* out) noexcept {
+RUBATO_DETAIL_KERNEL void finish(const network<T>& net, std::size_t newest, const T* in, const T* sums, T* scratch,
+                                 T* out) noexcept {
   const dense_layer<T> first = net.layer(0);
   T* const to = net.layers == 1 ? out : scratch;
   add_products<true, T>(1, first.outputs, {to, 0}, {sums, 0}, newest, {in, 0, 1}, first.weight);
@@ -226,6 +225,10 @@ RUBATO_DETAIL_KERNEL inline void finish(const network<T>& net, std::size_t newes
 template <std::floating_point T>
 inline constexpr kernel_set<T> set{instruction_set::RUBATO_DETAIL_SET, RUBATO_DETAIL_SET_NAME, &evaluate<T>, &begin<T>,
                                    &finish<T>};
+#if defined(RUBATO_EXTERN_KERNELS)
+RUBATO_DETAIL_INSTANCES(extern, float)
+RUBATO_DETAIL_INSTANCES(extern, double)
+#endif
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
 RUBATO_DETAIL_GNU_END

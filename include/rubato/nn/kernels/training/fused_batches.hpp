@@ -304,7 +304,7 @@ struct forwarding {
 };
 
 template <std::same_as<float> T>
-RUBATO_DETAIL_KERNEL inline void forward(const dense_layer<T>& layer, std::size_t rows, const T* in, T* out) noexcept {
+RUBATO_DETAIL_KERNEL void forward(const dense_layer<T>& layer, std::size_t rows, const T* in, T* out) noexcept {
   const bend f = bend_of(layer.f);
   each_panel(layer.outputs, forwarding{layer, f, rows, in, out});
   if (!f.complete) activate_outputs(layer.f, rows * layer.outputs, out);

@@ -30,8 +30,7 @@ struct chaining {
   }
 };
 template <std::same_as<float> T>
-RUBATO_DETAIL_KERNEL inline void activation_gradient(const activation& of, std::size_t count, const T* y,
-                                                     T* delta) noexcept {
+RUBATO_DETAIL_KERNEL void activation_gradient(const activation& of, std::size_t count, const T* y, T* delta) noexcept {
   const bend f = bend_of(of);
   if (!f.complete) return avx2::training<T>.activation_gradient(of, count, y, delta);
   if (of.kind != activation_kind::identity) each_pack(count, chaining{f, y, delta});
@@ -206,9 +205,8 @@ struct parameter_gradients {
 };
 
 template <std::same_as<float> T>
-RUBATO_DETAIL_KERNEL inline void parameter_gradient(const dense_layer<T>& layer, std::size_t rows, const T* in,
-                                                    const T* delta, gradient_mode mode, T* weight_gradient,
-                                                    T* bias_gradient) noexcept {
+RUBATO_DETAIL_KERNEL void parameter_gradient(const dense_layer<T>& layer, std::size_t rows, const T* in, const T* delta,
+                                             gradient_mode mode, T* weight_gradient, T* bias_gradient) noexcept {
   each_panel(layer.outputs, parameter_gradients<T>{layer, rows, in, delta, mode == gradient_mode::accumulate,
                                                    weight_gradient, bias_gradient});
 }
@@ -373,8 +371,8 @@ struct input_gradients {
 };
 
 template <std::same_as<float> T>
-RUBATO_DETAIL_KERNEL inline void input_gradient(const dense_layer<T>& layer, std::size_t rows, const T* delta,
-                                                const activation& below, const T* in, T* in_gradient) noexcept {
+RUBATO_DETAIL_KERNEL void input_gradient(const dense_layer<T>& layer, std::size_t rows, const T* delta,
+                                         const activation& below, const T* in, T* in_gradient) noexcept {
   const bend f = bend_of(below);
   const bool chains = f.complete && below.kind != activation_kind::identity;
   each_panel(layer.inputs, input_gradients{layer, f, rows, delta, chains ? in : nullptr, in_gradient});

@@ -37,6 +37,9 @@ inline constexpr training_kernels<T> training{&forward<T>,
                                               &adam<T>,
                                               &lstm_step<T>,
                                               &lstm_step_gradient<T>};
+#if defined(RUBATO_EXTERN_KERNELS)
+RUBATO_DETAIL_TRAINING_INSTANCES(extern, float)
+#endif
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
 

@@ -31,7 +31,7 @@ RUBATO_DETAIL_HELPER inline double sum_of_squares_in_double(std::size_t count, c
 // 64 sums of floats, whatever the width of a pack; all of it in double where squares may be too large or too small for
 // a float.
 template <std::same_as<float> T>
-RUBATO_DETAIL_KERNEL inline double sum_of_squares(std::size_t count, const T* x) noexcept {
+RUBATO_DETAIL_KERNEL double sum_of_squares(std::size_t count, const T* x) noexcept {
   RUBATO_DETAIL_EXACT
   constexpr std::size_t together = 64, sums = together / width;
   pack<width> sum[sums];
@@ -126,8 +126,7 @@ RUBATO_DETAIL_HELPER inline void begin_block(const adam_means& op) noexcept {
   __asm__("" : : : "memory");  // what was stored is not kept in registers, of which there are too few
 }
 template <std::same_as<float> T>
-RUBATO_DETAIL_KERNEL inline void adam(std::size_t count, const adam_step<T>& step, const T* g, T* m, T* v,
-                                      T* p) noexcept {
+RUBATO_DETAIL_KERNEL void adam(std::size_t count, const adam_step<T>& step, const T* g, T* m, T* v, T* p) noexcept {
   RUBATO_DETAIL_EXACT
   const adam_step<T> constants = step;
   if (constants.keep != 1) avx2::training<T>.scale(count, constants.keep, p);

@@ -32,8 +32,7 @@ RUBATO_DETAIL_HELPER inline void chain_all(T slope, std::size_t count, const T* 
 }
 
 template <std::floating_point T>
-RUBATO_DETAIL_KERNEL inline void activation_gradient(const activation& f, std::size_t count, const T* y,
-                                                     T* delta) noexcept {
+RUBATO_DETAIL_KERNEL void activation_gradient(const activation& f, std::size_t count, const T* y, T* delta) noexcept {
   const T slope = static_cast<T>(f.slope);
   switch (f.kind) {
     case activation_kind::relu:
@@ -49,9 +48,8 @@ RUBATO_DETAIL_KERNEL inline void activation_gradient(const activation& f, std::s
 
 // The biases are the weights of an input that is always 1.
 template <std::floating_point T>
-RUBATO_DETAIL_KERNEL inline void parameter_gradient(const dense_layer<T>& layer, std::size_t rows, const T* in,
-                                                    const T* delta, gradient_mode mode, T* weight_gradient,
-                                                    T* bias_gradient) noexcept {
+RUBATO_DETAIL_KERNEL void parameter_gradient(const dense_layer<T>& layer, std::size_t rows, const T* in, const T* delta,
+                                             gradient_mode mode, T* weight_gradient, T* bias_gradient) noexcept {
   const std::size_t inputs = layer.inputs, outputs = layer.outputs;
   const T one = 1;
   if (mode == gradient_mode::overwrite) {
@@ -159,8 +157,8 @@ RUBATO_DETAIL_HELPER inline pack<T> input_gradient_at(std::size_t outputs, const
 }
 
 template <std::floating_point T>
-RUBATO_DETAIL_KERNEL inline void input_gradient(const dense_layer<T>& layer, std::size_t rows, const T* delta,
-                                                const activation& below, const T* in, T* in_gradient) noexcept {
+RUBATO_DETAIL_KERNEL void input_gradient(const dense_layer<T>& layer, std::size_t rows, const T* delta,
+                                         const activation& below, const T* in, T* in_gradient) noexcept {
   constexpr std::size_t w = width<T>;
   const std::size_t inputs = layer.inputs, outputs = layer.outputs, whole = outputs / lanes * lanes;
   const std::size_t many = inputs < w ? 1 : w;  // inputs at a time; the last are done twice rather than fewer
@@ -210,6 +208,10 @@ inline constexpr training_kernels<T> training{&forward<T>,
                                               &adam<T>,
                                               &lstm_step<T>,
                                               &lstm_step_gradient<T>};
+#if defined(RUBATO_EXTERN_KERNELS)
+RUBATO_DETAIL_PLAIN_TRAINING_INSTANCES(extern, float)
+RUBATO_DETAIL_PLAIN_TRAINING_INSTANCES(extern, double)
+#endif
 
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels::RUBATO_DETAIL_SET
 

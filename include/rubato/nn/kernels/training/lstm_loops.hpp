@@ -96,8 +96,8 @@ RUBATO_DETAIL_HELPER inline void store_units(T* to, const V& x, std::size_t coun
 }
 
 template <std::floating_point T, class V = std::conditional_t<std::same_as<T, float>, gate_pack, double>>
-RUBATO_DETAIL_KERNEL inline void lstm_step(std::size_t units, T* gate, const T* before, T* cell, T* squashed,
-                                           T* out) noexcept {
+RUBATO_DETAIL_KERNEL void lstm_step(std::size_t units, T* gate, const T* before, T* cell, T* squashed,
+                                    T* out) noexcept {
   RUBATO_DETAIL_EXACT
   for (std::size_t u = 0; u < units; u += sizeof(V) / sizeof(T)) {
     const std::size_t left = units - u;
@@ -118,9 +118,8 @@ RUBATO_DETAIL_KERNEL inline void lstm_step(std::size_t units, T* gate, const T* 
 }
 
 template <std::floating_point T, class V = std::conditional_t<std::same_as<T, float>, gate_pack, double>>
-RUBATO_DETAIL_KERNEL inline void lstm_step_gradient(std::size_t units, const T* gate, const T* before,
-                                                    const T* squashed, const T* out_gradient, T* cell_gradient,
-                                                    T* gate_gradient) noexcept {
+RUBATO_DETAIL_KERNEL void lstm_step_gradient(std::size_t units, const T* gate, const T* before, const T* squashed,
+                                             const T* out_gradient, T* cell_gradient, T* gate_gradient) noexcept {
   RUBATO_DETAIL_EXACT
   const V one = V{} + T{1};
   for (std::size_t u = 0; u < units; u += sizeof(V) / sizeof(T)) {

@@ -77,6 +77,25 @@ struct training_kernels {
                              const T* out_gradient, T* cell_gradient, T* gate_gradient) noexcept;
 };
 
+// The functions of a set by name, as RUBATO_DETAIL_INSTANCES; those that fused sets take from avx2 are apart.
+#define RUBATO_DETAIL_TRAINING_INSTANCES(EXTERN, T)                                                                   \
+  EXTERN template void forward(const dense_layer<T>& layer, std::size_t rows, const T* in, T* out) noexcept;          \
+  EXTERN template void activation_gradient(const activation& f, std::size_t count, const T* y, T* delta) noexcept;    \
+  EXTERN template void parameter_gradient(const dense_layer<T>& layer, std::size_t rows, const T* in, const T* delta, \
+                                          gradient_mode mode, T* weight_gradient, T* bias_gradient) noexcept;         \
+  EXTERN template void input_gradient(const dense_layer<T>& layer, std::size_t rows, const T* delta,                  \
+                                      const activation& below, const T* in, T* in_gradient) noexcept;                 \
+  EXTERN template double sum_of_squares(std::size_t count, const T* x) noexcept;                                      \
+  EXTERN template void adam(std::size_t count, const adam_step<T>& step, const T* g, T* m, T* v, T* p) noexcept;      \
+  EXTERN template void lstm_step(std::size_t units, T* gate, const T* before, T* cell, T* squashed, T* out) noexcept; \
+  EXTERN template void lstm_step_gradient(std::size_t units, const T* gate, const T* before, const T* squashed,       \
+                                          const T* out_gradient, T* cell_gradient, T* gate_gradient) noexcept;
+#define RUBATO_DETAIL_PLAIN_TRAINING_INSTANCES(EXTERN, T)                         \
+  RUBATO_DETAIL_TRAINING_INSTANCES(EXTERN, T)                                     \
+  EXTERN template void scale(std::size_t count, T factor, T* x) noexcept;         \
+  EXTERN template void sgd(std::size_t count, T rate, const T* g, T* p) noexcept; \
+  EXTERN template void momentum(std::size_t count, T rate, T momentum, const T* g, T* v, T* p) noexcept;
+
 }  // namespace rubato::inline RUBATO_ABI::nn::kernels
 
 #endif

@@ -21,7 +21,7 @@ RUBATO_DETAIL_HELPER inline pack<double> load_doubles(const T* from) noexcept {
 }
 
 template <std::floating_point T>
-RUBATO_DETAIL_KERNEL inline double sum_of_squares(std::size_t count, const T* x) noexcept {
+RUBATO_DETAIL_KERNEL double sum_of_squares(std::size_t count, const T* x) noexcept {
   RUBATO_DETAIL_EXACT
   constexpr std::size_t w = width<double>;
   pack<double> packed[lane_packs<double>] = {};
@@ -42,7 +42,7 @@ RUBATO_DETAIL_KERNEL inline double sum_of_squares(std::size_t count, const T* x)
 }
 
 template <std::floating_point T>
-RUBATO_DETAIL_KERNEL inline void scale(std::size_t count, T factor, T* x) noexcept {
+RUBATO_DETAIL_KERNEL void scale(std::size_t count, T factor, T* x) noexcept {
   RUBATO_DETAIL_EXACT
   std::size_t i = 0;
   for (; i + width<T> <= count; i += width<T>) store(x + i, factor * load<pack<T>>(x + i));
@@ -74,22 +74,21 @@ RUBATO_DETAIL_HELPER inline void adam_at(const adam_step<T>& step, const T* g, T
 }
 
 template <std::floating_point T>
-RUBATO_DETAIL_KERNEL inline void sgd(std::size_t count, T rate, const T* g, T* p) noexcept {
+RUBATO_DETAIL_KERNEL void sgd(std::size_t count, T rate, const T* g, T* p) noexcept {
   std::size_t i = 0;
   for (; i + width<T> <= count; i += width<T>) sgd_at<pack<T>>(rate, g + i, p + i);
   for (; i < count; ++i) sgd_at<T>(rate, g + i, p + i);
 }
 
 template <std::floating_point T>
-RUBATO_DETAIL_KERNEL inline void momentum(std::size_t count, T rate, T momentum, const T* g, T* v, T* p) noexcept {
+RUBATO_DETAIL_KERNEL void momentum(std::size_t count, T rate, T momentum, const T* g, T* v, T* p) noexcept {
   std::size_t i = 0;
   for (; i + width<T> <= count; i += width<T>) momentum_at<pack<T>>(rate, momentum, g + i, v + i, p + i);
   for (; i < count; ++i) momentum_at<T>(rate, momentum, g + i, v + i, p + i);
 }
 
 template <std::floating_point T>
-RUBATO_DETAIL_KERNEL inline void adam(std::size_t count, const adam_step<T>& step, const T* g, T* m, T* v,
-                                      T* p) noexcept {
+RUBATO_DETAIL_KERNEL void adam(std::size_t count, const adam_step<T>& step, const T* g, T* m, T* v, T* p) noexcept {
   std::size_t i = 0;
   for (; i + width<T> <= count; i += width<T>) adam_at<pack<T>>(step, g + i, m + i, v + i, p + i);
   for (; i < count; ++i) adam_at<T>(step, g + i, m + i, v + i, p + i);

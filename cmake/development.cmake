@@ -22,3 +22,6 @@ add_library(rubato_kernels STATIC EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/cmake/
 target_link_libraries(rubato_kernels PUBLIC rubato::rubato)
 target_compile_definitions(rubato_kernels PUBLIC RUBATO_EXTERN_KERNELS)
 target_compile_options(rubato_kernels PRIVATE $<$<CONFIG:Release>:-O2>)
+if(RUBATO_FUZZ)  # with -O1 they take a minute, and are not what is fuzzed
+  target_compile_options(rubato_kernels PRIVATE -O0)
+endif()

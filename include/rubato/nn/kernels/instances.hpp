@@ -9,10 +9,10 @@
 //
 // Tests   cmake/kernels.cpp: what of tests, lab and hosts is not about kernels takes them from there
 
+#if defined(RUBATO_EXTERN_KERNELS)
+
 #include "kernels.hpp"
 #include "training/training_for.hpp"
-
-#if defined(RUBATO_EXTERN_KERNELS)
 
 namespace rubato::inline RUBATO_ABI::nn::kernels {
 

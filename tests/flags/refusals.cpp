@@ -3,9 +3,12 @@
 #include "refusals.hpp"
 
 // The library under a name of its own: of functions with one name the linker would keep one unit's body for all.
+// Not so where it takes the program's kernels, which have the library's own name.
 #include <rubato/config.hpp>
+#if !defined(RUBATO_EXTERN_KERNELS)
 #undef RUBATO_ABI
 #define RUBATO_ABI RUBATO_FLAGS_UNIT
+#endif
 
 #include <bit>
 #include <cstddef>

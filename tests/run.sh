@@ -55,8 +55,11 @@ stage_noexcept() {
   build noexcept "test_core|$programs"
   run_tests noexcept -L '^(core|example)$'
 }
-# GPU code is for one architecture here, and only compiled where that takes seconds.
-configure_release() { configure release -D CMAKE_CUDA_ARCHITECTURES=90-real -D RUBATO_TEST_ALL=OFF; }
+# GPU code is for one architecture here, and only compiled where that takes seconds. What is not said to be optimised
+# otherwise is not worth its time.
+configure_release() {
+  configure release -D CMAKE_CUDA_ARCHITECTURES=90-real -D RUBATO_TEST_ALL=OFF "-DCMAKE_CXX_FLAGS_RELEASE=-Og -DNDEBUG"
+}
 # Tests of processes wait more than they compute. What later stages need is built beside them, by cores that have
 # nothing else to do; if that fails, its stage says so.
 build_ahead() {

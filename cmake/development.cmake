@@ -24,4 +24,6 @@ target_compile_definitions(rubato_kernels PUBLIC RUBATO_EXTERN_KERNELS)
 target_compile_options(rubato_kernels PRIVATE $<$<CONFIG:Release>:-O2>)
 if(RUBATO_FUZZ)  # with -O1 they take a minute, and are not what is fuzzed
   target_compile_options(rubato_kernels PRIVATE -O0)
+elseif(NOT RUBATO_TEST_ALL)  # nor are they what run.sh has sanitizers for: threads, core/ and sync/
+  target_compile_options(rubato_kernels PRIVATE -fno-sanitize=all)
 endif()

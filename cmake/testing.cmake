@@ -3,8 +3,8 @@ include(GoogleTest)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 # What a test takes is mostly its compilation. tests/run.sh optimises where most is computed (lab, kernels, properties,
-# models, soak), with -Og, which takes g++ a quarter less time than -O1, and gives a lab that is as quick; tests/long.sh the
-# others too, with -O1: -O3 takes twice as long as that.
+# models, soak), with -Og, which takes g++ a quarter less time than -O1, and gives a lab that is as quick; tests/long.sh
+# the others too, with -O1: -O3 takes twice as long as that.
 set(RUBATO_TEST_OPTIMISATION $<$<CONFIG:Release>:$<IF:$<BOOL:${RUBATO_TEST_ALL}>,-O1,-O0>>)
 
 # Parsing <gtest/gtest.h> takes most of the time of a small test file, so the test programs share one parsed copy.
@@ -36,7 +36,11 @@ function(rubato_test_module module)
     endif()
   elseif(NOT module MATCHES "^(properties|model)$")  # these compute; what has other flags cannot share what was parsed
     set(optimisation ${RUBATO_TEST_OPTIMISATION})
-    target_precompile_headers(test_${module} REUSE_FROM test_prelude)
+    if("lab" IN_LIST ARGN)
+      target_precompile_headers(test_${module} PRIVATE <gtest/gtest.h> $<TARGET_PROPERTY:lab,PRECOMPILE_HEADERS>)
+    else()
+      target_precompile_headers(test_${module} REUSE_FROM test_prelude)
+    endif()
   endif()
   target_compile_options(test_${module} PRIVATE ${optimisation})
   if(RUBATO_TEST_BY_MODULE)

@@ -60,15 +60,17 @@ stage_noexcept() {
 configure_release() {
   configure release -D CMAKE_CUDA_ARCHITECTURES=90-real -D RUBATO_TEST_ALL=OFF "-DCMAKE_CXX_FLAGS_RELEASE=-Og -DNDEBUG"
 }
+configure_sanitizer() { configure "$1" -D RUBATO_TEST_ALL=OFF; }
 # Tests of processes wait more than they compute. What later stages need is built beside them, by cores that have
-# nothing else to do; if that fails, its stage says so.
+# nothing else to do; two builds at a time, since the last file of one may take a minute. If one fails, its stage says so.
 build_ahead() {
   chrt --idle --pid 0 "$BASHPID" || renice -n 19 -p "$BASHPID"
-  for preset in tsan asan; do configure "$preset"; done
+  build release &
+  python3 tests/fuzz/run.py --build-only
+  for preset in tsan asan; do configure_sanitizer "$preset"; done
   build tsan "$of_tsan"
   build asan "$of_asan"
-  python3 tests/fuzz/run.py --build-only
-  build release
+  wait
 }
 stage_hosts() {
   local ahead status=0
@@ -91,14 +93,14 @@ stage_fuzz() {
 # What has threads.
 stage_tsan() {
   fix_addresses
-  configure tsan
+  configure_sanitizer tsan
   build tsan "$of_tsan"
   run_tests tsan -L '^(extras|threads_ps)$'
   run_tests tsan -R '^example\.(02|04)' --repeat until-fail:5
 }
 stage_asan() {
   fix_addresses
-  configure asan
+  configure_sanitizer asan
   build asan "$of_asan"
   GTEST_FILTER=$code_only run_tests asan -L '^(core|sync)$'
 }

@@ -73,7 +73,8 @@ class real_worker {
   made_step step(std::uint64_t n, std::uint32_t asked, Cores& cores, Now&& now, InVain&& in_vain) {
     const std::uint32_t batch = asked == 0 ? nominal_ : std::min(asked, sim::largest_batch);
     const double deviate = machines_.jitter > 0 ? jitter_(index_, n) : 0.0;
-    const seconds length{unit_ * computing_time(machines_, index_, batch, nominal_, deviate)};
+    const double slower = stragglers_.slowdown(index_, n, now());
+    const seconds length{unit_ * slower * computing_time(machines_, index_, batch, nominal_, deviate)};
     made_step made;
     const clock::time_point begun = clock::now();
     const seconds without_core = cores.compute(

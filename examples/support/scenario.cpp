@@ -85,6 +85,8 @@ constexpr number positive_fraction{0, 1, true};
       make_key("cluster.step_time", one_or_many<number>{positive_duration},
                "mean computing time of a step on one core, for all workers or a list with one for each", cluster,
                &c::step_time),
+      make_key("cluster.fixed_share", fraction, "share of the step time that another batch size does not change",
+               cluster, &c::fixed_share),
       make_key("cluster.jitter", number{0, 0.5}, "relative standard deviation of the computing time", cluster,
                &c::jitter),
       make_key("cluster.link.bandwidth", number{0, largest_factor},
@@ -94,6 +96,13 @@ constexpr number positive_fraction{0, 1, true};
       make_key("cluster.link.model_size", number{0, largest_factor},
                "size of the model; a pull or a push alone takes model_size / bandwidth + latency", cluster, &c::link,
                &l::model_size),
+      make_key("cluster.link.congestion.share", number{0.001, 1},
+               "share of the bandwidth that other traffic leaves at times; 1 for no other traffic", cluster, &c::link,
+               &l::congestion, &congestion_options::share),
+      make_key("cluster.link.congestion.length", positive_duration, "mean time that a congestion lasts", cluster,
+               &c::link, &l::congestion, &congestion_options::length),
+      make_key("cluster.link.congestion.gap", positive_duration, "mean time between two congestions", cluster, &c::link,
+               &l::congestion, &congestion_options::gap),
       make_key("cluster.decision_time", duration, "server time for each decision", cluster, &c::decision_time),
       make_key("cluster.apply_time", duration, "server time for each push", cluster, &c::apply_time),
       make_key("cluster.round_time", duration,
@@ -145,6 +154,8 @@ constexpr number positive_fraction{0, 1, true};
                stragglers, &g::burst_gap),
       make_key("stragglers.tail_index", number{1, 100, true}, "of the Pareto sleep; smaller is heavier", cluster,
                stragglers, &g::tail_index),
+      make_key("stragglers.slowdown", number{1, 1000}, "factor on the computing time of who is drawn, beside the sleep",
+               cluster, stragglers, &g::slowdown),
       make_key(
           "stragglers.episodes", list_of<straggler_episode>{episode_schema()},
           "slowdowns that are known: each step of the worker that ends computing within one sleeps so much longer, "
@@ -253,6 +264,11 @@ void check(const scenario& s, const std::string& where) {
                  "at most workers = " + std::to_string(s.cluster.workers));
 
   const sim::straggler_options& g = s.cluster.stragglers;
+  const congestion_options& congestion = s.cluster.link.congestion;
+  if (congestion.share < 1 && s.run.max_time > most_bursts * (congestion.length + congestion.gap))
+    throw user_error{where + ": found cluster.link.congestion.length + cluster.link.congestion.gap = " +
+                     excerpt(congestion.length + congestion.gap) + ", expected at least objective.max_time / " +
+                     excerpt(most_bursts)};
   for (const straggler_episode& each : g.episodes) {
     const std::string place = where + ": stragglers.episodes";
     if (each.worker >= s.cluster.workers)
@@ -301,6 +317,9 @@ std::string canonical_form(const scenario& s) {
   document.erase("description");
   // Keys of later versions, where they change nothing: what earlier ones have measured stays valid.
   if (s.cluster.round_time == 0) document["cluster"].erase("round_time");
+  if (s.cluster.fixed_share == 0) document["cluster"].erase("fixed_share");
+  if (s.cluster.link.congestion.share == 1) document["cluster"]["link"].erase("congestion");
+  if (s.cluster.stragglers.slowdown == 1) document["stragglers"].erase("slowdown");
   if (s.cluster.stragglers.episodes.empty()) document["stragglers"].erase("episodes");
   return document.dump();
 }

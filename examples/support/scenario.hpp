@@ -45,7 +45,8 @@ void apply_settings(scenario&, std::span<const std::string> assignments);
 [[nodiscard]] nlohmann::json to_json(const scenario&);
 
 /// The JSON form without name and description, keys sorted, no blanks: equal for scenarios that behave alike. Keys that
-/// came later (cluster.round_time, stragglers.episodes) are left out where they have their defaults.
+/// came later (cluster.round_time, cluster.fixed_share, cluster.link.congestion, stragglers.slowdown,
+/// stragglers.episodes) are left out where they change nothing.
 [[nodiscard]] std::string canonical_form(const scenario&);
 
 /// fnv1a of the canonical form.

@@ -47,12 +47,13 @@ TEST(Scenario, NameAloneIsAScenarioOfDefaults) {
 TEST(Scenario, ReadsEveryKey) {
   const auto s = read(R"(,
     "description": "d", "workers": 3, "stop": "workload",
-    "cluster": {"cores": 2, "step_time": [1, 2, 3.5], "jitter": 0.1,
-                "link": {"bandwidth": 2, "latency": 0.1, "model_size": 0.5},
+    "cluster": {"cores": 2, "step_time": [1, 2, 3.5], "fixed_share": 0.25, "jitter": 0.1,
+                "link": {"bandwidth": 2, "latency": 0.1, "model_size": 0.5,
+                         "congestion": {"share": 0.2, "length": 3, "gap": 4}},
                 "decision_time": 0.01, "apply_time": 0.02, "round_time": 0.03,
                 "failures": [{"time": 5, "worker": 1, "kind": "death"}, {"time": 9, "worker": 1, "kind": "join"}]},
     "stragglers": {"kind": "burst", "count": 2, "mean": 4, "sd": 2, "burst_length": 5, "burst_gap": 6, "tail_index": 2,
-                   "episodes": [{"worker": 2, "from": 1, "until": 4, "sleep": 0.5}]},
+                   "slowdown": 8, "episodes": [{"worker": 2, "from": 1, "until": 4, "sleep": 0.5}]},
     "objective": {"kind": "quadratic", "hidden_layers": 2, "learning_rate": 0.1,
                   "learning_rate_boundaries": [{"after_pushes": 100, "factor": 0.1}, {"after_pushes": 200, "factor": 0}],
                   "momentum": 0.9, "batch": 32, "input": "unit", "data_fraction": 1, "validation_size": 10,
@@ -64,8 +65,12 @@ TEST(Scenario, ReadsEveryKey) {
                    .cluster = {.workers = 3,
                                .cores = 2,
                                .step_time = {1, 2, 3.5},
+                               .fixed_share = 0.25,
                                .jitter = 0.1,
-                               .link = {.bandwidth = 2, .latency = 0.1, .model_size = 0.5},
+                               .link = {.bandwidth = 2,
+                                        .latency = 0.1,
+                                        .model_size = 0.5,
+                                        .congestion = {.share = 0.2, .length = 3, .gap = 4}},
                                .decision_time = 0.01,
                                .apply_time = 0.02,
                                .round_time = 0.03,
@@ -76,6 +81,7 @@ TEST(Scenario, ReadsEveryKey) {
                                               .burst_length = 5,
                                               .burst_gap = 6,
                                               .tail_index = 2,
+                                              .slowdown = 8,
                                               .episodes = {{2, 1, 4, 0.5}}},
                                .failures = {{5, 1, failure_kind::death}, {9, 1, failure_kind::join}}},
                    .run = {.stop = stop_rule::workload,
@@ -225,9 +231,11 @@ TEST(Scenario, HashDependsOnEveryOtherKey) {
                                  "stop=converged",
                                  "cluster.cores=1",
                                  "cluster.step_time=2",
+                                 "cluster.fixed_share=0.1",
                                  "cluster.jitter=0",
                                  "cluster.link.bandwidth=1",
                                  "cluster.link.model_size=1",
+                                 "cluster.link.congestion.share=0.5",
                                  "cluster.decision_time=1",
                                  "cluster.apply_time=1",
                                  "cluster.round_time=1",
@@ -240,6 +248,7 @@ TEST(Scenario, HashDependsOnEveryOtherKey) {
                                  "stragglers.burst_length=2",
                                  "stragglers.burst_gap=2",
                                  "stragglers.tail_index=2",
+                                 "stragglers.slowdown=2",
                                  R"(stragglers.episodes=[{"worker": 1, "from": 0, "until": 9, "sleep": 1}])",
                                  "objective.kind=quadratic",
                                  "objective.hidden_layers=1",
@@ -259,6 +268,11 @@ TEST(Scenario, HashDependsOnEveryOtherKey) {
     EXPECT_NE(hash(with({assignment})), before) << assignment;
   EXPECT_NE(hash(with({"cluster.link.bandwidth=1", "cluster.link.latency=1"})),
             hash(with({"cluster.link.bandwidth=1"})));
+  const auto congested = [](const std::string& also) {
+    return hash(with({"cluster.link.congestion.share=0.5", also}));
+  };
+  EXPECT_NE(congested("cluster.link.congestion.length=1"), congested("cluster.jitter=0.05"));
+  EXPECT_NE(congested("cluster.link.congestion.gap=1"), congested("cluster.jitter=0.05"));
 }
 
 // Results measured before stay valid: change this value only together with what a scenario means.

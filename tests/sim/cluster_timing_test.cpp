@@ -41,6 +41,46 @@ TEST(ClusterTiming, BspRoundIsTheSlowestStep) {
   EXPECT_EQ(run.steps, std::vector<std::uint64_t>(10, 28));
 }
 
+TEST(ClusterTiming, BatchTakesAFixedPartAndOneForEachSample) {
+  const auto time_of = [](double fixed_share, std::uint32_t samples) {
+    const cluster_options machines{.workers = 1, .step_time = {2}, .fixed_share = fixed_share, .jitter = 0};
+    return computing_time(machines, 0, samples, 16, 0);
+  };
+  EXPECT_DOUBLE_EQ(time_of(0, 16), 2);
+  EXPECT_DOUBLE_EQ(time_of(0, 64), 8);
+  EXPECT_DOUBLE_EQ(time_of(0.25, 16), 2);
+  EXPECT_DOUBLE_EQ(time_of(0.25, 64), 0.5 + 6);
+  EXPECT_DOUBLE_EQ(time_of(1, 64), 2);
+}
+
+TEST(ClusterTiming, SlowWorkersComputeLonger) {
+  const straggler_options all{.kind = straggler_kind::fixed, .probability = 1, .mean = 0, .sd = 0, .slowdown = 3};
+  EXPECT_NEAR(pushes({.workers = 2, .step_time = {1, 2}, .jitter = 0, .stragglers = all}, bsp{}, 2).time, 6, 1e-12);
+}
+
+TEST(ClusterTiming, CongestionSlowsTransfersDown) {
+  // One worker that pulls and pushes all the time: its steps take 2 transfers, of which some meet other traffic.
+  const auto rate = [](const congestion_options& congestion) {
+    const cluster_options machines{.workers = 1,
+                                   .step_time = {1e-6},
+                                   .jitter = 0,
+                                   .link = {.bandwidth = 1, .model_size = 0.5, .congestion = congestion}};
+    return static_cast<double>(until(100'000, machines, asp{}).pushes) / 100'000;
+  };
+  EXPECT_NEAR(rate({}), 1, 1e-4);
+  EXPECT_NEAR(rate({.share = 0.2, .length = 10, .gap = 30}), 0.75 + 0.2 * 0.25, 0.01);
+  EXPECT_NEAR(rate({.share = 0.001, .length = 1e6, .gap = 1e-6}), 0.001, 1e-4);
+}
+
+// A link that nobody uses is no event: a run in which nothing is under way has stalled.
+TEST(ClusterTiming, CongestionKeepsNoStalledRunGoing) {
+  const cluster_options machines{.workers = 2,
+                                 .link = {.bandwidth = 1, .model_size = 0.1, .congestion = {.share = 0.5}},
+                                 .failures = {{5, 0, failure_kind::death}, {6, 1, failure_kind::death}}};
+  no_objective goal;
+  EXPECT_EQ(simulate(machines, {.max_time = 1e6}, asp{}, goal).end, run_end::stalled);
+}
+
 TEST(ClusterTiming, AspStepsAreTimeOverStepTime) {
   const run_result run = until(480, {.step_time = rlp_table_1, .jitter = 0}, asp{});
   EXPECT_EQ(run.steps, (std::vector<std::uint64_t>{52, 47, 109, 107, 105, 31, 21, 90, 96, 94}));

@@ -19,7 +19,16 @@ TEST(ClusterOptions, ProblemNamesFieldValueAndExpectation) {
             "step_time has 2 values, expected 1 or one for each of the 3 workers");
   EXPECT_EQ(problem(cluster_options{.workers = 2, .step_time = {1, 0}}),
             "step_time[1] is 0, expected a finite number of at least 1e-6");
+  EXPECT_EQ(problem(cluster_options{.fixed_share = 1.5}), "fixed_share is 1.5, expected 0 to 1");
   EXPECT_EQ(problem(cluster_options{.jitter = -0.5}), "jitter is -0.5, expected 0 to 1");
+  EXPECT_EQ(problem(cluster_options{.link = {.congestion = {.share = 0}}}),
+            "link.congestion.share is 0, expected 0.001 to 1");
+  EXPECT_EQ(problem(cluster_options{.link = {.congestion = {.length = 0}}}),
+            "link.congestion.length is 0, expected a finite number of at least 1e-6");
+  EXPECT_EQ(problem(cluster_options{.link = {.congestion = {.gap = -1}}}),
+            "link.congestion.gap is -1, expected a finite number of at least 1e-6");
+  EXPECT_EQ(problem(cluster_options{.stragglers = {.slowdown = 0.5}}),
+            "stragglers.slowdown is 0.5, expected 1 to 1000");
   EXPECT_EQ(problem(cluster_options{.link = {.bandwidth = -1}}),
             "link.bandwidth is -1, expected a finite number of 0 or more");
   EXPECT_EQ(problem(cluster_options{.link = {.latency = 2}}),

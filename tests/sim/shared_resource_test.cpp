@@ -21,6 +21,11 @@ class reference {
  public:
   explicit reference(double capacity) : capacity_{capacity} {}
 
+  void slow_down(double share, double now) {
+    pass(now);
+    share_ = share;
+  }
+
   void start(std::uint32_t job, double work, double now) {
     pass(now);
     left_[job] = work;
@@ -40,7 +45,7 @@ class reference {
   }
 
  private:
-  [[nodiscard]] double rate() const { return std::min(1.0, capacity_ / static_cast<double>(left_.size())); }
+  [[nodiscard]] double rate() const { return share_ * std::min(1.0, capacity_ / static_cast<double>(left_.size())); }
   void pass(double now) {
     if (!left_.empty())
       for (const double done = (now - now_) * rate(); auto& [job, work] : left_) work -= done;
@@ -48,6 +53,7 @@ class reference {
   }
 
   double capacity_;
+  double share_ = 1;
   double now_ = 0;
   std::map<std::uint32_t, double> left_;
 };
@@ -71,6 +77,11 @@ TEST(SharedResource, AgreesWithTheDefinition) {
         continue;
       }
       now += pause;
+      if (random.below(16) == 0) {
+        const double share = 0.1 + random.uniform();
+        resource.slow_down(share, now);
+        naive.slow_down(share, now);
+      }
       const auto job = static_cast<std::uint32_t>(random.below(jobs));
       if (!resource.contains(job)) {
         const double work = random.uniform() * 3;

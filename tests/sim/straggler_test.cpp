@@ -115,6 +115,26 @@ TEST(Straggler, BurstsTakeTheirShareOfTime) {
   EXPECT_NEAR(changes, 2'000, 200);  // twice every 40 units of time, but for those that fall between two steps
 }
 
+TEST(Straggler, WhoIsDrawnIsSlowAndSleeps) {
+  straggler_model drawn{{.kind = straggler_kind::fixed, .count = 3, .mean = 1, .sd = 0, .slowdown = 4}, workers, 2};
+  int slow = 0;
+  for (std::uint32_t w = 0; w < workers; ++w) {
+    const double factor = drawn.slowdown(w, 1, 0);
+    EXPECT_EQ(factor > 1, drawn.sleep(w, 1, 0) > 0) << w;
+    EXPECT_TRUE(factor == 1 || factor == 4) << factor;
+    slow += factor == 4 ? 1 : 0;
+  }
+  EXPECT_EQ(slow, 3);
+
+  straggler_model bursts{{.kind = straggler_kind::burst, .count = workers, .mean = 0, .sd = 0, .slowdown = 2}, workers, 5};
+  double sum = 0;
+  for (std::uint64_t step = 1; step <= 400'000; ++step) sum += bursts.slowdown(3, step, static_cast<double>(step));
+  EXPECT_NEAR(sum / 400'000, 1.25, 0.01) << "a burst has a quarter of the time";
+
+  straggler_model nobody{{.slowdown = 9}, workers, 1};
+  EXPECT_EQ(nobody.slowdown(0, 1, 0), 1);
+}
+
 TEST(Straggler, DrawsDependOnSeedWorkerAndStepAlone) {
   const straggler_options options{.kind = straggler_kind::transient, .probability = 0.5};
   straggler_model forwards{options, workers, 9};

@@ -44,6 +44,7 @@ struct simulated_machines {
     if (!o.failures.empty()) return wrong("failures is not empty: they are not simulated");
     if (o.stragglers.kind == sim::straggler_kind::burst)
       return wrong("stragglers.kind is burst: bursts are not simulated");
+    if (o.stragglers.slowdown != 1) return wrong("stragglers.slowdown is set, expected 1: it is not simulated");
     simulated_machines all;
     all.workers = o.workers;
     all.cores = o.cores < o.workers ? o.cores : 0;

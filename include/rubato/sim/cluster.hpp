@@ -14,6 +14,7 @@
 #include "../pinned.hpp"
 #include "../sync/controller.hpp"
 #include "at_leisure.hpp"
+#include "burst_process.hpp"
 #include "event_queue.hpp"
 #include "fifo.hpp"
 #include "finish_line.hpp"
@@ -37,7 +38,7 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// sleep if it straggles, push over the link. The server handles one push at a time, in the order of arrival, each
 /// taking decision_time + apply_time: it asks for a verdict at the beginning, and at the end carries it out and
 /// commits. Where it probes the loss, each update takes it probe_time more, for which the next push waits. A step of
-/// another batch size computes in proportion. A cancelled worker reports back at once, without a transfer. With a
+/// another batch size computes in proportion, but for its fixed share. A cancelled worker reports back at once, without a transfer. With a
 /// worker that dies or leaves goes its step; what of that has reached the server is refused there, at no cost.
 ///
 ///     rubato::sim::quadratic goal;
@@ -78,6 +79,8 @@ class cluster {
         queue_{machines.workers, services},
         cores_{machines.cores == 0 ? 1.0 : machines.cores, machines.workers},
         link_{1.0, machines.workers},
+        congestion_{machines.link.congestion.length, machines.link.congestion.gap, run.seed,
+                    stream_of(random_purpose::congestion_phase, 0), stream_of(random_purpose::congestion, 0)},
         jitter_{jitter == nullptr ? own_jitter_ : *jitter},
         stragglers_{machines.stragglers, machines.workers, run.seed},
         rate_{run.learning_rate},
@@ -93,6 +96,7 @@ class cluster {
     shared_cores_ = machines.cores > 0 && machines.cores < machines.workers;
     if (machines.jitter > 0) jitter_.restart(run.seed, stream_of(random_purpose::jitter, 0), machines.workers);
     if (machines.link.bandwidth > 0) transfer_ = machines.link.model_size / machines.link.bandwidth;
+    congested_link_ = transfer_ > 0 && machines.link.congestion.share < 1;
     service_ = machines.decision_time + machines.apply_time;
     result_.steps.resize(machines.workers);
     goal_.reset(run.seed);
@@ -146,7 +150,15 @@ class cluster {
   using arrival = detail::arrival;
 
   // Of the event queue.
-  enum service : std::uint32_t { cores_service, link_service, server_service, failure_service, deadline, services };
+  enum service : std::uint32_t {
+    cores_service,
+    link_service,
+    congestion_service,
+    server_service,
+    failure_service,
+    deadline,
+    services
+  };
 
   // What the controller decides, carried out. Nothing here calls the controller: arrivals wait for settle().
   struct effects {
@@ -178,6 +190,7 @@ class cluster {
     switch (static_cast<service>(what - machines_.workers)) {
       case cores_service: return proceed(cores_.finish(now_));
       case link_service: return proceed(link_.finish(now_));
+      case congestion_service: return feel_congestion();
       case server_service: return end_service(verdict_);
       case failure_service: return fail();
       default:
@@ -193,6 +206,10 @@ class cluster {
     if (result_.end != run_end::unfinished || awaits()) return;
     if (shared_cores_) retime(cores_service, cores_);
     if (transfer_ > 0) retime(link_service, link_);
+    if (congested_link_)  // while nothing is under way it does not matter, and would keep a stalled run going
+      queue_.schedule_service(congestion_service,
+                              link_.active() > 0 ? congestion_.end() : std::numeric_limits<double>::infinity(),
+                              no_worker);
     // A deadline that a poll leaves in the past is polled again once time has moved.
     const double due = sync_.next_deadline();
     const bool again = pinned::is_finite(due) && due <= polled_at_ && now_ <= polled_at_;
@@ -224,7 +241,7 @@ class cluster {
         if (now_ < round_over_) return me.at = stage::awaiting_update, wait(w, round_over_ - now_);
         [[fallthrough]];
       case stage::awaiting_update:
-        if (transfer_ > 0) return me.at = stage::pulling, link_.start(w, transfer_, now_);
+        if (transfer_ > 0) return me.at = stage::pulling, transfer(w);
         [[fallthrough]];
       case stage::pulling:
         if (machines_.link.latency > 0) return me.at = stage::pull_latency, wait(w, machines_.link.latency);
@@ -237,7 +254,7 @@ class cluster {
           return me.at = stage::sleeping, wait(w, sleep);
         [[fallthrough]];
       case stage::sleeping:
-        if (transfer_ > 0) return me.at = stage::pushing, link_.start(w, transfer_, now_);
+        if (transfer_ > 0) return me.at = stage::pushing, transfer(w);
         [[fallthrough]];
       case stage::pushing:
         if (machines_.link.latency > 0) return me.at = stage::push_latency, wait(w, machines_.link.latency);
@@ -246,10 +263,19 @@ class cluster {
     }
   }
 
+  void transfer(std::uint32_t w) noexcept {
+    if (congested_link_) feel_congestion();
+    link_.start(w, transfer_, now_);
+  }
+  void feel_congestion() noexcept {
+    link_.slow_down(congestion_.at(now_) ? machines_.link.congestion.share : 1.0, now_);
+  }
+
   [[nodiscard]] double computing_time(std::uint32_t w) noexcept {
     const worker& me = workers_[w];
     const double deviate = machines_.jitter > 0 ? jitter_(w, me.step) : 0.0;
-    return sim::computing_time(machines_, w, me.work.samples, run_.batch, deviate);
+    return stragglers_.slowdown(w, me.step, now_) *
+           sim::computing_time(machines_, w, me.work.samples, run_.batch, deviate);
   }
 
   void arrive(std::uint32_t w, bool cancelled) {
@@ -439,6 +465,7 @@ class cluster {
   event_queue queue_;
   shared_resource cores_;
   shared_resource link_;
+  burst_process congestion_;
   normal_draws own_jitter_;
   normal_draws& jitter_;
   straggler_model stragglers_;
@@ -451,6 +478,7 @@ class cluster {
   controller_type sync_;
 
   bool shared_cores_ = false;
+  bool congested_link_ = false;  // at times
   double transfer_ = 0;  // time of one that is alone
   double service_ = 0;   // time of one push at the server
   double round_over_ = 0;  // when the latest round is an update

@@ -18,11 +18,19 @@ namespace rubato::inline RUBATO_ABI::sim {
 // The unit of time is whatever step_time is measured in; by convention one step of an uncontended worker of step
 // time 1.
 
+/// Other traffic on the link, which comes and goes whatever the workers do.
+struct congestion_options {
+  double share = 1;    ///< of the bandwidth, that is left to transfers meanwhile, 0.001 to 1; 1: no other traffic
+  double length = 10;  ///< mean of a congestion, exponential; units of time
+  double gap = 30;     ///< mean between two, exponential; units of time
+};
+
 /// One link at the server, shared in equal parts by all pulls and pushes under way.
 struct link_options {
   double bandwidth = 0;   ///< model units per time; 0: no link, transfers take no time
   double latency = 0;     ///< units of time, added to each transfer
   double model_size = 0;  ///< model units; a transfer that is alone takes model_size / bandwidth + latency
+  congestion_options congestion{};  ///< none, by default
 };
 
 /// What happens to a worker. A step that it runs is lost when it goes.
@@ -44,6 +52,7 @@ struct cluster_options {
   std::uint32_t workers = 10;           ///< 1 to 1,000,000, those absent at first included
   std::uint32_t cores = 0;              ///< shared by all computing workers in equal parts; 0: one core each
   std::vector<double> step_time = {1};  ///< mean computing time of a step on one core: of all workers, or of each
+  double fixed_share = 0;               ///< of the step time, in [0, 1]: what another batch size does not change
   double jitter = 0.05;                 ///< relative standard deviation of the computing time
   link_options link{};                  ///< none, by default
   double decision_time = 0;             ///< server time for each push
@@ -117,10 +126,18 @@ namespace detail {
   for (std::size_t i = 0; i < o.step_time.size(); ++i)
     if (!is_duration(o.step_time[i]) || o.step_time[i] < detail::shortest)
       return out_of_range("step_time[" + std::to_string(i) + "]", o.step_time[i], detail::a_positive_duration);
+  if (!pinned::within(o.fixed_share, 0, 1)) return out_of_range("fixed_share", o.fixed_share, "0 to 1");
   if (!pinned::within(o.jitter, 0, 1)) return out_of_range("jitter", o.jitter, "0 to 1");
   if (!is_duration(o.link.bandwidth)) return out_of_range("link.bandwidth", o.link.bandwidth, a_duration);
   if (!is_duration(o.link.latency)) return out_of_range("link.latency", o.link.latency, a_duration);
   if (!is_duration(o.link.model_size)) return out_of_range("link.model_size", o.link.model_size, a_duration);
+  const congestion_options& congestion = o.link.congestion;
+  if (!pinned::within(congestion.share, 0.001, 1))
+    return out_of_range("link.congestion.share", congestion.share, "0.001 to 1");
+  if (!is_duration(congestion.length) || congestion.length < detail::shortest)
+    return out_of_range("link.congestion.length", congestion.length, detail::a_positive_duration);
+  if (!is_duration(congestion.gap) || congestion.gap < detail::shortest)
+    return out_of_range("link.congestion.gap", congestion.gap, detail::a_positive_duration);
   if (o.link.bandwidth == 0 && o.link.latency > 0)
     return out_of_range("link.latency", o.link.latency, "0 where link.bandwidth is 0");
   if (!is_duration(o.decision_time)) return out_of_range("decision_time", o.decision_time, a_duration);
@@ -138,12 +155,15 @@ namespace detail {
 
 inline constexpr std::uint32_t largest_batch = 65'535;  ///< that objectives are asked for
 
-/// What a step of so many samples computes on a core of its own, with a standard normal deviate for its jitter; another
-/// batch than the nominal one takes in proportion. Precondition: worker < workers.
+/// What a step of so many samples computes on a core of its own, with a standard normal deviate for its jitter: a fixed
+/// part, and one in proportion to the samples, which make up the step time for the nominal batch. Precondition: worker <
+/// workers.
 [[nodiscard]] inline double computing_time(const cluster_options& machines, std::uint32_t worker, std::uint32_t samples,
                                            std::uint32_t nominal, double deviate) noexcept {
   constexpr double shortest = 0.01;  // of the mean: a normal deviate may fall below 0
-  double factor = samples == nominal ? 1.0 : static_cast<double>(samples) / nominal;
+  double factor = 1;
+  if (samples != nominal)
+    factor = machines.fixed_share + (1 - machines.fixed_share) * (static_cast<double>(samples) / nominal);
   factor *= (std::max)(shortest, 1 + machines.jitter * deviate);
   return machines.step_time[machines.step_time.size() == 1 ? 0 : worker] * factor;
 }

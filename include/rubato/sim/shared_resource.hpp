@@ -15,7 +15,7 @@ namespace rubato::inline RUBATO_ABI::sim {
 ///
 /// With n jobs each advances at rate min(1, capacity / n): cores under a fair scheduler, or a link under fair queueing.
 /// Every job gets the same service while it is there, so its end is fixed when it starts, as an amount of service: an
-/// arrival or departure changes how fast service accrues, not the order. Rounding does not add up, because a completion
+/// arrival or departure changes how fast service accrues, not the order; so does slow_down(). Rounding does not add up, because a completion
 /// sets the service to exactly that job's end.
 ///
 /// Cost    start, remove, finish: O(log jobs); the rest O(1). No allocation after construction. Not thread-safe.
@@ -47,6 +47,13 @@ class shared_resource {
   /// Time that the job would still need with a unit of its own. Precondition: contains(job).
   [[nodiscard]] double remaining(std::uint32_t job, double now) const noexcept {
     return (std::max)(0.0, ends_.time(job) - served_at(now));
+  }
+
+  /// From now on jobs advance at this share of their rate. Preconditions: share > 0; `now` never runs back.
+  void slow_down(double share, double now) noexcept {
+    advance(active_ == 0 ? 0.0 : served_at(now), now);
+    share_ = share;
+    count(active_);
   }
 
   /// A job of this length arrives. Preconditions: it is not there; work >= 0; `now` never runs back.
@@ -89,12 +96,13 @@ class shared_resource {
   }
   void count(std::uint32_t active) noexcept {
     active_ = active;
-    rate_ = rates_[active];
+    rate_ = share_ * rates_[active];
   }
 
   double served_ = 0;  // service that a job present all the time has had, at time since_
   double since_ = 0;
   double rate_ = 0;
+  double share_ = 1;
   std::uint32_t active_ = 0;
   std::vector<double> rates_;  // with so many jobs: a division takes as long as all the rest
   std::vector<std::uint8_t> is_there_;

@@ -11,6 +11,7 @@
 
 #include "../core/rng.hpp"
 #include "../pinned.hpp"
+#include "burst_process.hpp"
 #include "normal_draws.hpp"
 #include "out_of_range.hpp"
 
@@ -23,7 +24,9 @@ enum class random_purpose : std::uint64_t {
   straggles,     ///< whether a worker or a step is drawn
   sleep_length,  ///< of a step
   burst_phase,   ///< whether a worker begins in a burst
-  burst          ///< lengths of bursts and of the gaps between them
+  burst,         ///< lengths of bursts and of the gaps between them
+  congestion_phase,  ///< whether the link begins congested
+  congestion         ///< how long it is, and is not
 };
 
 /// The number of a worker's stream for this purpose.
@@ -31,7 +34,7 @@ enum class random_purpose : std::uint64_t {
   return (static_cast<std::uint64_t>(purpose) << 32) | worker;
 }
 
-/// Who sleeps after the computation of a step.
+/// Who sleeps after the computation of a step, and may be slow to compute it.
 enum class straggler_kind : std::uint8_t {
   none,         ///< nobody
   fixed,        ///< workers, drawn once per run: each of their steps
@@ -58,6 +61,7 @@ struct straggler_options {
   double burst_length = 10;              ///< mean of a burst, exponential; units of time
   double burst_gap = 30;                 ///< mean between two bursts of a worker, exponential; units of time
   double tail_index = 1.5;               ///< of the Pareto sleep, above 1; smaller is heavier
+  double slowdown = 1;                   ///< factor on the computing time of who is drawn, 1 to 1000; beside the sleep
   std::vector<straggler_episode> episodes{};  ///< whatever `kind` is, in any order; those that overlap add up
 };
 
@@ -78,6 +82,7 @@ struct straggler_options {
     return out_of_range("stragglers.burst_gap", o.burst_gap, detail::a_positive_duration);
   if (pinned::is_nan(o.tail_index) || o.tail_index <= 1)
     return out_of_range("stragglers.tail_index", o.tail_index, "a number above 1");
+  if (!pinned::within(o.slowdown, 1, 1000)) return out_of_range("stragglers.slowdown", o.slowdown, "1 to 1000");
   for (std::size_t i = 0; i < o.episodes.size(); ++i) {
     const straggler_episode& each = o.episodes[i];
     const std::string field = "stragglers.episodes[" + std::to_string(i) + "]";
@@ -90,13 +95,14 @@ struct straggler_options {
   return {};
 }
 
-/// How long each step of each worker sleeps.
+/// How long each step of each worker sleeps, and how much slower than another it is computed.
 ///
 /// Every draw depends on (seed, worker, step) alone: whichever policy runs, the same step has the same sleep. Bursts
 /// belong to (seed, worker) and virtual time, episodes to the latter alone.
 ///
 /// Pre     problem(options, workers).empty()
-/// Cost    sleep: O(episodes), amortised; O(workers) more for an exact count per step. Allocates in construction only.
+/// Cost    sleep, slowdown: O(episodes), amortised; O(workers) more for an exact count per step. Allocates in
+///         construction only.
 /// Thread  one object per thread
 /// Tests   tests/sim/straggler_test.cpp
 class straggler_model {
@@ -113,16 +119,18 @@ class straggler_model {
     drawn_.resize(workers);
     for (std::uint32_t w = 0; w < workers; ++w) drawn_[w] = draw(w, 0) ? 1 : 0;
     if (options.kind == straggler_kind::fixed) return;
-    phases_.resize(workers);
-    for (std::uint32_t w = 0; w < workers; ++w) {
-      // Exponential phases have no memory: starting in a burst with its long-run share makes all times alike.
-      const double share = options.burst_length / (options.burst_length + options.burst_gap);
-      phases_[w].sleepy = random_sequence{seed, stream_of(random_purpose::burst_phase, w)}.uniform() < share;
-      phases_[w].end = length_of(w, 0);
-    }
+    bursts_.reserve(workers);
+    for (std::uint32_t w = 0; w < workers; ++w)
+      bursts_.emplace_back(options.burst_length, options.burst_gap, seed, stream_of(random_purpose::burst_phase, w),
+                           stream_of(random_purpose::burst, w));
   }
 
-  /// Sleep of a step whose computation ends at `now`; 0 if it does not straggle. A worker's `now` never runs back.
+  /// Factor on the computing time of a step that begins at `now`; 1 if it does not straggle. A worker's `now` never runs
+  /// back.
+  [[nodiscard]] double slowdown(std::uint32_t worker, std::uint64_t step, double now) noexcept {
+    return options_.slowdown != 1 && straggles(worker, step, now) ? options_.slowdown : 1.0;
+  }
+  /// Sleep of a step whose computation ends at `now`; 0 if it does not straggle. The same holds for `now`.
   [[nodiscard]] double sleep(std::uint32_t worker, std::uint64_t step, double now) {
     double all = options_.kind == straggler_kind::none ? 0 : drawn_sleep(worker, step, now);
     for (const straggler_episode& each : options_.episodes)
@@ -131,26 +139,22 @@ class straggler_model {
   }
 
  private:
-  struct phase {
-    double end = 0;
-    std::uint64_t number = 0;
-    bool sleepy = false;
-  };
+  [[nodiscard]] bool straggles(std::uint32_t worker, std::uint64_t step, double now) noexcept {
+    switch (options_.kind) {
+      case straggler_kind::none: return false;
+      case straggler_kind::fixed: return drawn_[worker] != 0;
+      case straggler_kind::burst: return drawn_[worker] != 0 && bursts_[worker].at(now);
+      default: return draw(worker, step);
+    }
+  }
 
   [[nodiscard]] double drawn_sleep(std::uint32_t worker, std::uint64_t step, double now) {
+    if (!straggles(worker, step, now)) return 0;
     switch (options_.kind) {
-      case straggler_kind::none:
-        return 0;
-      case straggler_kind::fixed:
-        return drawn_[worker] != 0 ? cut_off(lengths_(worker, step)) : 0;
-      case straggler_kind::transient:
-        return draw(worker, step) ? normal(worker, step) : 0;
-      case straggler_kind::burst:
-        return drawn_[worker] != 0 && in_burst(worker, now) ? normal(worker, step) : 0;
-      case straggler_kind::heavy_tailed:
-        return draw(worker, step) ? pareto(worker, step) : 0;
+      case straggler_kind::fixed: return cut_off(lengths_(worker, step));
+      case straggler_kind::heavy_tailed: return pareto(worker, step);
+      default: return normal(worker, step);
     }
-    return 0;
   }
 
   [[nodiscard]] double uniform(random_purpose purpose, std::uint32_t worker, std::uint64_t index) const noexcept {
@@ -181,26 +185,12 @@ class straggler_model {
     return least * std::pow(1 - uniform(random_purpose::sleep_length, worker, step), -1 / options_.tail_index);
   }
 
-  [[nodiscard]] double length_of(std::uint32_t worker, std::uint64_t number) const noexcept {
-    const double mean = phases_[worker].sleepy ? options_.burst_length : options_.burst_gap;
-    return -mean * std::log(1 - uniform(random_purpose::burst, worker, number));
-  }
-
-  [[nodiscard]] bool in_burst(std::uint32_t worker, double now) noexcept {
-    phase& at = phases_[worker];
-    while (at.end <= now) {
-      at.sleepy = !at.sleepy;
-      at.end += length_of(worker, ++at.number);
-    }
-    return at.sleepy;
-  }
-
   straggler_options options_;
   std::uint64_t seed_;
   std::uint32_t workers_;
   normal_draws lengths_;             // fixed
   std::vector<std::uint8_t> drawn_;  // fixed, burst
-  std::vector<phase> phases_;        // burst
+  std::vector<burst_process> bursts_;  // burst
 };
 
 }  // namespace rubato::inline RUBATO_ABI::sim

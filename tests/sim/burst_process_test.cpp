@@ -35,7 +35,9 @@ TEST(BurstProcess, AskedWheneverTheSame) {
   burst_process often{2, 3, 7, 1, 2}, seldom{2, 3, 7, 1, 2};
   for (int t = 0; t < 1'000; ++t) {
     const bool now = often.at(t);
-    if (t % 50 == 0) EXPECT_EQ(seldom.at(t), now) << t;
+    if (t % 50 == 0) {
+      EXPECT_EQ(seldom.at(t), now) << t;
+    }
   }
   burst_process other{2, 3, 8, 1, 2};
   int differ = 0;

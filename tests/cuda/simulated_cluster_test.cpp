@@ -399,6 +399,7 @@ TEST(SimulatedCluster, SaysWhatItCannotSimulate) {
   EXPECT_NE(of_machines({.apply_time = 1}).find("apply_time"), std::string::npos);
   EXPECT_NE(of_machines({.failures = {{}}}).find("failures"), std::string::npos);
   EXPECT_NE(of_machines({.stragglers = {.kind = sim::straggler_kind::burst}}).find("burst"), std::string::npos);
+  EXPECT_NE(of_machines({.stragglers = {.slowdown = 2}}).find("slowdown"), std::string::npos);
 
   const auto of_run = [](const sim::run_options& o, std::uint64_t pushes) {
     const auto made = simulated_run::make(o, pushes);

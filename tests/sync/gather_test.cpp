@@ -48,6 +48,13 @@ TEST(Gather, ManyShards) {
   EXPECT_TRUE(parts.part({0, 0}, 1, 129, 1));
 }
 
+TEST(Gather, ManyShardsOfManyWorkersAreApart) {
+  gather parts{3, 130};
+  for (std::uint32_t shard = 0; shard < 129; ++shard)
+    for (std::uint32_t w = 0; w < 3; ++w) EXPECT_FALSE(parts.part({w, 0}, 1, shard, 1));
+  for (std::uint32_t w = 0; w < 3; ++w) EXPECT_TRUE(parts.part({w, 0}, 1, 129, 1)) << w;
+}
+
 TEST(Gather, IndicesOutOfRangeAreIgnored) {
   gather parts{1, 1};
   EXPECT_FALSE(parts.part({1, 0}, 1, 0, 1));

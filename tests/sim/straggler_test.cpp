@@ -126,7 +126,8 @@ TEST(Straggler, WhoIsDrawnIsSlowAndSleeps) {
   }
   EXPECT_EQ(slow, 3);
 
-  straggler_model bursts{{.kind = straggler_kind::burst, .count = workers, .mean = 0, .sd = 0, .slowdown = 2}, workers, 5};
+  straggler_model bursts{
+      {.kind = straggler_kind::burst, .count = workers, .mean = 0, .sd = 0, .slowdown = 2}, workers, 5};
   double sum = 0;
   for (std::uint64_t step = 1; step <= 400'000; ++step) sum += bursts.slowdown(3, step, static_cast<double>(step));
   EXPECT_NEAR(sum / 400'000, 1.25, 0.01) << "a burst has a quarter of the time";

@@ -38,8 +38,9 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// sleep if it straggles, push over the link. The server handles one push at a time, in the order of arrival, each
 /// taking decision_time + apply_time: it asks for a verdict at the beginning, and at the end carries it out and
 /// commits. Where it probes the loss, each update takes it probe_time more, for which the next push waits. A step of
-/// another batch size computes in proportion, but for its fixed share. A cancelled worker reports back at once, without a transfer. With a
-/// worker that dies or leaves goes its step; what of that has reached the server is refused there, at no cost.
+/// another batch size computes in proportion, but for its fixed share. A cancelled worker reports back at once, without
+/// a transfer. With a worker that dies or leaves goes its step; what of it has reached the server is refused there, at
+/// no cost.
 ///
 ///     rubato::sim::quadratic goal;
 ///     const run_result r = simulate({.workers = 10, .cores = 4}, {.seed = 1}, rubato::ssp{.staleness = 3}, goal);

@@ -156,8 +156,8 @@ namespace detail {
 inline constexpr std::uint32_t largest_batch = 65'535;  ///< that objectives are asked for
 
 /// What a step of so many samples computes on a core of its own, with a standard normal deviate for its jitter: a fixed
-/// part, and one in proportion to the samples, which make up the step time for the nominal batch. Precondition: worker <
-/// workers.
+/// part, and one in proportion to the samples, which make up the step time for the nominal batch.
+/// Pre     worker < workers
 [[nodiscard]] inline double computing_time(const cluster_options& machines, std::uint32_t worker, std::uint32_t samples,
                                            std::uint32_t nominal, double deviate) noexcept {
   constexpr double shortest = 0.01;  // of the mean: a normal deviate may fall below 0

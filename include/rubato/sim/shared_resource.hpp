@@ -15,8 +15,8 @@ namespace rubato::inline RUBATO_ABI::sim {
 ///
 /// With n jobs each advances at rate min(1, capacity / n): cores under a fair scheduler, or a link under fair queueing.
 /// Every job gets the same service while it is there, so its end is fixed when it starts, as an amount of service: an
-/// arrival or departure changes how fast service accrues, not the order; so does slow_down(). Rounding does not add up, because a completion
-/// sets the service to exactly that job's end.
+/// arrival or departure changes how fast service accrues, not the order, and so does slow_down(). Rounding does not add
+/// up, because a completion sets the service to exactly that job's end.
 ///
 /// Cost    start, remove, finish: O(log jobs); the rest O(1). No allocation after construction. Not thread-safe.
 /// Tests   tests/sim/shared_resource_test.cpp: AgreesWithTheDefinition, NoDriftOverAMillionJobs, TiesByJob

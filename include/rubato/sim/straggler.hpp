@@ -125,8 +125,8 @@ class straggler_model {
                            stream_of(random_purpose::burst, w));
   }
 
-  /// Factor on the computing time of a step that begins at `now`; 1 if it does not straggle. A worker's `now` never runs
-  /// back.
+  /// Factor on the computing time of a step that begins at `now`; 1 if it does not straggle. A worker's `now` never
+  /// runs back.
   [[nodiscard]] double slowdown(std::uint32_t worker, std::uint64_t step, double now) noexcept {
     return options_.slowdown != 1 && straggles(worker, step, now) ? options_.slowdown : 1.0;
   }

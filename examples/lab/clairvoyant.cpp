@@ -125,6 +125,9 @@ void add_clairvoyant(comparison& made, const runner& run) {
   const support::scenario& scenario = made.asked.scenario;
   if (!scenario.cluster.failures.empty())
     throw support::user_error{"--clairvoyant: found workers that leave or join in the scenario, expected none"};
+  if (scenario.cluster.stragglers.slowdown != 1)
+    throw support::user_error{"--clairvoyant: found stragglers.slowdown in the scenario, expected 1: it foresees sleeps "
+                              "alone"};
   comparison_row row{std::string{clairvoyant_name},
                      {std::string{clairvoyant_name}, planned{{{}}, scenario.cluster, made.asked.seed}},
                      scenario.run.learning_rate.base,

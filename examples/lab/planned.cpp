@@ -44,7 +44,7 @@ std::uint32_t planned::soonest(double now) noexcept {
   double least = std::numeric_limits<double>::infinity();
   for (std::uint32_t w = 0; w < waiting_.size(); ++w) {
     if (waiting_[w] == 0) continue;
-    const double computing = times[times.size() == 1 ? 0 : w] * stragglers_.slowdown(w, steps_[w] + 1, now);
+    const double computing = times[times.size() == 1 ? 0 : w];
     const double length = computing + stragglers_.sleep(w, steps_[w] + 1, now + computing);
     if (length < least) least = length, best = w;
   }

@@ -13,7 +13,7 @@ using namespace rubato::sim;
 
 constexpr double longest_time = 1e9;
 constexpr double shortest_time = 1e-6;  // added to longest_time it still makes a difference, so that time goes on
-constexpr double most_bursts = 1e8;     // of one worker in one run: all of them are drawn
+constexpr double most_bursts = 1e8;     // of one worker or the link in one run: all of them are drawn
 constexpr double largest_factor = 1e6;
 constexpr std::uint32_t most_workers = 10'000;
 constexpr std::uint64_t most_pushes = 1'000'000'000'000;
@@ -250,6 +250,13 @@ void check_failures(const scenario& s, const std::string& where) {
   }
 }
 
+// `keys`: the two whose sum this is, the mean from one burst to the next.
+void check_bursts(const std::string& where, const std::string& keys, double between, double max_time) {
+  if (max_time > most_bursts * between)
+    throw user_error{where + ": found " + keys + " = " + excerpt(between) +
+                     ", expected at least objective.max_time / " + excerpt(most_bursts)};
+}
+
 void check(const scenario& s, const std::string& where) {
   const std::size_t times = s.cluster.step_time.size();
   if (times != 1 && times != s.cluster.workers)
@@ -265,10 +272,9 @@ void check(const scenario& s, const std::string& where) {
 
   const sim::straggler_options& g = s.cluster.stragglers;
   const congestion_options& congestion = s.cluster.link.congestion;
-  if (congestion.share < 1 && s.run.max_time > most_bursts * (congestion.length + congestion.gap))
-    throw user_error{where + ": found cluster.link.congestion.length + cluster.link.congestion.gap = " +
-                     excerpt(congestion.length + congestion.gap) + ", expected at least objective.max_time / " +
-                     excerpt(most_bursts)};
+  if (congestion.share < 1)
+    check_bursts(where, "cluster.link.congestion.length + cluster.link.congestion.gap",
+                 congestion.length + congestion.gap, s.run.max_time);
   for (const straggler_episode& each : g.episodes) {
     const std::string place = where + ": stragglers.episodes";
     if (each.worker >= s.cluster.workers)
@@ -276,10 +282,8 @@ void check(const scenario& s, const std::string& where) {
     if (!(each.until > each.from))
       refuse_value(place, {{"from", each.from}, {"until", each.until}}, "one that ends after it has begun");
   }
-  if (g.kind == straggler_kind::burst && s.run.max_time > most_bursts * (g.burst_length + g.burst_gap))
-    throw user_error{
-        where + ": found stragglers.burst_length + stragglers.burst_gap = " + excerpt(g.burst_length + g.burst_gap) +
-        ", expected at least objective.max_time / " + excerpt(most_bursts)};
+  if (g.kind == straggler_kind::burst)
+    check_bursts(where, "stragglers.burst_length + stragglers.burst_gap", g.burst_length + g.burst_gap, s.run.max_time);
 
   const auto& boundaries = s.run.learning_rate.boundaries;
   const auto not_later = [](const rate_boundary& a, const rate_boundary& b) {

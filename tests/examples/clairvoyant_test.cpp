@@ -109,4 +109,11 @@ TEST(Clairvoyant, RefusesWorkersThatComeAndGo) {
   EXPECT_THROW(static_cast<void>(bench.compare(asked)), rubato::support::user_error);
 }
 
+TEST(Clairvoyant, RefusesWorkersThatComputeSlowly) {
+  lab_bench bench;
+  auto asked = with_clairvoyant("asp", 2);
+  asked.scenario.cluster.stragglers.slowdown = 2;
+  EXPECT_THROW(static_cast<void>(bench.compare(asked)), rubato::support::user_error);
+}
+
 }  // namespace

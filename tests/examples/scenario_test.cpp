@@ -206,12 +206,17 @@ TEST(ScenarioSettings, RefusesLikeAFile) {
 // Such runs would not end: time would stand still, or a step would draw bursts for hours.
 TEST(ScenarioSettings, RefusesTimesWithoutProgress) {
   for (const std::string key :
-       {"cluster.step_time", "stragglers.burst_length", "stragglers.burst_gap", "objective.max_time"}) {
+       {"cluster.step_time", "cluster.link.congestion.length", "cluster.link.congestion.gap",
+        "stragglers.burst_length", "stragglers.burst_gap", "objective.max_time"}) {
     EXPECT_EQ(set_refusal({key + "=1e-7"}), "--set " + key + ": found 1e-07, expected a number from 1e-06 to 1e+09");
     EXPECT_EQ(set_refusal({key + "=1e-6"}), "");
   }
   EXPECT_EQ(set_refusal({"stragglers.kind=burst", "stragglers.burst_length=1e-6", "stragglers.burst_gap=1e-6"}),
             "--set: found stragglers.burst_length + stragglers.burst_gap = 2e-06, expected at least "
+            "objective.max_time / 100000000.0");
+  EXPECT_EQ(set_refusal({"cluster.link.congestion.share=0.5", "cluster.link.congestion.length=1e-6",
+                         "cluster.link.congestion.gap=1e-6"}),
+            "--set: found cluster.link.congestion.length + cluster.link.congestion.gap = 2e-06, expected at least "
             "objective.max_time / 100000000.0");
 }
 

@@ -20,11 +20,11 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// Random streams of a cluster: apart from each other, and from the objectives', which use those below 2^32 (one a
 /// worker) and those from 2^63 on.
 enum class random_purpose : std::uint64_t {
-  jitter = 1,    ///< of computing times
-  straggles,     ///< whether a worker or a step is drawn
-  sleep_length,  ///< of a step
-  burst_phase,   ///< whether a worker begins in a burst
-  burst,         ///< lengths of bursts and of the gaps between them
+  jitter = 1,        ///< of computing times
+  straggles,         ///< whether a worker or a step is drawn
+  sleep_length,      ///< of a step
+  burst_phase,       ///< whether a worker begins in a burst
+  burst,             ///< lengths of bursts and of the gaps between them
   congestion_phase,  ///< whether the link begins congested
   congestion         ///< how long it is, and is not
 };
@@ -188,8 +188,8 @@ class straggler_model {
   straggler_options options_;
   std::uint64_t seed_;
   std::uint32_t workers_;
-  normal_draws lengths_;             // fixed
-  std::vector<std::uint8_t> drawn_;  // fixed, burst
+  normal_draws lengths_;               // fixed
+  std::vector<std::uint8_t> drawn_;    // fixed, burst
   std::vector<burst_process> bursts_;  // burst
 };
 

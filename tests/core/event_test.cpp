@@ -8,6 +8,17 @@
 namespace rubato {
 namespace {
 
+TEST(Event, SaysNothingThatNobodyReported) {
+  const event none;
+  EXPECT_EQ(none.worker, no_worker);
+  EXPECT_EQ(none.why_dropped, reason::none);
+  EXPECT_EQ(none.staleness, 0u);
+  EXPECT_EQ(none.now, 0.0);
+  EXPECT_EQ(none.loss, 0.0F);
+  EXPECT_EQ(none.samples, 0u);
+  EXPECT_FALSE(none.pending || none.dropped || none.flushed);
+}
+
 TEST(Cause, EveryCauseHasItsName) {
   std::set<std::string_view> names;
   for (int why = 0; why <= static_cast<int>(cause::deadline); ++why) names.insert(name(static_cast<cause>(why)));

@@ -39,6 +39,16 @@ struct watched {
   scores& seen() { return sync.watcher(); }
 };
 
+TEST(Scores, NothingIsKnownOfNobody) {
+  const worker_score nobody;
+  EXPECT_EQ(nobody.relative, 0.0F);
+  EXPECT_EQ(nobody.individual, 0.0F);
+  EXPECT_EQ(nobody.step_time, 0.0F);
+  EXPECT_EQ(nobody.lateness, 0.0);
+  EXPECT_EQ(nobody.waiting, 0.0);
+  EXPECT_EQ(nobody.waited, 0.0);
+}
+
 TEST(Scores, RelativeToTheBestWorker) {
   watched<asp> b{asp{}, 3};
   EXPECT_EQ(b.seen().relative(0), 0.0F) << "no step is over";

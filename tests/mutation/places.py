@@ -113,6 +113,9 @@ class Finder:
             children = children[1:]
         if cursor.kind is Kind.CASE_STMT:
             children = children[1:]
+        if cursor.kind in (Kind.DECL_REF_EXPR, Kind.MEMBER_REF_EXPR):
+            begin = cursor.extent.start.offset  # of what is referred to; template arguments follow
+            children = [c for c in children if c.extent.start.offset <= begin]
         for child in children:
             if cursor.kind not in (Kind.VAR_DECL, Kind.FIELD_DECL) or self.is_initialiser(cursor, child):
                 self.walk(child, above + [cursor])

@@ -40,6 +40,10 @@ inline void add(int& sum, int x) {
   if (x < 0) return;
   sum += x;
 }
+template <int N>
+int squared() { return N * N; }
+template <int N>
+int power() { return squared<N - 1>(); }
 }
 #endif
 """
@@ -49,6 +53,7 @@ int main() {
   int sum = 1;
   tiny::add(sum, 2);
   tiny::add(sum, -5);
+  if (tiny::power<3>() != 4) return 1;
   static_assert(tiny::twice(2) == 4);
   return tiny::count(some) == 2 && tiny::twice(4) == 8 && sum == 3 && !tiny::is_positive(-1) ? 0 : 1;
 }
@@ -80,7 +85,8 @@ class Tiny(unittest.TestCase):
         return subprocess.run([str(self.program)], env={"RUBATO_MUTANT": str(number)}, timeout=10).returncode
 
     def test_what_the_compiler_evaluates_is_no_place(self):
-        self.assertFalse([m for m in self.mutants if m.line in (4, 5)])
+        self.assertFalse([m for m in self.mutants if m.line in (4, 5, 23)])
+        self.assertTrue([m for m in self.mutants if m.line == 21])
 
     def test_every_kind_of_change_is_there(self):
         kinds = {m.what for m in self.mutants}
@@ -99,7 +105,7 @@ class Tiny(unittest.TestCase):
         folder = pathlib.Path(tempfile.mkdtemp())
         header = folder / "include" / "rubato" / "core" / "tiny.hpp"
         header.parent.mkdir(parents=True)
-        header.write_text(HEADER.replace("template", "inline int none() { return -1; }\ntemplate"), encoding="utf-8")
+        header.write_text(HEADER.replace("template", "inline int none() { return -1; }\ntemplate", 1), encoding="utf-8")
         found = places.places(folder, ["core"])
         keys = survivors.keys_of(folder, found)
         shutil.rmtree(folder)

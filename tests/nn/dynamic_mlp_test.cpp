@@ -151,6 +151,11 @@ TEST(DynamicMlp, CopiesAreIndependent) {
   EXPECT_EQ(made->parameters()[0], 1);
 }
 
+TEST(DynamicMlp, OutputsAreNoHiddenLayer) {
+  EXPECT_EQ(dynamic_mlp::make({5, 2, 3, 7})->widest_hidden(), 3u);
+  EXPECT_EQ(dynamic_mlp::make({5, 7})->widest_hidden(), 0u);
+}
+
 TEST(DynamicMlp, WidestLayersFitTheScratch) {
   auto made = dynamic_mlp::make({1, max_hidden_width, max_hidden_width, 1});
   std::ranges::fill(made->parameters(), 0.0F);

@@ -69,7 +69,8 @@ struct shape {
   std::size_t rows, inputs, outputs;
 };
 constexpr shape shapes[] = {{1, 1, 1},  {3, 40, 64}, {2, 64, 32}, {5, 32, 3}, {4, 7, 17},
-                            {9, 21, 3}, {6, 13, 2},  {1, 9, 8},   {33, 5, 49}, {1, 8, 3}, {2, 72, 3}};
+                            {9, 21, 3}, {6, 13, 2},  {1, 9, 8},   {33, 5, 49}, {1, 8, 3}, {2, 72, 3},
+                            {4, 45, 11}};
 
 // The sets that promise the bits of a plain loop.
 template <class T>

@@ -1,6 +1,9 @@
 #include <rubato/sync/outbox.hpp>
 
+#include <algorithm>
+#include <rubato/sync/rivals/k_sync.hpp>
 #include <stdexcept>
+#include <string>
 
 #include "recorder.hpp"
 
@@ -42,6 +45,25 @@ TEST(Outbox, DeliversReady) {
   } host;
   box.deliver(host);
   EXPECT_EQ(host.said, "ready release ");
+}
+
+TEST(Outbox, DeliversEveryEffectOfASwitch) {
+  const auto play = [](auto& sink) {
+    controller<any_policy, int> sync{{.capacity = 3}, bsp{}};
+    for (const std::uint32_t w : {0u, 1u, 2u}) EXPECT_EQ(sync.join({w, 0}, 0.0, 1, sink), errc::ok);
+    EXPECT_EQ(sync.push({.worker = {0, 0}, .now = 1.0}, 2, sink), errc::ok);
+    EXPECT_EQ(sync.switch_to(k_sync{.k = 1}, 2.0, pending_gradients::discard, sink), errc::ok);
+    EXPECT_EQ(sync.push({.worker = {1, 0}, .now = 3.0}, 3, sink), errc::ok);
+  };
+  recorder direct, delivered;
+  outbox<int> box;
+  play(direct);
+  play(box);
+  box.deliver(delivered);
+  EXPECT_EQ(delivered.effects, direct.effects);
+  const auto said = [&](const std::string& what) { return std::ranges::count(delivered.effects, what); };
+  EXPECT_EQ(said("discard 0 n1"), 1);
+  EXPECT_EQ(said("cancel 2"), 1);
 }
 
 TEST(Outbox, DeliversOnce) {

@@ -116,10 +116,11 @@ TEST_F(GlooLink, WhatWasSentBeforeTheEndArrives) {
 
 TEST_F(GlooLink, OversizedIsRefusedBeforeAllocation) {
   auto both = pair();
-  std::thread sender{[&] { static_cast<void>(both.first.send(some(5000), ps::after(0.2))); }};
+  std::thread sender{[&] { static_cast<void>(both.first.send(some(5000), ps::after(10))); }};
   ps::bytes got;
   EXPECT_EQ(both.second.recv(got, 4999, ps::after(5)).how, status::oversized);
   EXPECT_EQ(got.capacity(), 0U);
+  both.second.close();  // nobody takes the rest
   sender.join();
 }
 

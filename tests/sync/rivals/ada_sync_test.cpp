@@ -14,6 +14,21 @@ namespace {
 using namespace rubato;
 using ada_rule = ada_sync::rule;
 
+TEST(AdaSync, StateWithoutAFiniteFirstLossOrATimeIsRefused) {
+  const auto loads = [](double first, double next) {
+    ada_sync saved;
+    saved.first = first, saved.next = next;
+    archive out;
+    saved.state(out);
+    archive in{out.bytes()};
+    ada_sync{}.state(in);
+    return in.finished();
+  };
+  EXPECT_TRUE(loads(2.0, std::numeric_limits<double>::infinity()));
+  EXPECT_FALSE(loads(std::numeric_limits<double>::infinity(), 1.0));
+  EXPECT_FALSE(loads(2.0, std::numeric_limits<double>::quiet_NaN()));
+}
+
 TEST(AdaSync, KByHand) {
   // k_0 sqrt(F_0 / F), rounded, up to the number of workers.
   for (const ada_rule linear : {ada_rule::k_async, ada_rule::k_batch_sync, ada_rule::k_batch_async}) {

@@ -48,11 +48,14 @@ TEST(KSync, ADepartureCompletesTheRound) {
   b.push(0), b.push(1);
   EXPECT_EQ(b.depart(2), (words{"flush 0 x0.5 n2", "release 0@1", "release 1@1"}));
 
-  bench<k_sync> other{{.k = 3}, 3};
-  other.push(0), other.push(1);
-  EXPECT_EQ(other.depart(1), (words{"abandon 100 departed_worker", "flush 0 x0.5 n2", "cancel 2", "release 0@1"}))
-      << "its gradient stays";
-  EXPECT_EQ(other.sync.counts().overrides(), 0u);
+  for (const cause why : {cause::leave, cause::death, cause::done}) {
+    bench<k_sync> other{{.k = 3}, 3};
+    other.push(0), other.push(1);
+    EXPECT_EQ(other.depart(1, why),
+              (words{"abandon 100 departed_worker", "flush 0 x0.5 n2", "cancel 2", "release 0@1"}))
+        << name(why) << ": its gradient stays";
+    EXPECT_EQ(other.sync.counts().overrides(), 0u);
+  }
 }
 
 TEST(KSync, ADepartureWaitsForWhatIsBeingAdded) {

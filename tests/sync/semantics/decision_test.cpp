@@ -96,6 +96,17 @@ TEST(Semantics01Decision, ExcludingTheLastCountedWorkerReadmitsAll) {
   EXPECT_EQ(b.count(reason::nobody_left), 1u);
 }
 
+TEST(Semantics01Decision, TheExcludedReturnWhenTheLastCountedWorkerGoes) {
+  script s;
+  bench<scripted> b{s, 2};
+  s.on_push(decision::all().with_exclude(0));
+  b.push(0);
+  EXPECT_EQ(b.sync.workers().excluded(), 1u);
+  b.depart(1);
+  EXPECT_EQ(b.sync.workers().excluded(), 0u);
+  EXPECT_EQ(b.count(reason::nobody_left), 1u);
+}
+
 TEST(Semantics01Decision, ACancelledWorkerReportsBackAndItsGradientIsDropped) {
   script s;
   bench<scripted> b{s, 2};

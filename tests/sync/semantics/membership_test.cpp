@@ -50,6 +50,7 @@ TEST(Semantics08Membership, AJoinersClockIsClampedToTheBound) {
   for (int i = 0; i < 4; ++i) b.push(0), b.push(1);
   b.join(2, 0);
   EXPECT_EQ(b.clock(2), 4u) << "raised to the minimum";
+  EXPECT_EQ(b.count(reason::clock_clamped), 1u);
 }
 
 // The bound holds for those who run, too: whoever waits for the slowest waits for no more steps than it says.

@@ -18,7 +18,7 @@
 #define RUBATO_DETAIL_FUSED __attribute__((optimize("O2", "no-fast-math", "fp-contract=off")))
 #endif
 #define RUBATO_DETAIL_FMA_TARGET __attribute__((target(RUBATO_DETAIL_BASELINE_TARGET ",avx2,fma")))
-#define RUBATO_DETAIL_NN_FMA_INLINE RUBATO_DETAIL_FUSED RUBATO_DETAIL_FMA_TARGET __attribute__((always_inline))
+#define RUBATO_DETAIL_NN_FMA_INLINE RUBATO_DETAIL_FUSED RUBATO_DETAIL_FMA_TARGET __attribute__((__always_inline__))
 #define RUBATO_DETAIL_NN_FMA RUBATO_DETAIL_FUSED RUBATO_DETAIL_FMA_TARGET RUBATO_DETAIL_APART
 // Newer versions of clang have one function for all packs, and no longer those of the instructions.
 #if defined(__clang__)

@@ -15,7 +15,7 @@
 // Compiled whatever the flags of the unit, called only where the processor has it. Tiles keep their sums in registers:
 // without `unroll` GCC at -O2 leaves such arrays on the stack, at a third of the speed.
 #define RUBATO_DETAIL_AVX2 RUBATO_DETAIL_OPTIMISED __attribute__((target("avx2,fma")))
-#define RUBATO_DETAIL_AVX2_TILE RUBATO_DETAIL_AVX2 __attribute__((always_inline))
+#define RUBATO_DETAIL_AVX2_TILE RUBATO_DETAIL_AVX2 __attribute__((__always_inline__))
 
 RUBATO_DETAIL_GNU_BEGIN
 namespace rubato::inline RUBATO_ABI::sim::kernels::avx2::inline RUBATO_DETAIL_OF_UNIT {

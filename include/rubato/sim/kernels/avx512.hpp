@@ -13,7 +13,7 @@
 
 // As for avx2.hpp. Only what gains is here; every sum runs in the order of avx2.hpp, with the same fused operations.
 #define RUBATO_DETAIL_AVX512 RUBATO_DETAIL_OPTIMISED __attribute__((target("avx512f,avx512dq")))
-#define RUBATO_DETAIL_AVX512_TILE RUBATO_DETAIL_AVX512 __attribute__((always_inline))
+#define RUBATO_DETAIL_AVX512_TILE RUBATO_DETAIL_AVX512 __attribute__((__always_inline__))
 
 RUBATO_DETAIL_GNU_BEGIN
 namespace rubato::inline RUBATO_ABI::sim::kernels::avx512::inline RUBATO_DETAIL_OF_UNIT {

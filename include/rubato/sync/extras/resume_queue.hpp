@@ -32,7 +32,6 @@ class resume_queue {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
   void push(waiting_coroutine& last) noexcept {
-    last.after = nullptr;
     (empty() ? first_ : last_->after) = &last;
     last_ = &last;
     ++size_;

@@ -51,9 +51,9 @@ struct staleness_weight {
       case law::inverse: return staleness == 0 ? 1.0F : 1.0F / tau;
       case law::polynomial: return std::pow(tau + 1.0F, -a);
       case law::hinge: return staleness <= b ? 1.0F : 1.0F / (a * static_cast<float>(staleness - b) + 1.0F);
-      case law::constant: return a;
+      case law::constant: break;
     }
-    return 1.0F;
+    return a;
   }
 
   /// What is wrong with it, as a sentence; empty if nothing is.
@@ -68,9 +68,9 @@ struct staleness_weight {
       case law::inverse: return "1/tau";
       case law::polynomial: return "(tau+1)^-" + detail::text_of(a);
       case law::hinge: return "1/(" + detail::text_of(a) + " max(tau-" + std::to_string(b) + ",0)+1)";
-      case law::constant: return detail::text_of(a);
+      case law::constant: break;
     }
-    return {};
+    return detail::text_of(a);
   }
 };
 

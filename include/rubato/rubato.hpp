@@ -10,6 +10,7 @@
 #include "encode/normaliser.hpp"
 #include "encode/progress_state.hpp"
 #include "encode/rlp_state.hpp"
+#include "encode/step_metrics.hpp"
 #include "learned/builtin.hpp"
 #include "learned/distilled.hpp"
 #include "learned/q_policy.hpp"

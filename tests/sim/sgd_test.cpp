@@ -111,6 +111,46 @@ TEST(sgd, NormMatchesTheDenseGradient) {
   }
 }
 
+// Of single samples, in double: their variance and, without bias, the square of their mean.
+TEST(sgd, StatisticsMatchTheDenseGradients) {
+  for (const std::uint32_t hidden : {0U, 1U, 2U}) {
+    for (const std::uint32_t batch : {2U, 7U, 32U, 50U}) {
+      sgd_options options = small(hidden, input_scale::standardised);
+      options.gradient_statistics = true;
+      sgd_objective net{options, shared().data};
+      const reference_mlp reference{net, shared().parts};
+      const std::span<const std::uint32_t> drawn = net.samples(1, 2, batch);
+      const std::vector<std::uint32_t> samples{drawn.begin(), drawn.begin() + (std::min)(batch, 32U)};
+      const double n = static_cast<double>(samples.size());
+      const auto square_of = [](dense_parameters of) {
+        double sum = 0;
+        of.zip(of, [&](double x, double) { sum += x * x; });
+        return sum;
+      };
+      double each = 0;
+      for (const std::uint32_t sample : samples) each += square_of(reference.gradient({&sample, 1})) / n;
+      const double mean = square_of(reference.gradient(samples));
+      const double variance = (each - mean) * n / (n - 1);
+      const gradient_statistics found = net.compute(1, 2, batch).statistics;
+      EXPECT_NEAR(found.variance, variance, 1e-4 * variance) << hidden << " hidden, batch " << batch;
+      EXPECT_NEAR(found.square, mean - variance / n, 1e-4 * each) << hidden << " hidden, batch " << batch;
+    }
+  }
+}
+
+TEST(sgd, StatisticsKnowWhatTheBatchGotRight) {
+  sgd_options options = small(1, input_scale::standardised);
+  options.gradient_statistics = true;
+  sgd_objective net{options, shared().data};
+  const gradient one = net.compute(1, 2, 1);
+  EXPECT_TRUE(one.statistics.accuracy == 0 || one.statistics.accuracy == 1);
+  EXPECT_TRUE(std::isnan(one.statistics.variance)) << "of a single sample nothing is known";
+  for (std::uint64_t step = 0; step < 200; ++step) apply(net, net.compute(0, step, 32).handle, 0.1F);
+  EXPECT_GT(net.compute(1, 300, 64).statistics.accuracy, 0.8F);
+  sgd_objective silent{small(1), shared().data};
+  EXPECT_TRUE(std::isnan(silent.compute(1, 2).statistics.accuracy));
+}
+
 TEST(sgd, WrittenGradientIsWhatUpdateSubtracts) {
   for (const std::uint32_t hidden : {0U, 1U, 2U}) {
     constexpr float rate = 0.25F;

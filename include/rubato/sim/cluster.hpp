@@ -14,7 +14,6 @@
 #include "../pinned.hpp"
 #include "../sync/controller.hpp"
 #include "at_leisure.hpp"
-#include "burst_process.hpp"
 #include "event_queue.hpp"
 #include "fifo.hpp"
 #include "finish_line.hpp"
@@ -25,6 +24,7 @@
 #include "open_rounds.hpp"
 #include "options.hpp"
 #include "result.hpp"
+#include "shared_link.hpp"
 #include "shared_resource.hpp"
 #include "straggler.hpp"
 #include "worker_step.hpp"
@@ -48,9 +48,11 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// Pre      problem(machines) and problem(run) are empty; `goal`, `watcher` and `jitter` outlive the cluster, and
 ///          serve no other one meanwhile
 /// Random   keyed by (seed, worker, step): a seed gives all policies the same steps, a run the same bits in any thread
+/// Metrics  a watcher with measured(worker_id, const step_metrics&), such as one that fills a metrics_board, gets those
+///          of each step before its push: times, throughput, and what an objective with gradient_statistics tells
 /// Cost     O(log workers) per event, plus the controller, plus the objective. No allocation once buffers have grown.
 /// Thread   one object, with its objective, per thread
-/// Tests    tests/sim/cluster_test.cpp, cluster_faults_test.cpp, cluster_timing_test.cpp
+/// Tests    tests/sim/cluster_test.cpp, cluster_faults_test.cpp, cluster_timing_test.cpp, cluster_metrics_test.cpp
 template <SyncPolicy Policy, Objective Goal, Observer Watcher = no_observer>
 class cluster {
   struct watcher_reference {
@@ -63,6 +65,7 @@ class cluster {
     }
   };
   static constexpr bool watched = !std::same_as<Watcher, no_observer>;
+  static constexpr bool measures = requires(Watcher & w, worker_id who, const step_metrics& m) { w.measured(who, m); };
   using policy_type = detail::at_leisure<Policy>;
 
  public:
@@ -73,15 +76,14 @@ class cluster {
   /// Resets the objective; who is present at time 0 joins. What jitter is drawn stays in `jitter` for later runs.
   cluster(const cluster_options& machines, const run_options& run, Policy policy, Goal& goal, Watcher& watcher,
           normal_draws* jitter = nullptr)
-      : machines_{machines},
+      : watcher_{watcher},
+        machines_{machines},
         run_{run},
         goal_{goal},
         workers_(machines.workers),
         queue_{machines.workers, services},
         cores_{machines.cores == 0 ? 1.0 : machines.cores, machines.workers},
-        link_{1.0, machines.workers},
-        congestion_{machines.link.congestion.length, machines.link.congestion.gap, run.seed,
-                    stream_of(random_purpose::congestion_phase, 0), stream_of(random_purpose::congestion, 0)},
+        link_{machines.link, machines.workers, run.seed},
         jitter_{jitter == nullptr ? own_jitter_ : *jitter},
         stragglers_{machines.stragglers, machines.workers, run.seed},
         rate_{run.learning_rate},
@@ -96,8 +98,6 @@ class cluster {
     RUBATO_ASSERT(problem(machines).empty() && problem(run).empty(), "cluster or run options out of range");
     shared_cores_ = machines.cores > 0 && machines.cores < machines.workers;
     if (machines.jitter > 0) jitter_.restart(run.seed, stream_of(random_purpose::jitter, 0), machines.workers);
-    if (machines.link.bandwidth > 0) transfer_ = machines.link.model_size / machines.link.bandwidth;
-    congested_link_ = transfer_ > 0 && machines.link.congestion.share < 1;
     service_ = machines.decision_time + machines.apply_time;
     result_.steps.resize(machines.workers);
     goal_.reset(run.seed);
@@ -191,7 +191,8 @@ class cluster {
     switch (static_cast<service>(what - machines_.workers)) {
       case cores_service: return proceed(cores_.finish(now_));
       case link_service: return proceed(link_.finish(now_));
-      case congestion_service: return feel_congestion();
+      case congestion_service:
+        return link_.feel_congestion(now_);
       case server_service: return end_service(verdict_);
       case failure_service: return fail();
       default:
@@ -206,11 +207,8 @@ class cluster {
       probing_ > 0 ? begin_probe() : begin_service();
     if (result_.end != run_end::unfinished || awaits()) return;
     if (shared_cores_) retime(cores_service, cores_);
-    if (transfer_ > 0) retime(link_service, link_);
-    if (congested_link_)  // while nothing is under way it does not matter, and would keep a stalled run going
-      queue_.schedule_service(congestion_service,
-                              link_.active() > 0 ? congestion_.end() : std::numeric_limits<double>::infinity(),
-                              no_worker);
+    if (link_.transfer_time() > 0) retime(link_service, link_.transfers());
+    if (link_.is_congested_at_times()) queue_.schedule_service(congestion_service, link_.next_change(), no_worker);
     // A deadline that a poll leaves in the past is polled again once time has moved.
     const double due = sync_.next_deadline();
     const bool again = pinned::is_finite(due) && due <= polled_at_ && now_ <= polled_at_;
@@ -242,34 +240,29 @@ class cluster {
         if (now_ < round_over_) return me.at = stage::awaiting_update, wait(w, round_over_ - now_);
         [[fallthrough]];
       case stage::awaiting_update:
-        if (transfer_ > 0) return me.at = stage::pulling, transfer(w);
+        if constexpr (measures) me.began = now_;
+        if (link_.transfer_time() > 0) return me.at = stage::pulling, link_.start(w, now_);
         [[fallthrough]];
       case stage::pulling:
         if (machines_.link.latency > 0) return me.at = stage::pull_latency, wait(w, machines_.link.latency);
         [[fallthrough]];
       case stage::pull_latency:
         me.at = stage::computing;
+        if constexpr (measures) me.pulled = now_;
         return shared_cores_ ? cores_.start(w, computing_time(w), now_) : wait(w, computing_time(w));
       case stage::computing:
         if (const double sleep = stragglers_.sleep(w, me.step, now_); sleep > 0)
           return me.at = stage::sleeping, wait(w, sleep);
         [[fallthrough]];
       case stage::sleeping:
-        if (transfer_ > 0) return me.at = stage::pushing, transfer(w);
+        if constexpr (measures) me.computed = now_;
+        if (link_.transfer_time() > 0) return me.at = stage::pushing, link_.start(w, now_);
         [[fallthrough]];
       case stage::pushing:
         if (machines_.link.latency > 0) return me.at = stage::push_latency, wait(w, machines_.link.latency);
         [[fallthrough]];
       default: return arrive(w, false);
     }
-  }
-
-  void transfer(std::uint32_t w) noexcept {
-    if (congested_link_) feel_congestion();
-    link_.start(w, transfer_, now_);
-  }
-  void feel_congestion() noexcept {
-    link_.slow_down(congestion_.at(now_) ? machines_.link.congestion.share : 1.0, now_);
   }
 
   [[nodiscard]] double computing_time(std::uint32_t w) noexcept {
@@ -288,6 +281,8 @@ class cluster {
     push.work = me.work;
     push.lr_scale = me.lr_scale;
     push.cancelled = cancelled;
+    if constexpr (measures)
+      if (!cancelled) watcher_.measured(push.from, detail::metrics_of(me, now_, link_.transfer_time()));
   }
 
   void interrupt(std::uint32_t w) noexcept {
@@ -459,14 +454,14 @@ class cluster {
       for (const contribution& part : rounds_.take(rounds_.any())) give_back(part.handle);
   }
 
+  Watcher& watcher_;
   cluster_options machines_;
   run_options run_;
   Goal& goal_;
   std::vector<worker> workers_;
   event_queue queue_;
   shared_resource cores_;
-  shared_resource link_;
-  burst_process congestion_;
+  shared_link link_;
   normal_draws own_jitter_;
   normal_draws& jitter_;
   straggler_model stragglers_;
@@ -479,8 +474,6 @@ class cluster {
   controller_type sync_;
 
   bool shared_cores_ = false;
-  bool congested_link_ = false;  // at times
-  double transfer_ = 0;  // time of one that is alone
   double service_ = 0;   // time of one push at the server
   double round_over_ = 0;  // when the latest round is an update
   double now_ = 0;

@@ -5,9 +5,16 @@
 #include <cstdint>
 #include <span>
 
-#include "../config.hpp"
+#include "../encode/step_metrics.hpp"
 
 namespace rubato::inline RUBATO_ABI::sim {
+
+/// What a worker can tell of its batch.
+struct gradient_statistics {
+  float accuracy = not_measured;  ///< of the batch, before the update
+  float variance = not_measured;  ///< see step_metrics::gradient_variance
+  float square = not_measured;    ///< see step_metrics::gradient_square
+};
 
 /// What a worker pushes: the name of a gradient that the objective keeps, and what the worker knows about it.
 struct gradient {
@@ -15,6 +22,7 @@ struct gradient {
   float loss = 0;             ///< mean loss of the batch; not finite when training has diverged
   float norm = 0;             ///< Euclidean norm of the mean gradient; 0 where the objective was told not to compute it
   std::uint32_t samples = 0;  ///< batch size
+  gradient_statistics statistics{};  ///< none where the objective was told to measure none
 };
 
 /// One term of an update: a live gradient and its factor.

@@ -56,6 +56,7 @@ struct sgd_options {
   std::uint32_t validation_samples = 1'000;       ///< the first so many of the validation images
   std::uint32_t probe_samples = 64;               ///< training images that probe() looks at, chosen per seed
   bool gradient_norm = false;                     ///< compute gradient::norm (h = 1, batch 16: about 15 us more)
+  bool gradient_statistics = false;               ///< compute gradient::statistics
   instruction_set instructions = instruction_set::native;  ///< native: the last bits depend on the processor
 
   friend bool operator==(const sgd_options&, const sgd_options&) = default;
@@ -161,18 +162,25 @@ class sgd_objective {
 
     mlp_.forward(parameters_.data(), to.input, 0, batch, to.pass);
     double loss = 0;
+    std::uint32_t correct = 0;
     float* logits = to.pass.activation[mlp_.hidden()];
     const std::size_t stride = mlp_.stride(mlp_.hidden());
-    for (std::size_t row = 0; row < batch; ++row)
-      loss += static_cast<double>(kernel_
-                                      ->softmax(logits + row * stride, data_->training.classes(), to.input.labels[row],
-                                                1 / static_cast<float>(batch))
-                                      .loss);
+    for (std::size_t row = 0; row < batch; ++row) {
+      const kernels::outcome one = kernel_->softmax(logits + row * stride, data_->training.classes(),
+                                                    to.input.labels[row], 1 / static_cast<float>(batch));
+      loss += static_cast<double>(one.loss);
+      correct += one.correct ? 1 : 0;
+    }
     mlp_.backward(parameters_.data(), batch, to.pass);
 
-    const float norm =
-        options_.gradient_norm ? norm_(mlp_, to.input, to.pass, map_, data_->training.inputs(), *kernel_) : 0;
-    return {handle, static_cast<float>(loss / batch), norm, batch};
+    gradient made{.handle = handle, .loss = static_cast<float>(loss / batch), .samples = batch};
+    const std::size_t inputs = data_->training.inputs();
+    if (options_.gradient_norm) made.norm = norm_(mlp_, to.input, to.pass, map_, inputs, *kernel_);
+    if (options_.gradient_statistics) {
+      made.statistics = norm_.statistics(mlp_, to.input, to.pass, map_, inputs, *kernel_);
+      made.statistics.accuracy = static_cast<float>(correct) / static_cast<float>(batch);
+    }
+    return made;
   }
 
   /// See Objective.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../core/types.hpp"
+#include "../encode/step_metrics.hpp"
 #include "objective.hpp"
 #include "options.hpp"
 
@@ -32,9 +33,25 @@ struct simulated_worker {
   std::uint64_t step = 0;  ///< over all incarnations, from 1
   float lr_scale = 1;  ///< of its grant
   gradient work{};     ///< while it is in a step
+  double began = 0;    ///< when it began to pull; unknown, as the next two, where nobody measures
+  double pulled = 0;   ///< when it began to compute
+  double computed = 0;  ///< when it began to push
 
   [[nodiscard]] bool in_step() const noexcept { return at >= stage::awaiting_update && at <= stage::push_latency; }
 };
+
+/// Of a step whose gradient arrives now; a transfer that is alone takes `transfer_time`.
+[[nodiscard]] inline step_metrics metrics_of(const simulated_worker& step, double now, double transfer_time) noexcept {
+  const double computing = step.computed - step.pulled, communicating = now - step.began - computing;
+  const double throughput = (std::min)(2 * transfer_time / communicating, 1.0);
+  const gradient_statistics& told = step.work.statistics;
+  return {.compute_time = static_cast<float>(computing),
+          .communication_time = static_cast<float>(communicating),
+          .throughput = transfer_time > 0 ? static_cast<float>(throughput) : not_measured,
+          .accuracy = told.accuracy,
+          .gradient_variance = told.variance,
+          .gradient_square = told.square};
+}
 
 /// Sorts the failures by time, and marks who is present at first. Returns how many that are.
 [[nodiscard]] inline std::uint32_t seat_workers(std::vector<simulated_worker>& workers,

@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILES_A_UNIT = 8  # as CMake's unity builds
 # A variable that a mutant leaves without a value has a bad one: else the compiler may take that of the original.
 FLAGS = ["-std=c++20", "-g0", "-w", "-Wno-c++11-narrowing", "-ferror-limit=0", "-pthread",
-         "-ftrivial-auto-var-init=pattern"]
+         "-ftrivial-auto-var-init=pattern", "-fsanitize=bounds", "-fsanitize-trap=bounds", "-D_GLIBCXX_ASSERTIONS"]
 # Of those that calculate: the others take longer to be compiled than to be run.
 OPTIMISED = ("nn", "learned", "rl", "sim")
 # Seconds of CPU time: tests between two of these are run together. Those that take longer are left out, so what only

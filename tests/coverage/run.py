@@ -20,6 +20,7 @@ Needs gcovr and python3-clang-14 of Debian 12.
 import argparse
 import collections
 import json
+import math
 import os
 import pathlib
 import re
@@ -36,6 +37,7 @@ SCALE = "0.05"
 ONLY_WITH = {"avx512": ("avx512f",)}  # stem of a kernel header -> flags of /proc/cpuinfo that it needs
 # The compiler unrolls these whatever the options: what is left are no branches of the source.
 UNROLLED = re.compile(r"rubato/nn/kernels/(training/)?(fused_\w+|fma|avx512)\.hpp")
+MOST_BRANCHES = 20  # of a line of code
 BRANCH = re.compile(r"\b(if|for|while|switch|case|default|do)\b|\?|&&|\|\|")
 NEEDS_NVCC = re.compile(r"<<<|__global__|#include <cuda|__CUDACC__|cooperative_groups|mma\.h")
 
@@ -97,7 +99,7 @@ def branches_of(folder):
     gcovr counts those of each instance of a template, and of each place that a function is inlined into, apart: one of
     forty instances would have forty times its branches. Here instances that have as many branches on a line are one,
     and a branch of it is taken where any of them takes it. Those that have more or fewer, since a type decides what is
-    there, count apart.
+    there, count apart. Of a lambda within a template gcov does not keep the instances apart: see folded().
     """
     copies = collections.defaultdict(dict)
     for data in sorted(folder.rglob("*.gcda")):
@@ -113,8 +115,19 @@ def branches_of(folder):
                 alike[:] = map(sum, zip(alike, counts))
     found = collections.defaultdict(dict)
     for (name, line), by_length in copies.items():
-        found[name][line] = [count for counts in by_length.values() for count in counts]
+        found[name][line] = [count for counts in folded(by_length) for count in counts]
     return found
+
+
+def folded(by_length):
+    """The counts of the instances of a line, where those of more branches than any line has are several instances, one
+    after another: of as many branches each as divides what every translation unit found on that line."""
+    one, instances = math.gcd(*by_length), collections.defaultdict(collections.Counter)
+    for length, counts in by_length.items():
+        size = one if length > MOST_BRANCHES else length
+        for at, count in enumerate(counts):
+            instances[size][at % size] += count
+    return [[instances[size][at] for at in range(size)] for size in sorted(instances)]
 
 
 def without_throws(branches):

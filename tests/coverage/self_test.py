@@ -46,6 +46,13 @@ class Branches(unittest.TestCase):
                     {"throw": True, "count": 0}]
         self.assertEqual(run.without_throws(branches), [3, 1])
 
+    def test_instances_that_gcov_keeps_together_are_taken_apart(self):
+        many = [1, 0] + [0, 0] * 10 + [0, 2]
+        self.assertEqual(run.folded({24: many, 48: 2 * many}), [[3, 0] + [0, 0] * 10 + [0, 6]])
+        self.assertEqual(run.folded({24: many, 22: [0] * 22}), [[1, 2]])
+        self.assertEqual(run.folded({2: [0, 5], 4: [1, 0, 0, 0]}), [[0, 5], [1, 0, 0, 0]])
+        self.assertEqual(run.folded({0: [], 2: [1, 1]}), [[1, 1]])
+
 
 if __name__ == "__main__":
     unittest.main()

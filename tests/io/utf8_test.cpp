@@ -30,6 +30,10 @@ std::string of(char32_t code) {
   return {byte(0xF0 | (code >> 18)), rest(12), rest(6), rest(0)};
 }
 
+// Where the compiler evaluates them, a read behind the end is an error.
+static_assert(rubato::is_plain(std::string_view{}) && rubato::plain_length(std::string_view{}) == 0);
+static_assert(rubato::utf8_length(std::string_view{}) == 0);
+
 TEST(Utf8, PlainCharacters) {
   // Unicode 15: Default_Ignorable_Code_Point, and controls, separators, blanks that are no spaces, annotations.
   const auto hidden = [](char32_t c) {

@@ -58,7 +58,7 @@ inline constexpr character_range hidden_characters[] = {
 [[nodiscard]] constexpr std::size_t plain_length(std::string_view text) noexcept {
   const std::size_t length = utf8_length(text);
   const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<std::uint8_t>(text[i])); };
-  if (length == 1) return byte(0) < 0x20 || byte(0) == 0x7F ? 0 : 1;
+  if (length < 2) return length == 0 || byte(0) < 0x20 || byte(0) == 0x7F ? 0 : 1;
   std::uint32_t code = byte(0) & (length == 2 ? 0x1FU : length == 3 ? 0x0FU : 0x07U);
   for (std::size_t i = 1; i < length; ++i) code = code << 6 | (byte(i) & 0x3FU);
   for (const auto& [first, last] : detail::hidden_characters)

@@ -104,7 +104,7 @@ BUGS = [
         "a switch throws gradients away"),
     bug("sync/controller.hpp", "void poll(", "at_.wake_at = std::numeric_limits<double>::infinity();", "",
         "a deadline that has passed is served for ever"),
-    bug("sync/controller.hpp", "errc load(", "at_.ask_on_poll = true;", "at_.ask_on_poll = at.ask_on_poll;",
+    bug("sync/controller.hpp", "errc load(", "at_ = at, at_.ask_on_poll = true;", "at_ = at;",
         "after a restart nobody is released"),
     bug("sync/controller.hpp", "errc load(", "kind != kind_of(policy_)", "false",
         "the state of one rule is read as that of another"),

@@ -59,6 +59,7 @@ class metrics_board {
   }
   /// Of its latest step; all not_measured if there was none. Precondition: worker < capacity().
   [[nodiscard]] const step_metrics& operator[](std::uint32_t worker) const noexcept { return latest_[worker]; }
+  /// Workers that there is room for.
   [[nodiscard]] std::uint32_t capacity() const noexcept { return static_cast<std::uint32_t>(latest_.size()); }
   /// Metrics that could not be.
   [[nodiscard]] std::uint64_t absurd() const noexcept { return absurd_; }

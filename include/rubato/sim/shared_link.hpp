@@ -21,6 +21,7 @@ namespace rubato::inline RUBATO_ABI::sim {
 ///         NothingIsDueWhileNothingIsUnderWay; tests/sim/cluster_timing_test.cpp
 class shared_link {
  public:
+  /// Nothing is under way. Allocates for so many workers.
   shared_link(const link_options& options, std::uint32_t workers, std::uint64_t seed)
       : transfers_{1.0, workers},
         congestion_{options.congestion.length, options.congestion.gap, seed,

@@ -8,8 +8,9 @@ with all its lines, none of them run.
 Branches are counted where the source has one: not those of exceptions, of which GCC puts one at each call that may
 throw and more where objects end; nor those of RUBATO_ASSERT, of which one ends the program; nor in the fused kernels,
 which are unrolled at every optimisation. A function that is inlined has its branches at each place that calls it, so
-that the preset turns [[gnu::always_inline]] into noinline. Apart, and in neither figure, stand the kernels of instruction sets that this
-machine lacks and the headers that only nvcc can compile.
+that the preset turns [[gnu::always_inline]] into noinline; kernels, which must be inlined, spell it with underscores.
+Apart, and in neither figure, stand the kernels of instruction sets that this machine lacks and the headers that only
+nvcc can compile.
 
 usage: run.py [--build DIRECTORY] [--report-only] [--uncovered FOLDER]
   --report-only  of what was built and run before

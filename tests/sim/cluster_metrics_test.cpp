@@ -20,7 +20,6 @@ struct listener {
     step_metrics metrics;
   };
   std::vector<step> steps{};
-  std::vector<double> now{};
 
   void operator()(const record&) const noexcept {}
   void measured(worker_id who, const step_metrics& metrics) { steps.push_back({who, metrics}); }

@@ -35,7 +35,7 @@ struct step_metrics {
 /// Call measured() before the push whose step it describes. What cannot be (negative times, shares above 1, numbers
 /// that are not finite) counts as not measured, metric by metric, and absurd() says how often that was.
 ///
-/// Cost    O(1), without allocation. 40 bytes a worker, made at construction.
+/// Cost    O(1), without allocation. 36 bytes a worker, made at construction.
 /// Thread  guarded by what guards the controller.
 /// Tests   tests/encode/step_metrics_test.cpp: LatestIsKept, AbsurdIsNotMeasured, MissingIsNotAbsurd,
 ///         StrangersAreIgnored, ForgetsAWorker

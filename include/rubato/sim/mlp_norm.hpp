@@ -68,13 +68,14 @@ class mlp_gradient_norm {
       else
         gram(left_.data(), pass.activation[layer - 1], net.stride(layer - 1), rows, kernel);
       gram(right_.data(), pass.delta[layer], net.stride(layer), rows, kernel);
-      for (std::size_t n = 0; n < rows; ++n)
-        for (std::size_t m = 0; m < rows; ++m) {
-          const double product = (static_cast<double>(left_.data()[n * stride + m]) + 1) *
-                                 static_cast<double>(right_.data()[n * stride + m]);
-          squares.sum += product;
-          if (n == m) squares.each += product;
-        }
+      const auto product = [&](std::size_t n, std::size_t m) {
+        return (static_cast<double>(left_.data()[n * stride + m]) + 1) *
+               static_cast<double>(right_.data()[n * stride + m]);
+      };
+      for (std::size_t n = 0; n < rows; ++n) {
+        for (std::size_t m = 0; m < rows; ++m) squares.sum += product(n, m);
+        squares.each += product(n, n);
+      }
     }
     return squares;
   }

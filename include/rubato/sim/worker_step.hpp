@@ -31,11 +31,11 @@ struct simulated_worker {
   std::uint32_t incarnation = 0;
   stage at = stage::absent;
   std::uint64_t step = 0;  ///< over all incarnations, from 1
-  float lr_scale = 1;  ///< of its grant
-  gradient work{};     ///< while it is in a step
-  double began = 0;    ///< when it began to pull; unknown, as the next two, where nobody measures
-  double pulled = 0;   ///< when it began to compute
-  double computed = 0;  ///< when it began to push
+  float lr_scale = 1;      ///< of its grant
+  gradient work{};         ///< while it is in a step
+  double began = 0;        ///< when it began to pull; unknown, as the next two, where nobody measures
+  double pulled = 0;       ///< when it began to compute
+  double computed = 0;     ///< when it began to push
 
   [[nodiscard]] bool in_step() const noexcept { return at >= stage::awaiting_update && at <= stage::push_latency; }
 };
@@ -43,11 +43,11 @@ struct simulated_worker {
 /// Of a step whose gradient arrives now; a transfer that is alone takes `transfer_time`.
 [[nodiscard]] inline step_metrics metrics_of(const simulated_worker& step, double now, double transfer_time) noexcept {
   const double computing = step.computed - step.pulled, communicating = now - step.began - computing;
-  const double throughput = (std::min)(2 * transfer_time / communicating, 1.0);
   const gradient_statistics& told = step.work.statistics;
   return {.compute_time = static_cast<float>(computing),
           .communication_time = static_cast<float>(communicating),
-          .throughput = transfer_time > 0 ? static_cast<float>(throughput) : not_measured,
+          .throughput = transfer_time > 0 ? static_cast<float>((std::min)(2 * transfer_time / communicating, 1.0))
+                                          : not_measured,
           .accuracy = told.accuracy,
           .gradient_variance = told.variance,
           .gradient_square = told.square};

@@ -95,8 +95,23 @@ constexpr int most_treatments = 8;
   return options ? std::optional{named_policy{name, sync_switch<>{*options}}} : std::nullopt;
 }
 
+// What the treatment may be called that sets batches like that.
+[[nodiscard]] std::vector<std::string> batch_treatments_of(const json& batches) {
+  const auto part = [](const json& of, const char* member) {
+    return of.is_object() && of.contains(member) ? part_of_name(of.at(member)) : std::string{};
+  };
+  if (!batches.is_object() || !batches.contains("by")) return {};
+  const json& by = batches.at("by");
+  const std::string from = part(by, "kind") + ":" + part(batches, "initial"), balanced = "-balanced:";
+  const std::string every = ":" + part(batches, "period");
+  return {"+" + from, "+" + from + every, "+" + part(by, "kind") + balanced + part(batches, "initial") + every,
+          "+" + from + ":" + part(by, "last") + ":" + part(by, "over")};
+}
+
 // What a treatment may be called whose member this is.
-[[nodiscard]] std::vector<std::string> treatments_of(std::string_view member, const std::string& value) {
+[[nodiscard]] std::vector<std::string> treatments_of(std::string_view member, const json& content) {
+  if (member == "batches") return batch_treatments_of(content);
+  const std::string value = part_of_name(content);
   if (member == "loss_decay") return {"+decay"};
   if (member == "batch") return {"+batch:" + value};
   if (member == "lr_scale") return {"+lr:" + value.substr(0, value.find(' '))};
@@ -117,7 +132,7 @@ constexpr int most_treatments = 8;
   const std::optional<named_policy> inner = recognised(*of, treatments + 1);
   if (!inner) return std::nullopt;
   for (const auto& [member, value] : description.items())
-    for (const std::string& name : treatments_of(member, part_of_name(value))) try {
+    for (const std::string& name : treatments_of(member, value)) try {
         named_policy outer{inner->name + name, treated(inner->policy, name)};
         if (describes(description.dump(), outer.policy)) return outer;
       } catch (const std::invalid_argument&) {  // no such treatment

@@ -15,6 +15,7 @@
 #include <stdexcept>
 
 #include "adaptive_policies.hpp"
+#include "batch_policies.hpp"
 #include "policy_arguments.hpp"
 #include "rival_policies.hpp"
 #include "shipped.hpp"
@@ -110,7 +111,7 @@ any_policy make_rlp(arguments given) {
 
 // The rivals come after the classical rules, and before those that read files.
 [[nodiscard]] std::vector<rule> with_rivals(std::vector<rule> own) {
-  for (const std::vector<rule>& rivals : {rival_rules(), adaptive_rules()})
+  for (const std::vector<rule>& rivals : {rival_rules(), adaptive_rules(), batch_rules()})
     own.insert(std::ranges::find_if(own, &rule::of_file), rivals.begin(), rivals.end());
   return own;
 }
@@ -154,10 +155,11 @@ const std::vector<rule> all_rules = with_rivals({
 
 [[nodiscard]] std::string known_names() {
   std::string names;
-  for (const rule& each : all_rules) names += (names.empty() ? "" : ", ") + std::string{each.syntax};
+  for (const rule& each : all_rules)
+    if (!each.of_batches) names += (names.empty() ? "" : ", ") + std::string{each.syntax};
   names += "; after any of them";
   for (const treatment& each : treatments()) names += " " + std::string{each.syntax};
-  return names;
+  return names + "; from +static on also without the +";
 }
 
 [[nodiscard]] std::string_view trimmed(std::string_view text) {
@@ -246,7 +248,7 @@ namespace {
 // What `all`, with treatments behind it, stands for; but for those that are there already.
 void add_all(std::vector<policy_request>& requests, const std::string& treatments, bool tunable) {
   for (const rule& each : all_rules) {
-    if (each.of_file) continue;
+    if (each.of_file || each.of_batches) continue;
     std::vector<std::string> names{std::string{each.name}};
     if (!tunable || each.variants.front() == each.name) names.assign(each.variants.begin(), each.variants.end());
     std::vector<std::string> descriptions;  // bsp is bsp:mean

@@ -28,7 +28,8 @@ struct rule {
   /// user_error about a file.
   any_policy (*make)(std::span<const std::string_view> arguments);
 
-  bool of_file = false;  ///< its one argument is a path, in which ':' separates nothing
+  bool of_file = false;     ///< its one argument is a path, in which ':' separates nothing
+  bool of_batches = false;  ///< it sets batches too, which is another comparison: `all` does not stand for it
 };
 
 /// All rules. A new rule is one entry in policies.cpp.
@@ -57,10 +58,10 @@ struct policy_request {
 };
 
 /// Reads a comma-separated list, so that paths in it have no commas; blanks around names are of no matter. `all` stands
-/// for every rule that reads no file: once each, if `tunable` and it has a parameter to be found, else each of its
-/// variants. Treatments after `all` are put on all.
-/// Errors: user_error that begins with "--policies: ", also for an empty item, a name given twice, and, unless
-/// `tunable`, a bare name that leaves the parameter to tuning.
+/// for every rule that reads no file and sets no batches: once each, if `tunable` and it has a parameter to be found,
+/// else each of its variants. Treatments after `all` are put on all. Errors: user_error that begins with "--policies:
+/// ", also for an empty item, a name given twice, and, unless `tunable`, a bare name that leaves the parameter to
+/// tuning.
 [[nodiscard]] std::vector<policy_request> parse_policies(std::string_view list, bool tunable);
 
 /// The policy files that such a list names. Precondition: parse_policies takes it.

@@ -156,8 +156,8 @@ class session {
     return learn(training, start);
   }
 
-  void note(const std::string& line) const {
-    if (!how_.display.quiet) how_.progress << line << std::endl;
+  void note(const std::string& said) const {
+    if (!how_.display.quiet) how_.progress << said << std::endl;
   }
 
   // What the checkpoint must agree on, besides seed and learning: at most 240 bytes.

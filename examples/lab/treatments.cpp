@@ -8,6 +8,8 @@
 #include <rubato/sync/rivals/scaled.hpp>
 #include <utility>
 
+#include "batch_policies.hpp"
+
 namespace rubato::lab {
 namespace {
 
@@ -63,7 +65,13 @@ any_policy put_batch(any_policy policy, policy_arguments given) {
   return batched<any_policy>{std::move(policy), whole_number(argument(given, 0), "1 to 65535 samples", 1, most)};
 }
 
-const std::vector<treatment> all_treatments{
+// Those of batches come last.
+[[nodiscard]] std::vector<treatment> with_those_of_batches(std::vector<treatment> own) {
+  for (treatment& each : batch_treatments()) own.push_back(std::move(each));
+  return own;
+}
+
+const std::vector<treatment> all_treatments = with_those_of_batches({
     {"scale",
      "+scale:1/tau|1/(tau+1)|dyn|poly:A|hinge:A:B",
      "gradients weighed by their staleness tau: 1/tau; 1/(tau+1), which is dyn; (tau+1)^-A; 1 up to B, then "
@@ -78,7 +86,13 @@ const std::vector<treatment> all_treatments{
      {"+decay"},
      put_decay},
     {"batch", "+batch:N", "batches of N samples, for whoever it runs", {"+batch:4"}, put_batch},
-};
+});
+
+[[nodiscard]] std::string names_of_all() {
+  std::string names;
+  for (const treatment& each : all_treatments) names += (names.empty() ? "" : ", ") + std::string{each.name};
+  return names;
+}
 
 // Where a treatment begins, with its '+'; the end of the text if none does.
 [[nodiscard]] std::size_t begin_of_treatment(std::string_view text) {
@@ -103,8 +117,7 @@ any_policy treated(any_policy policy, std::string_view suffixes) {
     suffixes.remove_prefix(one.size());
     const std::vector<std::string_view> parts = split(one, ':');
     const auto which = std::ranges::find(all_treatments, parts.front(), &treatment::name);
-    if (which == all_treatments.end())
-      refuse_argument(one, "treatments: scale, const, lr, decay or batch, each after a +");
+    if (which == all_treatments.end()) refuse_argument(one, "treatments, each after a +: " + names_of_all());
     policy = which->put_on(std::move(policy), policy_arguments{parts}.subspan(1));
   }
   return policy;

@@ -70,9 +70,10 @@ sim::sgd_options sgd_options_of(const setting& at) {
   return sgd;
 }
 
-any_objective& workbench::objective(const setting& at) {
+any_objective& workbench::objective(const setting& at, bool gradient_statistics) {
   const objective_kind kind = at.scenario.objective;
-  const sim::sgd_options options = sgd_options_of(at);
+  sim::sgd_options options = sgd_options_of(at);
+  options.gradient_statistics = gradient_statistics;
   for (const prepared& each : objectives_)
     if (each.kind == kind && each.options == options) return *each.objective;
   std::unique_ptr<any_objective> made;
@@ -104,7 +105,7 @@ measurement workbench::watch(const setting& at, const any_policy& policy, std::u
 template <Observer Watcher>
 std::optional<measurement> workbench::simulated(const setting& at, const any_policy& policy, std::uint64_t seed,
                                                 Watcher& watcher, const std::atomic<bool>& stop) {
-  any_objective* trained = &objective(at);
+  any_objective* trained = &objective(at, measures_of(policy));
   std::optional<switched_objective> switched;
   if (at.switching)
     trained = &switched.emplace(*trained, *at.switching, at.scenario.sgd.momentum, at.scenario.cluster.workers);

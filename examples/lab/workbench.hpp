@@ -95,8 +95,9 @@ class workbench {
   /// The same, watched to its end.
   measurement watch(const setting&, const any_policy&, std::uint64_t seed, any_observer& watcher);
 
-  /// What the setting trains. The reference stays valid as long as the workbench.
-  [[nodiscard]] any_objective& objective(const setting&);
+  /// What the setting trains, for a policy that is told of each gradient's statistics or for others. The reference
+  /// stays valid as long as the workbench.
+  [[nodiscard]] any_objective& objective(const setting&, bool gradient_statistics = false);
 
  private:
   template <Observer Watcher>

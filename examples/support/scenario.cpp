@@ -202,6 +202,9 @@ struct target_codec {
                "pixels in [0, 1], or with mean 0 and deviation 1", sgd, &g::input),
       make_key("objective.data_fraction", positive_fraction, "share of the training images, drawn for each seed", sgd,
                &g::data_fraction),
+      make_key("objective.label_noise", fraction,
+               "share of the training images whose label is drawn anew for each seed, among all classes", sgd,
+               &g::label_noise),
       make_key("objective.validation_size", whole<std::uint32_t>{1, 1'000'000},
                "images that accuracy is measured on: the first ones of the validation part", sgd,
                &g::validation_samples),
@@ -325,6 +328,7 @@ std::string canonical_form(const scenario& s) {
   if (s.cluster.link.congestion.share == 1) document["cluster"]["link"].erase("congestion");
   if (s.cluster.stragglers.slowdown == 1) document["stragglers"].erase("slowdown");
   if (s.cluster.stragglers.episodes.empty()) document["stragglers"].erase("episodes");
+  if (s.sgd.label_noise == 0) document["objective"].erase("label_noise");
   return document.dump();
 }
 

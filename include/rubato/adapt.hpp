@@ -1,7 +1,12 @@
 #ifndef RUBATO_ADAPT_HPP
 #define RUBATO_ADAPT_HPP
 
-// Fitting a policy to a job: for those who search and tune. Embedding hosts need rubato.hpp only.
+// Fitting a policy to a job, before it runs and while it does. Hosts need it for batches that a policy sets only.
+#include "adapt/batch_size.hpp"
+#include "adapt/batch_sizers/goodput.hpp"
+#include "adapt/batch_sizers/random.hpp"
+#include "adapt/batch_sizers/speed_proportional.hpp"
+#include "adapt/batch_sizers/warm_up.hpp"
 #include "adapt/switch_replay.hpp"
 #include "adapt/switch_timing.hpp"
 #include "adapt/welch.hpp"

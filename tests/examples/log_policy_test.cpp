@@ -73,7 +73,13 @@ TEST(LogPolicy, FindsWhatEachNameDescribes) {
                                         "syncswitch:0:2000",
                                         "syncswitch:1:2000",
                                         "syncswitch:0.00001:greedy:64000",
-                                        "syncswitch:0.3:elastic:777"};
+                                        "syncswitch:0.3:elastic:777",
+                                        "static:77",
+                                        "lb-bsp:77:3",
+                                        "warm-up:77:777:7",
+                                        "goodput:77:3",
+                                        "goodput-balanced:77",
+                                        "random:77:3"};
   for (const std::string& name : others) expect_it_is_found(name);
   for (const rule& each : rules()) {
     for (const std::string_view variant : each.variants) expect_it_is_found(std::string{variant});

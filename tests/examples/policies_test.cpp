@@ -26,7 +26,7 @@ TEST(Policies, EveryVariantParsesAndPrintsItself) {
       EXPECT_EQ(parsed.name, name);
       EXPECT_FALSE(parsed.policy.describe().line.empty());
       EXPECT_EQ(nlohmann::json::parse(describe(parsed.name)).at("kind"), parsed.policy.kind());
-      EXPECT_EQ(parsed.policy.kind(), each.name);
+      EXPECT_EQ(parsed.policy.kind(), each.of_batches ? "bsp" : each.name);
     }
 }
 
@@ -204,7 +204,9 @@ TEST(Policies, BadNamesAreRefusedWithWhatIsKnown) {
       "backup:B, rennala:K, ringmaster:R[:stop], mfastest:M[:PROBE], cap:M[:fifo|:fastest|:random], aimd, "
       "dssp:L-U, zipline[:R], aap[:L[:F[:S]]], adasync[:K0][:ksync|:kasync|:kbatch|:kbatchasync], "
       "syncswitch:SHARE[:greedy|:elastic]:STEPS, rlp[:PATH], "
-      "file:PATH; after any of them +scale:1/tau|1/(tau+1)|dyn|poly:A|hinge:A:B +const:C +lr:R/M +decay +batch:N";
+      "file:PATH; after any of them +scale:1/tau|1/(tau+1)|dyn|poly:A|hinge:A:B +const:C +lr:R/M +decay +batch:N "
+      "+static[:N] +lb-bsp[:N[:PERIOD]] +warm-up[:FROM:TO[:OVER]] +goodput[:N[:PERIOD]] "
+      "+goodput-balanced[:N[:PERIOD]] +random[:N[:PERIOD]]; from +static on also without the +";
   EXPECT_EQ(refusal_of_list("bps"), "--policies: found \"bps\", expected one of " + known + "; the nearest is bsp");
   EXPECT_EQ(refusal_of_list(""), "--policies: found \"\", expected one of " + known + "; the nearest is bsp");
   EXPECT_EQ(refusal_of_list("asp,,bsp"), "--policies: found \"\", expected one of " + known + "; the nearest is bsp");
@@ -241,7 +243,7 @@ TEST(Policies, BlanksAroundNamesAreOfNoMatter) {
   EXPECT_EQ(refusal_of_list("asp, "), refusal_of_list("asp,"));
 }
 
-TEST(Policies, AllIsEveryRuleThatReadsNoFile) {
+TEST(Policies, AllIsEveryRuleThatReadsNoFileAndSetsNoBatches) {
   const auto names_of = [](const std::string& list, bool tunable) {
     std::vector<std::string> names;
     for (const policy_request& each : parse_policies(list, tunable)) names.push_back(each.name);
@@ -253,8 +255,9 @@ TEST(Policies, AllIsEveryRuleThatReadsNoFile) {
   const auto tuned = names_of("all", true), each = names_of("all", false);
   for (const rule& known : rules()) {
     const auto any_of_it = [&](const std::string& name) { return name.substr(0, name.find(':')) == known.name; };
-    EXPECT_EQ(std::ranges::any_of(tuned, any_of_it), !known.of_file) << known.name;
-    EXPECT_EQ(std::ranges::any_of(each, any_of_it), !known.of_file) << known.name;
+    const bool expected = !known.of_file && !known.of_batches;
+    EXPECT_EQ(std::ranges::any_of(tuned, any_of_it), expected) << known.name;
+    EXPECT_EQ(std::ranges::any_of(each, any_of_it), expected) << known.name;
   }
   EXPECT_EQ(count(tuned, "ssp"), 1);
   EXPECT_EQ(count(each, "ssp:3"), 1);

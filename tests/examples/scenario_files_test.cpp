@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -22,10 +24,13 @@ const auto shipped_scenarios = rubato::test::source_directory / "examples/lab/sc
 
 scenario load(const std::string& name) { return find_scenario(name, shipped_scenarios); }
 
+bool is_of_batches(const std::string& name) { return name.starts_with("batch-"); }
+
 TEST(ShippedScenarios, AreThoseDocumented) {
   EXPECT_EQ(scenario_names(shipped_scenarios),
-            (std::vector<std::string>{"ideal", "link", "paper", "paper-literal", "shared4", "sync-switch", "table1",
-                                      "table1-ideal"}));
+            (std::vector<std::string>{"batch-congested", "batch-generations", "batch-mixed", "batch-one-slow",
+                                      "batch-wide", "ideal", "link", "paper", "paper-literal", "shared4", "sync-switch",
+                                      "table1", "table1-ideal"}));
 }
 
 TEST(ShippedScenarios, CarryTheirFileNameAndADescription) {
@@ -53,7 +58,7 @@ TEST(ShippedScenarios, AreWhatTheSimulatorTakes) {
 
 TEST(ShippedScenarios, ShareTheStudysSetUp) {
   for (const auto& name : scenario_names(shipped_scenarios)) {
-    if (name == "sync-switch") continue;  // another study
+    if (name == "sync-switch" || is_of_batches(name)) continue;  // other studies
     const auto s = load(name);
     EXPECT_EQ(s.cluster.workers, 10u) << name;
     EXPECT_EQ(s.cluster.jitter, 0.05) << name;
@@ -79,6 +84,27 @@ TEST(ShippedScenarios, SyncSwitchTakesWhatItsLogsSay) {
   EXPECT_NEAR(rounds * s.cluster.step_time[0], 1'598, 10);
 }
 
+TEST(ShippedScenarios, ThoseOfBatchesDifferInTheirMachinesOnly) {
+  std::uint32_t most = 0;
+  for (const auto& name : scenario_names(shipped_scenarios)) {
+    if (!is_of_batches(name)) continue;
+    const auto s = load(name);
+    most = (std::max)(most, s.cluster.workers);
+    EXPECT_GE(s.cluster.workers, 8u) << name;
+    EXPECT_EQ(s.cluster.jitter, 0.05) << name;
+    EXPECT_EQ(s.cluster.fixed_share, 0.3) << name;
+    EXPECT_GT(s.cluster.link.bandwidth, 0) << name;
+    EXPECT_EQ(s.run.batch, 64u) << name;
+    EXPECT_EQ(s.hidden_layers, (std::vector<std::uint32_t>{1})) << name;
+    EXPECT_EQ(s.sgd.label_noise, 0.7) << name;
+    EXPECT_EQ(s.run.evaluate_every, 2 * s.cluster.workers) << name;
+    EXPECT_EQ(s.run.learning_rate.base, load("batch-wide").run.learning_rate.base) << name;
+    EXPECT_EQ(s.run.target_accuracy, load("batch-wide").run.target_accuracy) << name;
+    EXPECT_EQ(s.run.stop, stop_rule::target) << name;
+  }
+  EXPECT_EQ(most, 32u);
+}
+
 TEST(ShippedScenarios, DifferWhereTheyShould) {
   EXPECT_EQ(load("paper").cluster.cores, 1u);
   EXPECT_EQ(load("shared4").cluster.cores, 4u);
@@ -102,10 +128,11 @@ TEST(FindScenario, TakesAFileOrAName) {
 }
 
 TEST(FindScenario, RefusesAnUnknownNameListingTheKnown) {
-  EXPECT_EQ(
-      message_of<user_error>([] { return load("papper"); }),
-      "--scenario: found \"papper\", expected a .json file, random:NUMBER or one of ideal, link, paper, paper-literal, "
-      "shared4, sync-switch, table1, table1-ideal");
+  EXPECT_EQ(message_of<user_error>([] { return load("papper"); }),
+            "--scenario: found \"papper\", expected a .json file, random:NUMBER or one of batch-congested, "
+            "batch-generations, "
+            "batch-mixed, batch-one-slow, batch-wide, ideal, link, paper, paper-literal, shared4, sync-switch, table1, "
+            "table1-ideal");
 }
 
 TEST(LoadScenario, NamesTheFileInEveryRefusal) {

@@ -16,7 +16,7 @@ using namespace rubato::sim;
 
 scenario read(const std::string& rest) { return read_scenario("{\"name\": \"n\"" + rest + "}", "s.json"); }
 
-std::string refusal(const std::string& rest) {
+std::string refusal_of(const std::string& rest) {
   return rubato::test::message_of<user_error>([&] { return read(rest); });
 }
 
@@ -56,7 +56,7 @@ TEST(Scenario, ReadsEveryKey) {
                    "slowdown": 8, "episodes": [{"worker": 2, "from": 1, "until": 4, "sleep": 0.5}]},
     "objective": {"kind": "quadratic", "hidden_layers": 2, "learning_rate": 0.1,
                   "learning_rate_boundaries": [{"after_pushes": 100, "factor": 0.1}, {"after_pushes": 200, "factor": 0}],
-                  "momentum": 0.9, "batch": 32, "input": "unit", "data_fraction": 1, "validation_size": 10,
+                  "momentum": 0.9, "batch": 32, "input": "unit", "data_fraction": 1, "label_noise": 0.4, "validation_size": 10,
                   "target_accuracy": "auto", "max_time": 7, "evaluate_every": 5, "loss_source": "probe",
                   "probe_time": 0.3, "workload": 640})");
   EXPECT_EQ(s, (scenario{
@@ -95,31 +95,35 @@ TEST(Scenario, ReadsEveryKey) {
                            .probe_time = 0.3},
                    .objective = objective_kind::quadratic,
                    .hidden_layers = {2},
-                   .sgd = {.momentum = 0.9, .input = input_scale::unit, .data_fraction = 1, .validation_samples = 10},
+                   .sgd = {.momentum = 0.9,
+                           .input = input_scale::unit,
+                           .data_fraction = 1,
+                           .label_noise = 0.4,
+                           .validation_samples = 10},
                }));
   EXPECT_EQ(read_scenario(to_json(s).dump(), "again"), s);
 }
 
 TEST(Scenario, RefusesWhatNoKeyCanSeeAlone) {
-  EXPECT_EQ(refusal(R"(, "cluster": {"step_time": [1, 2]})"),
+  EXPECT_EQ(refusal_of(R"(, "cluster": {"step_time": [1, 2]})"),
             "s.json: cluster.step_time: found 2 values, expected 1 or workers = 10");
-  EXPECT_EQ(refusal(R"(, "cluster": {"link": {"latency": 0.5}})"),
+  EXPECT_EQ(refusal_of(R"(, "cluster": {"link": {"latency": 0.5}})"),
             "s.json: cluster.link.latency: found 0.5, expected 0 where cluster.link.bandwidth is 0");
-  EXPECT_EQ(refusal(R"(, "stragglers": {"count": 2, "probability": 0.5})"),
+  EXPECT_EQ(refusal_of(R"(, "stragglers": {"count": 2, "probability": 0.5})"),
             "s.json: found both stragglers.count and stragglers.probability, expected one of them");
-  EXPECT_EQ(refusal(R"(, "stragglers": {"count": 11})"),
+  EXPECT_EQ(refusal_of(R"(, "stragglers": {"count": 11})"),
             "s.json: stragglers.count: found 11, expected at most workers = 10");
-  EXPECT_EQ(refusal(R"(, "stop": "workload")"),
+  EXPECT_EQ(refusal_of(R"(, "stop": "workload")"),
             "s.json: objective.workload: found 0, expected at least 1 where stop is workload");
   EXPECT_EQ(
-      refusal(R"(, "objective": {"learning_rate_boundaries": [{"after_pushes": 9, "factor": 1},
+      refusal_of(R"(, "objective": {"learning_rate_boundaries": [{"after_pushes": 9, "factor": 1},
                                                                    {"after_pushes": 9, "factor": 1}]})"),
       "s.json: objective.learning_rate_boundaries: found {\"after_pushes\":9}, expected more than the 9 before it");
 }
 
 TEST(Scenario, RefusesImpossibleEpisodes) {
   const auto with_episode = [](const std::string& members) {
-    return refusal(R"(, "stragglers": {"episodes": [{)" + members + "}]}");
+    return refusal_of(R"(, "stragglers": {"episodes": [{)" + members + "}]}");
   };
   EXPECT_EQ(with_episode(R"("worker": 9, "from": 0, "until": 1, "sleep": 0)"), "");
   EXPECT_EQ(with_episode(R"("worker": 10, "from": 0, "until": 1, "sleep": 1)"),
@@ -133,7 +137,7 @@ TEST(Scenario, RefusesImpossibleEpisodes) {
 
 TEST(Scenario, RefusesImpossibleFailures) {
   const auto with_failures = [](const std::string& list) {
-    return refusal(R"(, "cluster": {"failures": [)" + list + "]}");
+    return refusal_of(R"(, "cluster": {"failures": [)" + list + "]}");
   };
   EXPECT_EQ(with_failures(R"({"time": 1, "worker": 10, "kind": "death"})"),
             "s.json: cluster.failures: found {\"worker\":10}, expected a worker below workers = 10");
@@ -150,10 +154,10 @@ TEST(Scenario, RefusesImpossibleFailures) {
 }
 
 TEST(Scenario, NamesTheNearestKey) {
-  EXPECT_EQ(refusal(R"(, "cluster": {"link": {"bandwith": 1}})"),
+  EXPECT_EQ(refusal_of(R"(, "cluster": {"link": {"bandwith": 1}})"),
             "s.json: found the unknown key cluster.link.bandwith, expected a known one; the nearest is "
             "cluster.link.bandwidth");
-  EXPECT_EQ(refusal(R"(, "cores": 1)"),
+  EXPECT_EQ(refusal_of(R"(, "cores": 1)"),
             "s.json: found the unknown key cores, expected a known one; the nearest is cluster.cores");
 }
 
@@ -237,6 +241,7 @@ TEST(Scenario, HashDependsOnEveryOtherKey) {
                                  "cluster.cores=1",
                                  "cluster.step_time=2",
                                  "cluster.fixed_share=0.1",
+                                 "objective.label_noise=0.1",
                                  "cluster.jitter=0",
                                  "cluster.link.bandwidth=1",
                                  "cluster.link.model_size=1",

@@ -26,6 +26,9 @@ MAY_INCLUDE = {
 }
 MAY_INCLUDE["adapt/train"] = list(MAY_INCLUDE)
 
+# Whose page has another name than the folder.
+PAGES = {"adapt/train": "adapt"}
+
 EMBEDDING = ["core", "sync", "sync/rivals", "sync/extras", "encode", "nn", "learned", "io"]
 FOR_HOSTS = ("rubato.hpp", "rivals.hpp", "io.hpp")
 UMBRELLA_MAY_INCLUDE = {
@@ -46,7 +49,7 @@ BASE = {"version.hpp", "config.hpp", "pinned.hpp", "dynarray.hpp", "fwd.hpp"}
 # The standard library has no dots in its names; what else a header may use, besides CUDA's own under cuda/.
 SYSTEM_HEADERS = {"immintrin.h", "cpuid.h", "arm_neon.h", "fcntl.h", "unistd.h", "sys/stat.h"}
 
-CORE_AND_SYNC_LINES = 4452
+CORE_AND_SYNC_LINES = 4524
 LINES_WARN, LINES_FAIL = 500, 600
 COLUMNS = 120
 
@@ -125,7 +128,7 @@ def check(repository):
             errors.append(f"{where}: {len(lines)} lines, at most {LINES_FAIL} allowed")
         elif len(lines) > LINES_WARN:
             warnings.append(f"{where}: {len(lines)} lines, {LINES_WARN} wanted")
-        page = pathlib.Path(repository) / "docs" / f"{folder.rsplit('/', 1)[-1]}.md"
+        page = pathlib.Path(repository) / "docs" / f"{PAGES.get(folder, folder.rsplit('/', 1)[-1])}.md"
         mention = f"`{path.name}`" if path.parent == root / folder else f"`{path.parent.name}/`"
         if folder and page.is_file() and mention not in page.read_text(encoding="utf-8"):
             errors.append(f"{where}: not mentioned in docs/{page.name}")

@@ -4,7 +4,8 @@
 
 #include <cmath>
 #include <cstdint>
-#include <rubato/encode/step_metrics.hpp>
+#include <memory>
+#include <rubato/core/step_metrics.hpp>
 #include <rubato/sim/quadratic.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
@@ -43,6 +44,21 @@ TEST(ClusterMetrics, TimesOfAStepByHand) {
     EXPECT_TRUE(std::isnan(each.metrics.processor)) << "nothing simulates that";
     EXPECT_TRUE(std::isnan(each.metrics.accuracy)) << "this objective knows no such thing";
   }
+}
+
+// Sums up what it is told.
+struct measuring_asp : asp {
+  std::shared_ptr<std::vector<float>> times = std::make_shared<std::vector<float>>();
+  void measured(std::uint32_t, const step_metrics& step) noexcept { times->push_back(step.compute_time); }
+};
+
+TEST(ClusterMetrics, APolicyIsToldBeforeThePush) {
+  quadratic goal;
+  const measuring_asp policy;
+  const cluster_options machines{.workers = 1, .step_time = {3}, .jitter = 0};
+  const run_result made = simulate(machines, for_samples(30), policy, goal);
+  EXPECT_GE(policy.times->size(), made.pushes);
+  EXPECT_FLOAT_EQ(policy.times->front(), 3);
 }
 
 TEST(ClusterMetrics, StragglersSleepWhileTheyCompute) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -149,6 +150,27 @@ TEST(sgd, StatisticsKnowWhatTheBatchGotRight) {
   EXPECT_GT(net.compute(1, 300, 64).statistics.accuracy, 0.8F);
   sgd_objective silent{small(1), shared().data};
   EXPECT_TRUE(std::isnan(silent.compute(1, 2).statistics.accuracy));
+}
+
+TEST(sgd, NoisyLabelsAreDrawnForTheSeed) {
+  sgd_options options = small(1);
+  options.data_fraction = 1;
+  options.probe_samples = 500;
+  sgd_objective clean{options, shared().data};
+  options.label_noise = 0.5;
+  sgd_objective noisy{options, shared().data};
+  for (std::uint64_t step = 0; step < 400; ++step) apply(clean, clean.compute(0, step, 32).handle, 0.1F);
+  std::ranges::copy(clean.parameters(), noisy.parameters().begin());
+  EXPECT_EQ(clean.evaluate().loss, noisy.evaluate().loss) << "validation knows no noise";
+  // Of five classes: half the labels are drawn, four fifths of these differ.
+  EXPECT_GT(noisy.probe(), 10 * clean.probe());
+  const double first = noisy.probe();
+  noisy.reset(1);
+  std::ranges::copy(clean.parameters(), noisy.parameters().begin());
+  EXPECT_NE(noisy.probe(), first) << "other labels";
+  noisy.reset(0);
+  std::ranges::copy(clean.parameters(), noisy.parameters().begin());
+  EXPECT_EQ(noisy.probe(), first) << "the same seed, the same labels";
 }
 
 TEST(sgd, WrittenGradientIsWhatUpdateSubtracts) {

@@ -65,6 +65,32 @@ TEST(AnyPolicy, ShapesWhereThePolicyDoes) {
   EXPECT_TRUE(shapes_of(batches_of_five{counting{}}));
 }
 
+struct measuring : counting {
+  float latest = 0;
+  void measured(std::uint32_t, const step_metrics& step) noexcept { latest = step.compute_time; }
+};
+struct measuring_anything : any_policy {
+  void measured(std::uint32_t, const step_metrics&) noexcept {}
+};
+
+TEST(AnyPolicy, MeasuresWhereThePolicyDoes) {
+  EXPECT_FALSE(measures_of(counting{}));
+  EXPECT_TRUE(measures_of(measuring{}));
+  EXPECT_FALSE(measures_of(any_policy{counting{}}));
+  EXPECT_TRUE(measures_of(any_policy{any_policy{measuring{}}}));
+  EXPECT_FALSE(measures_of(batched<any_policy>{any_policy{counting{}}, 5}));
+  EXPECT_TRUE(measures_of(measuring_anything{counting{}}));  // what it inherits says no
+}
+
+TEST(AnyPolicy, IsToldWhatWasMeasured) {
+  controller<any_policy, int> sync{{.capacity = 1}, measuring{}};
+  test::recorder host;
+  EXPECT_EQ(sync.measured({0, 0}, {.compute_time = 3}), errc::unknown_worker) << "it has not joined";
+  EXPECT_EQ(sync.join({0, 0}, 0, 1, host), errc::ok);
+  EXPECT_EQ(sync.measured({0, 0}, {.compute_time = 4}), errc::ok);
+  EXPECT_EQ(sync.policy().target<measuring>()->latest, 4);
+}
+
 TEST(AnyPolicy, LacksNothingThatAPolicyLacks) {
   EXPECT_EQ(any_policy{counting{}}.clock_bound(), unbounded);
   EXPECT_EQ(any_policy{counting{}}.max_legal_wait(0), std::numeric_limits<double>::infinity());

@@ -48,8 +48,8 @@ namespace rubato::inline RUBATO_ABI::sim {
 /// Pre      problem(machines) and problem(run) are empty; `goal`, `watcher` and `jitter` outlive the cluster, and
 ///          serve no other one meanwhile
 /// Random   keyed by (seed, worker, step): a seed gives all policies the same steps, a run the same bits in any thread
-/// Metrics  a watcher with measured(worker_id, const step_metrics&), such as one that fills a metrics_board, gets those
-///          of each step before its push: times, throughput, and what an objective with gradient_statistics tells
+/// Metrics  a policy with measured(), and a watcher with measured(worker_id, const step_metrics&), get those of each
+///          step before its push: times, throughput, and what an objective with gradient_statistics tells
 /// Cost     O(log workers) per event, plus the controller, plus the objective. No allocation once buffers have grown.
 /// Thread   one object, with its objective, per thread
 /// Tests    tests/sim/cluster_test.cpp, cluster_faults_test.cpp, cluster_timing_test.cpp, cluster_metrics_test.cpp
@@ -65,7 +65,9 @@ class cluster {
     }
   };
   static constexpr bool watched = !std::same_as<Watcher, no_observer>;
-  static constexpr bool measures = requires(Watcher & w, worker_id who, const step_metrics& m) { w.measured(who, m); };
+  static constexpr bool watches_metrics =
+      requires(Watcher & w, worker_id who, const step_metrics& m) { w.measured(who, m); };
+  static constexpr bool measures = watches_metrics || MeasuringPolicy<Policy>;
   using policy_type = detail::at_leisure<Policy>;
 
  public:
@@ -281,8 +283,12 @@ class cluster {
     push.work = me.work;
     push.lr_scale = me.lr_scale;
     push.cancelled = cancelled;
-    if constexpr (measures)
-      if (!cancelled) watcher_.measured(push.from, detail::metrics_of(me, now_, link_.transfer_time()));
+    if constexpr (measures) {
+      if (cancelled) return;
+      const step_metrics of_step = detail::metrics_of(me, now_, link_.transfer_time());
+      if constexpr (watches_metrics) watcher_.measured(push.from, of_step);
+      static_cast<void>(sync_.measured(push.from, of_step));
+    }
   }
 
   void interrupt(std::uint32_t w) noexcept {

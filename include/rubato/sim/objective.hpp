@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "../encode/step_metrics.hpp"
+#include "../core/step_metrics.hpp"
 
 namespace rubato::inline RUBATO_ABI::sim {
 

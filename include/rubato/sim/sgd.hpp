@@ -53,6 +53,7 @@ struct sgd_options {
   double momentum = 0;                            ///< in [0, 1)
   input_scale input = input_scale::standardised;  ///< how pixels become inputs
   double data_fraction = 0.5;                     ///< share of the training images in use, chosen anew for every seed
+  double label_noise = 0;                         ///< share of them whose label is drawn anew, among all classes
   std::uint32_t validation_samples = 1'000;       ///< the first so many of the validation images
   std::uint32_t probe_samples = 64;               ///< training images that probe() looks at, chosen per seed
   bool gradient_norm = false;                     ///< compute gradient::norm (h = 1, batch 16: about 15 us more)
@@ -70,6 +71,7 @@ struct sgd_options {
   if (!(pinned::within(options.momentum, 0, 1) && options.momentum < 1)) return "momentum: expected a number in [0, 1)";
   if (!(pinned::within(options.data_fraction, 0, 1) && options.data_fraction > 0))
     return "data_fraction: expected a number in (0, 1]";
+  if (!pinned::within(options.label_noise, 0, 1)) return "label_noise: expected a number in [0, 1]";
   if (options.validation_samples == 0) return "validation_samples: expected at least 1";
   if (options.probe_samples == 0) return "probe_samples: expected at least 1";
   return nullptr;
@@ -125,7 +127,8 @@ class sgd_objective {
     reset(0);
   }
 
-  /// See Objective: other weights, no velocity, the momentum of the options, another subset of the training images.
+  /// See Objective: other weights, no velocity, the momentum of the options, another subset of the training images, and
+  /// other labels of those whose labels are noise.
   void reset(std::uint64_t seed) {
     seed_ = seed;
     momentum_ = options_.momentum;
@@ -144,9 +147,10 @@ class sgd_objective {
       subset_[i] = order_[i];
     }
 
+    if (options_.label_noise > 0) draw_labels();
     probe_.clear();
     const std::size_t probed = std::min<std::size_t>(options_.probe_samples, subset_.size());
-    for (std::size_t i = 0; i < probed; ++i) probe_.append(data_->training, subset_[i], map_, *kernel_);
+    for (std::size_t i = 0; i < probed; ++i) append_training(probe_, subset_[i]);
   }
 
   /// `batch` samples, options.batch when 0; at most 65,535.
@@ -157,7 +161,7 @@ class sgd_objective {
     slot& to = pool_[handle];
     draw(worker, step, batch);
     to.input.clear();
-    for (const std::uint32_t sample : drawn_) to.input.append(data_->training, sample, map_, *kernel_);
+    for (const std::uint32_t sample : drawn_) append_training(to.input, sample);
     place(to, batch);
 
     mlp_.forward(parameters_.data(), to.input, 0, batch, to.pass);
@@ -263,6 +267,7 @@ class sgd_objective {
   // Beyond every worker's stream.
   static constexpr std::uint64_t weight_stream = std::uint64_t{1} << 63;
   static constexpr std::uint64_t subset_stream = weight_stream + max_hidden_layers + 1;
+  static constexpr std::uint64_t label_stream = subset_stream + 1;
   static constexpr std::size_t judge_rows = 48;          // a block whose activations stay in the second-level cache
   static constexpr std::uint64_t rebase_period = 1'024;  // updates
 
@@ -281,6 +286,21 @@ class sgd_objective {
       data_->training.prefetch_position(sample);
     }
     for (const std::uint32_t sample : drawn_) data_->training.prefetch_pixels(sample);
+  }
+
+  void draw_labels() {
+    noisy_labels_.resize(data_->training.samples());
+    random_sequence random{seed_, label_stream};
+    for (std::uint32_t sample = 0; sample < noisy_labels_.size(); ++sample) {
+      const bool noisy = random.uniform() < options_.label_noise;
+      const std::uint64_t other = random.below(data_->training.classes());
+      noisy_labels_[sample] = noisy ? static_cast<std::uint8_t>(other) : data_->training.label(sample);
+    }
+  }
+
+  void append_training(mlp_batch& to, std::uint32_t sample) {
+    to.append(data_->training, sample, map_, *kernel_);
+    if (!noisy_labels_.empty()) to.labels.back() = noisy_labels_[sample];
   }
 
   // Lays out a pass of `rows` rows in the slot's storage.
@@ -331,6 +351,7 @@ class sgd_objective {
   mlp_batch probe_;
   std::vector<std::uint32_t> order_;   // scratch of reset()
   std::vector<std::uint32_t> subset_;  // training images in use
+  std::vector<std::uint8_t> noisy_labels_;  // of all training images; empty: as the data say
   std::vector<std::uint32_t> drawn_;   // the batch drawn last
   sparse_rows transposed_;             // scratch of update()
   mlp_gradient_norm norm_;             // scratch of compute()

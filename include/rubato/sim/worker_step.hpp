@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "../core/step_metrics.hpp"
 #include "../core/types.hpp"
-#include "../encode/step_metrics.hpp"
 #include "objective.hpp"
 #include "options.hpp"
 

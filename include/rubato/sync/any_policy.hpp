@@ -20,7 +20,8 @@ class any_policy {
     requires(!std::same_as<P, any_policy>) && SyncPolicy<P> && std::copy_constructible<P>
   any_policy(P policy)  // NOLINT(*-explicit-*)
       : held_{new model<P>{std::move(policy)}},
-        has_{AdmittingPolicy<P>, ObservingPolicy<P>, shapes_of(*target<P>()), PreparingPolicy<P>, BoundedPolicy<P>} {}
+        has_{AdmittingPolicy<P>,        ObservingPolicy<P>, measures_of(*target<P>()),
+             shapes_of(*target<P>()), PreparingPolicy<P>, BoundedPolicy<P>} {}
   any_policy(const any_policy& other) : held_{other.held_->clone()}, has_{other.has_} {}  ///< with its state
   /// The one moved from may be destroyed and assigned to, and nothing else.
   any_policy(any_policy&& other) noexcept : held_{std::exchange(other.held_, nullptr)}, has_{other.has_} {}
@@ -38,6 +39,10 @@ class any_policy {
   void observe(const feedback& f) noexcept {
     if (has_.observe) held_->observe(f);
   }
+  void measured(std::uint32_t worker, const step_metrics& m) noexcept {
+    if (has_.measured) held_->measured(worker, m);
+  }
+  [[nodiscard]] bool measures() const noexcept { return has_.measured; }  ///< see measures_of()
   void shape(const cluster_view& v, std::uint32_t worker, grant& g) noexcept {
     if (has_.shape) held_->shape(v, worker, g);
   }
@@ -70,6 +75,7 @@ class any_policy {
     virtual decision release(const cluster_view&, const event&) noexcept = 0;
     virtual admission admit(const cluster_view&, const event&) noexcept = 0;
     virtual void observe(const feedback&) noexcept = 0;
+    virtual void measured(std::uint32_t, const step_metrics&) noexcept = 0;
     virtual void shape(const cluster_view&, std::uint32_t, grant&) noexcept = 0;
     virtual void prepare() noexcept = 0;
     virtual void resize(std::uint32_t) = 0;
@@ -95,6 +101,9 @@ class any_policy {
     }
     void observe([[maybe_unused]] const feedback& f) noexcept override {
       if constexpr (ObservingPolicy<P>) policy.observe(f);
+    }
+    void measured([[maybe_unused]] std::uint32_t worker, [[maybe_unused]] const step_metrics& m) noexcept override {
+      if constexpr (MeasuringPolicy<P>) policy.measured(worker, m);
     }
     void shape([[maybe_unused]] const cluster_view& v, [[maybe_unused]] std::uint32_t w,
                [[maybe_unused]] grant& g) noexcept override {
@@ -124,7 +133,7 @@ class any_policy {
 
   // Which of the members that are called at every push there are: those that are not cost no virtual call.
   struct members {
-    bool admit, observe, shape, prepare, bound;
+    bool admit, observe, measured, shape, prepare, bound;
   };
 
   held_policy* held_;

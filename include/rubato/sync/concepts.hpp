@@ -13,6 +13,7 @@
 #include "../core/cluster_view.hpp"
 #include "../core/decision.hpp"
 #include "../core/record.hpp"
+#include "../core/step_metrics.hpp"
 
 namespace rubato::inline RUBATO_ABI {
 
@@ -25,6 +26,11 @@ concept AdmittingPolicy = requires(P& p, const cluster_view& view, const event& 
 template <class P>
 concept ObservingPolicy = requires(P& p, const feedback& f) {
   { p.observe(f) } noexcept -> std::same_as<void>;
+};
+/// Is told what was measured of a step, where the host measures: before the push whose step it is.
+template <class P>
+concept MeasuringPolicy = requires(P& p, std::uint32_t worker, const step_metrics& step) {
+  { p.measured(worker, step) } noexcept -> std::same_as<void>;
 };
 /// Sets batch size and learning-rate factor worker by worker, at the release.
 template <class P>
@@ -83,8 +89,8 @@ concept DescribedPolicy = requires(const P& p) {
 namespace detail {
 
 struct optional_members {
-  int admit, observe, shape, shapes, prepare, resize, reset, clock_bound, max_legal_wait, problem, state, describe,
-      explain;
+  int admit, observe, measured, shape, shapes, prepare, resize, reset, clock_bound, max_legal_wait, problem, state,
+      describe, explain;
 };
 struct nameless {};
 // A name that P has too, whatever it stands for there, is ambiguous in this class. A final P cannot be looked into.
@@ -102,6 +108,7 @@ concept SyncPolicy = std::movable<P> && requires(P& p, const cluster_view& view,
   { p.release(view, what) } noexcept -> std::same_as<decision>;
 } && (AdmittingPolicy<P> || requires { &detail::doubled<P>::admit; }) &&
     (ObservingPolicy<P> || requires { &detail::doubled<P>::observe; }) &&
+    (MeasuringPolicy<P> || requires { &detail::doubled<P>::measured; }) &&
     (ShapingPolicy<P> || requires { &detail::doubled<P>::shape; }) &&
     (MaybeShapingPolicy<P> || requires { &detail::doubled<P>::shapes; }) &&
     (PreparingPolicy<P> || requires { &detail::doubled<P>::prepare; }) &&
@@ -129,6 +136,10 @@ template <class P>
 concept KnowsItsShape = requires {
   { declarer(&P::shapes) } -> std::same_as<decltype(declarer(&P::shape))>;
 };
+template <class P>
+concept KnowsWhetherItMeasures = requires {
+  { declarer(&P::measures) } -> std::same_as<decltype(declarer(&P::measured))>;
+};
 
 }  // namespace detail
 
@@ -140,6 +151,15 @@ template <class P>
     return policy.shapes();
   else
     return ShapingPolicy<P>;
+}
+
+/// Whether measured() does anything: measuring costs the host time. A measures() counts as a shapes() does.
+template <class P>
+[[nodiscard]] constexpr bool measures_of([[maybe_unused]] const P& policy) noexcept {
+  if constexpr (detail::KnowsWhetherItMeasures<P>)
+    return policy.measures();
+  else
+    return MeasuringPolicy<P>;
 }
 
 /// How long any policy may let this worker wait, in times of the longest step; infinite where it does not say.

@@ -102,6 +102,14 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
     return errc::ok;
   }
 
+  /// Tells a policy that asks for it (measures_of) what was measured of a step, before the push whose step it is.
+  /// Errors: those of pull, for strangers.
+  errc measured(worker_id who, const step_metrics& step) noexcept {
+    if (const reason bad = stranger(who); bad != reason::none) return count_refusal(bad, who), error_of(bad);
+    if constexpr (MeasuringPolicy<Policy>) policy_.measured(who.index, step);
+    return errc::ok;
+  }
+
   /// A gradient has arrived: what is to be done with it. Every answer, refusals included, is to be committed once.
   [[nodiscard, gnu::always_inline]] admitted admit(const push_event& push) {
     const std::uint32_t w = push.worker.index;

@@ -1,0 +1,86 @@
+#ifndef RUBATO_ADAPT_TRAIN_BATCH_TRAJECTORIES_HPP
+#define RUBATO_ADAPT_TRAIN_BATCH_TRAJECTORIES_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../core/archive.hpp"
+#include "../../core/rng.hpp"
+#include "../../dynarray.hpp"
+#include "../../nn/concepts.hpp"
+#include "../../rl/learner.hpp"
+#include "../../rl/ppo.hpp"
+#include "../../rl/softmax_policy.hpp"
+#include "../batch_sizer.hpp"
+#include "../batch_sizers/dynamix.hpp"
+#include "../batch_state.hpp"
+
+namespace rubato::inline RUBATO_ABI::adapt {
+
+/// What was decided for one worker at the end of one period.
+struct batch_decision {
+  std::array<float, batch_state::size> observation{};
+  std::uint32_t legal = 0;   ///< of batch_deltas
+  std::uint32_t action = 0;  ///< one of these
+  double time = 0;           ///< since the first period began
+};
+
+/// The decisions of a run, by worker. A worker that goes, or comes, has those that were made while it was there.
+using batch_trajectories = std::vector<std::vector<batch_decision>>;
+
+/// A BatchSizer that draws what dynamix would prefer, and writes it down: for training. Copies write to the same place.
+///
+/// The draws are a function of seed, worker and period.
+/// Tests   tests/adapt/batch_trajectories_test.cpp: DrawsByTheSoftmax, WritesDownWhatItDid, SameSeedSameDraws
+template <nn::ActionValueFunction Network>
+struct exploring_batches {
+  std::shared_ptr<const Network> network{};    ///< preferences
+  std::shared_ptr<batch_trajectories> made{};  ///< what was decided; resize() clears it
+  std::uint64_t seed = 1;                      ///< of the draws
+
+  void resize(std::uint32_t capacity) {
+    seen = {};
+    losses = rubato::detail::dynarray<float>(capacity, not_measured);
+    now = 0;
+    made->assign(capacity, {});
+  }
+  void forget(std::uint32_t worker) noexcept { losses[worker] = not_measured; }
+
+  void operator()(const batch_period& period, std::span<std::uint32_t> batches) noexcept {
+    now += period.time;
+    seen.begin(period, {losses.data(), losses.size()});
+    for (std::size_t w = 0; w < period.workers.size(); ++w) {
+      if (!period.workers[w].counts) continue;
+      batch_decision& next = (*made)[w].emplace_back();
+      std::array<float, batch_deltas.size()> preferences;
+      seen.observe(w, next.observation);
+      network->evaluate(next.observation, preferences);
+      random_sequence random{seed, w, period.number};
+      next.legal = legal_deltas(period.workers[w]);
+      next.action = rl::softmax_action(preferences, next.legal, random, 2);
+      next.time = now;
+      batches[w] = changed_by(batches[w], batch_deltas[next.action]);
+    }
+    seen.end();
+  }
+
+  void state(archive& bytes) { bytes.fail(); }  ///< a training run is not saved halfway
+  [[nodiscard]] std::string problem() const { return network && made ? "" : "network and made must not be null"; }
+  [[nodiscard]] description describe() const {
+    return {"exploring batches", R"({"kind":"exploring-batches","seed":)" + std::to_string(seed) + "}"};
+  }
+
+  batch_state seen{};                        ///< state, not an option
+  rubato::detail::dynarray<float> losses{};  ///< likewise
+  double now = 0;                            ///< likewise
+};
+
+}  // namespace rubato::inline RUBATO_ABI::adapt
+
+#endif

@@ -2,6 +2,7 @@
 #define RUBATO_ADAPT_HPP
 
 // Fitting a policy to a job, before it runs and while it does. Hosts need it for batches that a policy sets only.
+#include "adapt/batch_policy_file.hpp"
 #include "adapt/batch_size.hpp"
 #include "adapt/batch_sizers/goodput.hpp"
 #include "adapt/batch_sizers/random.hpp"

@@ -85,6 +85,25 @@ TEST(Ppo, UpdateByHand) {
   EXPECT_EQ(agent.counters().value_updates, 1u);
 }
 
+// As UpdateByHand, and the other action is not legal: its probability is 1 whatever is learned.
+TEST(Ppo, StepsOfOtherActorsAreRecordedWithTheirMasks) {
+  auto agent = *ppo<>::make(linear(1, 2, {0, 0, 0, 0}), linear(1, 1, {0.25F, 0}), plain(1));
+  EXPECT_FALSE(agent.is_due());
+  const row step{{2}, {1}, 0, 2, 1, true};
+  agent.record(step, 0b01);
+  EXPECT_TRUE(agent.is_due());
+  EXPECT_EQ(agent.counters().replaced, 0u);
+  random_sequence random{1};
+  EXPECT_TRUE(agent.update(random).learned);
+  EXPECT_FALSE(agent.is_due());
+  for (const float each : agent.policy().parameters()) EXPECT_EQ(each, 0);
+  agent.record(step, 0b11);
+  agent.record(step, 0b11);
+  EXPECT_EQ(agent.counters().rejected_transitions, 1u) << "there was no room";
+  agent.update(random);
+  EXPECT_GT(agent.policy().parameters()[0], 0);
+}
+
 // Nobody moves, so the loss tells which steps were in the batches. V is half of the reward r: a step costs (r/2)^2 -
 // r/2.
 TEST(Ppo, BatchesAreAllOfTheRollout) {

@@ -48,6 +48,23 @@ TEST(quadratic, NoiseHasTheStatedDeviation) {
   }
 }
 
+TEST(quadratic, StatisticsAreThoseOfTheNoise) {
+  quadratic bowl{{.dimension = 4, .condition = 10, .noise = 0.5, .gradient_statistics = true}}, silent;
+  EXPECT_TRUE(std::isnan(silent.compute(0, 1, 8).statistics.variance)) << "nobody asked";
+  double square = 0;
+  constexpr int draws = 40'000;
+  for (std::uint64_t step = 0; step < draws; ++step) {
+    const gradient made = bowl.compute(0, step, 8);
+    EXPECT_EQ(made.statistics.variance, 1) << "four times a quarter";
+    EXPECT_FLOAT_EQ(made.statistics.accuracy, static_cast<float>(bowl.evaluate().accuracy));
+    square += static_cast<double>(made.statistics.square) / draws;
+    bowl.release(made.handle);
+  }
+  double exact = 0;
+  for (int i = 0; i < 4; ++i) exact += std::pow(10, -2.0 * i / 3);
+  EXPECT_NEAR(square, exact, 0.01) << "without the bias of the batch's noise";
+}
+
 TEST(quadratic, UpdateOfManyIsTheWeightedSum) {
   quadratic together;
   quadratic apart;

@@ -29,8 +29,9 @@ namespace rubato::inline RUBATO_ABI::adapt {
 ///                                                                     15 deviation of the steps' times / mean
 ///
 /// All are clipped to [-4, 4]. The noise of an update is the variance of a sample's gradient (step_metrics) over the
-/// samples of all workers' steps. The time of a step is what the host measured of computing; where it measured nothing,
-/// that from grant to arrival. What is not known is 0, and its flag is 0 instead of 1.
+/// samples of all workers' steps; variance and square are averages in which a period counts a fifth, since one alone
+/// says little. 10 is half of the logarithm. The time of a step is what the host measured of computing; where it
+/// measured nothing, that from grant to arrival. What is not known is 0, and its flag is 0 instead of 1.
 ///
 /// Cost    begin() O(workers), observe() O(1). No allocation: the caller has the memory.
 /// Source  DYNAMIX names the groups (network, system, statistical efficiency), not the features: these are a choice
@@ -83,9 +84,14 @@ class batch_state {
     all_[2] = known(static_cast<double>(steps_) / (static_cast<double>(steps_) + 500));
     all_[3] = period > 0 && first_time_ > 0 ? known(std::log2(period / first_time_)) : unknown;
     all_[4] = mean > 0 ? known(std::sqrt(scatter) / mean) : unknown;
-    const bool has_noise = noises > 0 && noise > 0 && samples > 0;
+    if (noises > 0) {
+      const double by = noise_ > 0 ? newest : 1.0;
+      noise_ += by * (noise / noises - noise_);
+      square_ += by * (square / noises - square_);
+    }
+    const double of_update = samples > 0 ? noise_ / samples : 0.0;
     // A square that is not above 0 is one that drowns in noise.
-    ratio_ = has_noise ? known(std::log(noise / samples / (std::max)(square, 1e-3 * noise / samples)) / 2) : unknown;
+    ratio_ = of_update > 0 ? known(std::log(of_update / (std::max)(square_, 1e-3 * of_update)) / 2) : unknown;
   }
 
   /// The observation of a worker that counts.
@@ -128,8 +134,10 @@ class batch_state {
   }
 
   void state(archive& bytes) {
-    bytes(first_time_, first_loss_, steps_);
-    if (!pinned::is_finite(first_time_) || !pinned::is_finite(first_loss_)) bytes.fail();
+    bytes(first_time_, first_loss_, noise_, square_, steps_);
+    const bool sound = pinned::is_finite(first_time_) && pinned::is_finite(first_loss_) && pinned::is_finite(noise_) &&
+                       pinned::is_finite(square_);
+    if (!sound) bytes.fail();
   }
 
  private:
@@ -137,6 +145,7 @@ class batch_state {
     float number, known;
   };
   static constexpr value unknown{0, 0};
+  static constexpr double newest = 0.2;  // what a period counts in the averages of the noise
 
   [[nodiscard]] static value known(double number) noexcept {
     if (!pinned::is_finite(number)) return unknown;
@@ -155,7 +164,8 @@ class batch_state {
   double slowest_ = 0;
   double first_time_ = 0;  // of a step, in the first period; 0 before
   double first_loss_ = 0;
-  std::uint64_t steps_ = 0;  // of the busiest worker
+  double noise_ = 0, square_ = 0;  // of a sample's gradient and of the gradient, averaged over periods
+  std::uint64_t steps_ = 0;        // of the busiest worker
 };
 
 }  // namespace rubato::inline RUBATO_ABI::adapt

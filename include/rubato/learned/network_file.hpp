@@ -45,10 +45,11 @@ template <class Network>
   return network;
 }
 
-/// Whether the card is one of a network of this kind, asked at each push, with these inputs and an output per action.
+/// Whether the card is one of a network of this kind, asked so often, with these inputs and an output per action.
 template <class Actions>
 [[nodiscard]] error check_kind(const policy_card& card, const safetensors& file, std::string_view kind,
-                               const std::vector<feature>& features, const Actions& actions) {
+                               const std::vector<feature>& features, const Actions& actions,
+                               std::string_view period = "push") {
   const std::string source = file.source() + ": policy card";
   const auto refused = [&](const std::string& found, const std::string& expected) {
     return error{errc::wrong_kind, source + ": found " + found + ", expected " + expected};
@@ -58,8 +59,8 @@ template <class Actions>
                                   ", expected a learned policy, with layers"};
   if (card.kind != kind) return refused("kind " + in_quotes(card.kind), in_quotes(kind));
   if (error e = check_known(card, features, actions, source); e.code != errc::ok) return e;
-  if (card.decision_period != "push")
-    return refused("decision_period " + in_quotes(card.decision_period), "\"push\"");
+  if (card.decision_period != period)
+    return refused("decision_period " + in_quotes(card.decision_period), in_quotes(period));
   std::string names;
   for (const std::string_view each : actions) names += (names.empty() ? ": " : ", ") + std::string{each};
   if (card.layers.back() != actions.size())
@@ -86,23 +87,27 @@ template <class Read>
   return read(*card, *file);
 }
 
-/// What a policy and this build determine of a card: version, kind, features, actions, decision period, layers,
+/// What a network and this build determine of a card: version, kind, features, actions, decision period, layers,
 /// activation.
-template <class Policy, class Actions>
-void describe_policy(policy_card& card, const Policy& policy, const Actions& actions) {
-  const auto& network = policy.network();
-  card.kind = std::string{Policy::encoder_type::kind};
-  card.features = policy.encoder().features();
+template <class Network, class Actions>
+void describe_network(policy_card& card, std::string_view kind, std::vector<feature> features, const Network& network,
+                      const Actions& actions, std::string_view period = "push") {
+  card.kind = std::string{kind};
+  card.features = std::move(features);
   card.actions.assign(actions.begin(), actions.end());
   card.format = policy_card::current_format;
   card.rubato = std::to_string(RUBATO_VERSION_MAJOR) + "." + std::to_string(RUBATO_VERSION_MINOR) + "." +
                 std::to_string(RUBATO_VERSION_PATCH);
   card.rule.clear();
-  card.decision_period = "push";
+  card.decision_period = std::string{period};
   card.layers.assign(1, static_cast<std::uint32_t>(network.inputs()));
   for (const nn::layer_shape& layer : network.layers())
     card.layers.push_back(static_cast<std::uint32_t>(layer.outputs));
   card.activation = nn::to_text(network.options().hidden);
+}
+template <class Policy, class Actions>
+void describe_policy(policy_card& card, const Policy& policy, const Actions& actions) {
+  describe_network(card, Policy::encoder_type::kind, policy.encoder().features(), policy.network(), actions);
 }
 
 [[nodiscard]] inline error not_written(const std::string& path, const std::string& found, const std::string& expected) {

@@ -59,7 +59,8 @@ struct ppo_counters {
 ///         forward and back `epochs` times. Rollout, networks and workspaces are allocated at construction; act(),
 ///         greedy(), record() and update() allocate nothing.
 /// Thread  not thread-safe; greedy() is, among const calls.
-/// Tests   tests/rl/ppo_test.cpp: ConfigurationHasBothNetworks, UpdateByHand, BatchesAreAllOfTheRollout,
+/// Tests   tests/rl/ppo_test.cpp: ConfigurationHasBothNetworks, UpdateByHand,
+///         StepsOfOtherActorsAreRecordedWithTheirMasks, BatchesAreAllOfTheRollout,
 ///         AdvantagesAreNormalisedIfAskedFor, EntropyBonusMakesLessSure, NothingIsLearnedBeforeTheRolloutIsFull,
 ///         TruncatedEpisodesBootstrap, ElapsedTimeDiscounts, ActsByTheSoftmax, IllegalActionsAreNeverTaken,
 ///         TheExecutedActionIsLearned, AnIllegalActionTeachesTheValueOnly, DivergenceEndsThePasses, ClipsTheGradients,
@@ -115,23 +116,15 @@ class ppo {
   /// before is as if the episode had been truncated there. So is one for which a full rollout has no room, because
   /// update() was not called.
   void record(const transition& step) noexcept {
-    if (!detail::is_sound(step, actions()) || rollout_.full()) {
-      ++counters_.rejected_transitions;
-      cut();
-      return;
-    }
-    if (step.action != asked_) ++counters_.replaced;
-    const bool by_elapsed = options_.discount == discounting::by_elapsed;
-    const double factor = by_elapsed ? std::pow(options_.gamma, step.elapsed / options_.time_unit) : options_.gamma;
-    rollout_.add(step.observation,
-                 {.action = step.action,
-                  .legal = legal_,
-                  .reward = step.reward,
-                  .discount = step.terminated ? 0.0F : static_cast<float>(factor),
-                  .last = step.terminated},
-                 step.next);
-    if (step.truncated || rollout_.full()) cut();
+    if (take_in(step, legal_) && step.action != asked_) ++counters_.replaced;
   }
+  /// The same for a step that was taken elsewhere, by a copy of policy() and one of its softmax's draws among `legal`:
+  /// for many actors whose episodes come one after another.
+  void record(const transition& step, std::uint32_t legal) noexcept {
+    static_cast<void>(take_in(step, legal_among(actions(), legal)));
+  }
+  /// Whether update() would learn, and record() has no room.
+  [[nodiscard]] bool is_due() const noexcept { return rollout_.full(); }
 
   /// Learns from the rollout if it is full, and begins the next one. Of what it answers, `loss` is the mean over the
   /// batches of the policy's loss plus that of the value network's, and `gradient_norm` the policy's largest,
@@ -184,6 +177,25 @@ class ppo {
   }
 
  private:
+  [[nodiscard]] bool take_in(const transition& step, std::uint32_t legal) noexcept {
+    if (!detail::is_sound(step, actions()) || rollout_.full()) {
+      ++counters_.rejected_transitions;
+      cut();
+      return false;
+    }
+    const bool by_elapsed = options_.discount == discounting::by_elapsed;
+    const double factor = by_elapsed ? std::pow(options_.gamma, step.elapsed / options_.time_unit) : options_.gamma;
+    rollout_.add(step.observation,
+                 {.action = step.action,
+                  .legal = legal,
+                  .reward = step.reward,
+                  .discount = step.terminated ? 0.0F : static_cast<float>(factor),
+                  .last = step.terminated},
+                 step.next);
+    if (step.truncated || rollout_.full()) cut();
+    return true;
+  }
+
   ppo(Network policy, Value value, const ppo_options& options)
       : options_{options},
         policy_{std::move(policy)},

@@ -24,6 +24,7 @@ struct quadratic_options {
   double condition = 10;  ///< largest over smallest curvature, at least 1; the curvatures are spaced evenly in log
   double noise = 0.1;     ///< standard deviation of one sample's gradient, per parameter
   double momentum = 0;    ///< in [0, 1)
+  bool gradient_statistics = false;  ///< compute gradient::statistics
 };
 
 /// What is wrong with the options, or nullptr.
@@ -40,7 +41,8 @@ struct quadratic_options {
 /// It starts at a random corner with |x_i| = 1. The mean gradient of a batch is c_i x_i plus noise of deviation
 /// noise / sqrt(batch); the noise is uniform rather than normal, which is cheaper and, summed over steps, no different.
 /// accuracy = 1 / (1 + loss): 1 at the minimum, falling monotonically to 0 as the loss grows, 0 when it is not finite.
-/// probe() is the loss itself; gradient::norm is exact.
+/// probe() is the loss itself; gradient::norm is exact. Of the statistics of a gradient, the accuracy is that of
+/// evaluate() where it was computed, the variance is exact, and the square is the batch's, less the variance over it.
 ///
 /// Pre     problem(options) == nullptr; handles are live (from compute(), not yet released)
 /// Cost    dimension 8: compute, update and release about 80 ns together; no allocation once the pool has grown
@@ -91,7 +93,14 @@ class quadratic {
         twice_loss += slope * parameters_[i];
       }
     }
-    return {handle, static_cast<float>(twice_loss / 2), static_cast<float>(std::sqrt(squares)), batch};
+    gradient made{handle, static_cast<float>(twice_loss / 2), static_cast<float>(std::sqrt(squares)), batch};
+    if (options_.gradient_statistics) {
+      const double variance = options_.dimension * options_.noise * options_.noise;
+      made.statistics = {.accuracy = static_cast<float>(1 / (1 + twice_loss / 2)),
+                         .variance = static_cast<float>(variance),
+                         .square = static_cast<float>(squares - variance / batch)};
+    }
+    return made;
   }
 
   /// See Objective.

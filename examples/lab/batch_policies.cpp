@@ -1,6 +1,7 @@
 #include "batch_policies.hpp"
 
 #include <cstdint>
+#include <rubato/adapt/batch_policy_file.hpp>
 #include <rubato/adapt/batch_size.hpp>
 #include <rubato/adapt/batch_sizers/goodput.hpp>
 #include <rubato/adapt/batch_sizers/random.hpp>
@@ -10,6 +11,10 @@
 #include <rubato/sync/bsp.hpp>
 #include <string_view>
 #include <utility>
+#include <vector>
+
+#include "shipped.hpp"
+#include "support/user_error.hpp"
 
 namespace rubato::lab {
 namespace {
@@ -60,6 +65,18 @@ any_policy put_warm_up(any_policy policy, policy_arguments given) {
   return put(std::move(policy), options_in(given.first(given.empty() ? 0 : 1)), by);
 }
 
+// The policy that ships, or one in a file.
+any_policy put_dynamix(any_policy policy, policy_arguments given) {
+  at_most(given, 2);
+  batch_options options = options_in(given.first(given.empty() ? 0 : 1));
+  options.period = adapt::learned_period;
+  const std::string file =
+      given.size() > 1 ? std::string{given[1]} : shipped("examples/lab/policies/dynamix.safetensors").string();
+  auto learned = adapt::load_batch_policy(file);
+  if (!learned) throw support::user_error{learned.error().message};
+  return put(std::move(policy), options, std::move(*learned));
+}
+
 struct batch_policy {
   std::string_view syntax;  // of the treatment; that of the rule is without the '+'
   std::string_view meaning;
@@ -102,6 +119,11 @@ template <any_policy (*put_on)(any_policy, policy_arguments)>
       entry<put_balanced_goodput>("+goodput-balanced[:N[:PERIOD]]", "the same, with steps that take equally long",
                                   {"+goodput-balanced:64:2", "+goodput-balanced:64:5", "+goodput-balanced:64:10",
                                    "+goodput-balanced:128:5", "+goodput-balanced:256:5", "+goodput-balanced:512:5"}),
+      entry<put_dynamix>(
+          "+dynamix[:N[:FILE]]",
+          "from N samples (64), up or down as a network says that sees what each worker's steps showed: "
+          "the one that ships, or one in a policy file (no ':' in its path)",
+          {"+dynamix:32", "+dynamix:64", "+dynamix:128", "+dynamix:256", "+dynamix:512", "+dynamix:1024"}),
       entry<put_random>("+random[:N[:PERIOD]]", "from N samples (64), up or down by chance",
                         {"+random:32", "+random:64", "+random:128", "+random:256", "+random:512", "+random:1024"})};
   return policies;

@@ -169,6 +169,22 @@ struct experiment_arguments {
   bool quiet = false;
 };
 
+/// Options of `rubato-lab batch train` as they are given; the defaults are those of batch_training_request.
+struct batch_train_arguments {
+  std::uint64_t seed = 1;
+  std::uint32_t updates = 160;
+  std::uint64_t generations = 500;
+  std::uint32_t population = 40;
+  std::uint32_t tasks = 48;
+  std::uint32_t select_every = 50;
+  std::uint32_t selection_tasks = 256;
+  std::string out;
+  std::string licence;
+  bool resume = false;
+  unsigned threads = 0;  ///< 0: as many as the machine has
+  bool quiet = false;
+};
+
 /// Options of `rubato-lab watch` as they are given.
 struct watch_arguments {
   std::string source;  ///< URL of a server's metrics, or a decision log
@@ -189,6 +205,8 @@ struct report_arguments {
 [[nodiscard]] int run_train(const train_arguments&);
 /// The same for agents that search, see search_agents().
 [[nodiscard]] int run_search(const train_arguments&, const search_agent&);
+/// A policy that sets batches.
+[[nodiscard]] int run_batch_train(const batch_train_arguments&);
 [[nodiscard]] int run_policies(bool json);
 [[nodiscard]] int run_inspect(const std::string& file, bool json);
 [[nodiscard]] int run_explain(const explain_arguments&);

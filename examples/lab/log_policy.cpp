@@ -97,15 +97,16 @@ constexpr int most_treatments = 8;
 
 // What the treatment may be called that sets batches like that.
 [[nodiscard]] std::vector<std::string> batch_treatments_of(const json& batches) {
-  const auto part = [](const json& of, const char* member) {
-    return of.is_object() && of.contains(member) ? part_of_name(of.at(member)) : std::string{};
+  const auto number = [](const json& of, const char* member) {
+    return of.contains(member) && of.at(member).is_number() ? of.at(member).dump() : std::string{};
   };
-  if (!batches.is_object() || !batches.contains("by")) return {};
+  if (!batches.is_object() || !batches.contains("by") || !batches.at("by").is_object()) return {};
   const json& by = batches.at("by");
-  const std::string from = part(by, "kind") + ":" + part(batches, "initial"), balanced = "-balanced:";
-  const std::string every = ":" + part(batches, "period");
-  return {"+" + from, "+" + from + every, "+" + part(by, "kind") + balanced + part(batches, "initial") + every,
-          "+" + from + ":" + part(by, "last") + ":" + part(by, "over")};
+  const std::string kind = by.contains("kind") ? part_of_name(by.at("kind")) : std::string{};
+  const std::string from = ":" + number(batches, "initial"), every = ":" + number(batches, "period");
+  if (kind == "dynamix") return {"+" + kind + from};  // what would follow is a file
+  return {"+" + kind + from, "+" + kind + from + every, "+" + kind + "-balanced" + from + every,
+          "+" + kind + from + ":" + number(by, "last") + ":" + number(by, "over")};
 }
 
 // What a treatment may be called whose member this is.
@@ -136,6 +137,7 @@ constexpr int most_treatments = 8;
         named_policy outer{inner->name + name, treated(inner->policy, name)};
         if (describes(description.dump(), outer.policy)) return outer;
       } catch (const std::invalid_argument&) {  // no such treatment
+      } catch (const support::user_error&) {  // the file that ships is not here
       }
   return std::nullopt;
 }

@@ -98,6 +98,26 @@ void add_compare_options(CLI::App& command, compare_arguments& given) {
   add_run_options(command, given);
 }
 
+void add_batch_train_options(CLI::App& command, batch_train_arguments& given) {
+  const auto number = [&](const std::string& name, auto& to, const std::string& what, std::uint64_t least) {
+    command.add_option(name, to, what)->check(whole(least, 1'000'000))->capture_default_str();
+  };
+  command.add_option("--seed", given.seed, "Seed of everything")
+      ->check(whole(0, first_tuning_seed))
+      ->capture_default_str();
+  number("--updates", given.updates, "Updates of PPO, which comes first", 0);
+  number("--generations", given.generations, "Generations of the evolution strategy that goes on from there", 0);
+  number("--population", given.population, "Candidates of a generation", 2);
+  number("--tasks", given.tasks, "Tasks that each candidate has", 1);
+  number("--select-every", given.select_every, "Generations after which the best guess is judged", 1);
+  number("--selection-tasks", given.selection_tasks, "Tasks by which it is", 1);
+  command.add_option("--out", given.out, "Policy file to write")->required();
+  command.add_option("--licence", given.licence, "Of the policy, for its card: an SPDX identifier");
+  command.add_flag("--resume", given.resume, "Go on with a training that was interrupted");
+  command.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
+  command.add_flag("--quiet", given.quiet, "No progress");
+}
+
 void add_train_options(CLI::App& command, train_arguments& given) {
   command.add_option("--scenario", given.scenario, "Shipped scenario, a .json file, or, for searches, random")
       ->capture_default_str();
@@ -310,6 +330,17 @@ int run(int argc, char** argv) {
   of_room.tune = of_room.clairvoyant = true;
   auto* room = app.add_subcommand("room", "How much better a rule could be: compare --tune --clairvoyant");
   add_compare_options(*room, of_room);
+  auto* batch = app.add_subcommand("batch", "Policies that set each worker's batch");
+  batch->require_subcommand(1);
+  compare_arguments of_batches;
+  of_batches.scenario = "batch-one-slow";
+  of_batches.policies = "dynamix,static,lb-bsp,warm-up,goodput,random";
+  of_batches.tune = true;
+  auto* batch_compare = batch->add_subcommand("compare", "Compare them: compare --tune, with other defaults");
+  add_compare_options(*batch_compare, of_batches);
+  batch_train_arguments to_train_batches;
+  auto* batch_train = batch->add_subcommand("train", "Train one; writes a policy file");
+  add_batch_train_options(*batch_train, to_train_batches);
   train_arguments to_train;
   auto* train = app.add_subcommand("train", "Train a policy; writes a policy file");
   add_train_options(*train, to_train);
@@ -385,6 +416,8 @@ int run(int argc, char** argv) {
   if (scenarios->parsed()) return run_scenarios(name, keys);
   if (train->parsed()) return run_train(to_train);
   if (room->parsed()) return run_compare(of_room);
+  if (batch_train->parsed()) return run_batch_train(to_train_batches);
+  if (batch_compare->parsed()) return run_compare(of_batches);
   return run_compare(given);
 }
 

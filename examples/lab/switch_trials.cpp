@@ -28,11 +28,12 @@ constexpr std::uint64_t evaluations_of_a_training = 20;
                    std::to_string(asked.pushes) + " pushes, expected a cluster in which it goes on"};
 }
 
-[[nodiscard]] std::vector<std::optional<measurement>> measured_at(double share, std::uint32_t runs,
+[[nodiscard]] std::vector<std::optional<measurement>> measured_at(double share, std::uint32_t how_many,
                                                                   const switch_request& asked, const runner& run) {
   const any_policy policy = switching_policy(share, asked.pushes);
   std::vector<job> jobs;
-  for (std::uint32_t i = 0; i < runs; ++i) jobs.push_back({setting_of(asked, asked.seed + i), &policy, asked.seed + i});
+  for (std::uint32_t i = 0; i < how_many; ++i)
+    jobs.push_back({setting_of(asked, asked.seed + i), &policy, asked.seed + i});
   return run.run(jobs, share_text(share) + " BSP");
 }
 

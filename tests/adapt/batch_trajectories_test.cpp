@@ -72,6 +72,43 @@ TEST(BatchTrajectories, SameSeedSameDraws) {
   EXPECT_NE(actions(1), actions(2));
 }
 
+/// Keeps what it is told.
+struct notebook {
+  std::vector<rl::transition> steps;
+  std::vector<std::uint32_t> masks;
+  std::size_t room = 100;
+  [[nodiscard]] bool is_due() const noexcept { return steps.size() >= room; }
+  void record(const rl::transition& step, std::uint32_t legal) { steps.push_back(step), masks.push_back(legal); }
+};
+
+TEST(BatchTrajectories, RewardsAreTimes) {
+  const batch_trajectories made{{{.legal = 7, .action = 2, .time = 10}, {.legal = 3, .action = 1, .time = 14}},
+                                {},
+                                {{.legal = 1, .action = 0, .time = 12}}};
+  notebook agent;
+  record_run(agent, made, 20, true, 2);
+  ASSERT_EQ(agent.steps.size(), 3U);
+  EXPECT_EQ(agent.steps[0].reward, -2);
+  EXPECT_FALSE(agent.steps[0].terminated);
+  EXPECT_EQ(agent.steps[0].next.data(), made[0][1].observation.data());
+  EXPECT_EQ(agent.steps[1].reward, -3) << "until the end";
+  EXPECT_TRUE(agent.steps[1].terminated);
+  EXPECT_EQ(agent.steps[2].reward, -4);
+  EXPECT_EQ(agent.masks, (std::vector{7U, 3U, 1U}));
+  notebook small;
+  small.room = 2;
+  record_run(small, made, 20, true, 2);
+  EXPECT_EQ(small.steps.size(), 2U);
+}
+
+TEST(BatchTrajectories, ARunThatDoesNotArriveCostsMore) {
+  const batch_trajectories made{{{.time = 10}, {.time = 14}}};
+  notebook agent;
+  record_run(agent, made, 20, false, 2);
+  EXPECT_EQ(agent.steps[0].reward, -2);
+  EXPECT_EQ(agent.steps[1].reward, -4);
+}
+
 TEST(BatchTrajectories, LimitsAreMasked) {
   for (const auto& worker : explored(explorer({0, -99, -99, -99, -99}), 5'000))
     for (const batch_decision& each : worker) EXPECT_TRUE(each.legal >> each.action & 1U);

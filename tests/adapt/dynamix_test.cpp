@@ -103,6 +103,13 @@ TEST(Dynamix, RefusesSavedStateThatCannotBe) {
   EXPECT_FALSE(bytes.ok());
 }
 
+TEST(Dynamix, SaysWhichNetworkItIs) {
+  dynamix<nn::mlp<batch_state::size, 5>> by, other;
+  other.network.parameters()[0] = 1;
+  EXPECT_NE(by.describe().json, other.describe().json);
+  EXPECT_EQ(by.describe().json.find(R"({"kind":"dynamix","network":")"), 0U);
+}
+
 TEST(Dynamix, AllocatesNothing) {
   dynamix<nn::mlp<batch_state::size, 64, 64, 5>> by;
   by.resize(8);

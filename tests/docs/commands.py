@@ -38,6 +38,9 @@ LEAST = {
     "train by dqn": {"--episodes": "1", "--expert-runs": "1", "--test-seeds": "1", "--evaluation-episodes": "1"},
     "train by search": {"--generations": "1", "--population": "4", "--clusters": "2", "--selection-clusters": "2",
                         "--select-every": "1"},
+    "batch compare": {"--seeds": "1", "--tuning-seeds": "1", "--policies": "static:64,dynamix:64",
+                      "--set": "objective.max_time=50"},
+    "batch train": {"--updates": "1", "--generations": "1", "--selection-tasks": "2"},
     "search-switch": {"--bsp-runs": "1", "--runs": "1", "--pushes": "200", "--candidates": "2"},
     "experiment": {"--seeds": "1", "--set": "objective.workload=3200"},
     "explain": {"--seeds": "1"},
@@ -98,7 +101,7 @@ def shortened(command):
     """As it is run: what words stand for, and least work."""
     command = re.sub(r"\[(--set [^\]]*|NAME)\]", r"\1", command)
     command = re.sub(r"(?<![\w-])([A-Z]+(?:_[A-Z]+)?)(?![\w*-])", lambda word: STANDS_FOR.get(word[1], word[1]), command)
-    lab = re.match(r"(\S*rubato-lab) ([\w-]+)", command)
+    lab = re.match(r"(\S*rubato-lab) ((?:batch )?[\w-]+)", command)
     if not lab or "--help" in command:
         return command
     kind = lab[2]

@@ -48,6 +48,17 @@ TEST(BatchPolicies, BadArgumentsAreRefused) {
   bad("asp+random:x", "\"x\", expected 32 to 1024 samples");
 }
 
+TEST(BatchPolicies, DynamixIsTheOneThatShipsOrOneInAFile) {
+  EXPECT_EQ(described("dynamix")["batches"]["by"]["kind"], "dynamix");
+  EXPECT_EQ(described("dynamix:128")["batches"]["initial"], 128);
+  EXPECT_EQ(described("dynamix")["batches"]["period"], 2) << "as it was trained";
+  const std::string file = std::string{RUBATO_SOURCE_DIR} + "/examples/lab/policies/dynamix.safetensors";
+  EXPECT_EQ(described("ssp:3+dynamix:64:" + file)["kind"], "ssp");
+  const std::string said =
+      test::message_of<support::user_error>([] { static_cast<void>(parse_policy("dynamix:64:/nowhere")); });
+  EXPECT_EQ(said.find("/nowhere: "), 0U) << said;
+}
+
 TEST(BatchPolicies, AllStandsForNone) {
   for (const policy_request& each : parse_policies("all", false))
     EXPECT_EQ(nlohmann::json::parse(each.candidates.front().policy.describe().json).count("batches"), 0u) << each.name;
@@ -55,7 +66,7 @@ TEST(BatchPolicies, AllStandsForNone) {
 
 TEST(BatchPolicies, ABareNameIsTuned) {
   const std::vector<policy_request> requests =
-      parse_policies("static,lb-bsp,warm-up,goodput,goodput-balanced,random", true);
+      parse_policies("static,lb-bsp,warm-up,goodput,goodput-balanced,dynamix,random", true);
   for (const policy_request& each : requests) EXPECT_EQ(each.candidates.size(), 6u) << each.name << ": equal budgets";
 }
 

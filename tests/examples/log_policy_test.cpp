@@ -79,6 +79,7 @@ TEST(LogPolicy, FindsWhatEachNameDescribes) {
                                         "warm-up:77:777:7",
                                         "goodput:77:3",
                                         "goodput-balanced:77",
+                                        "dynamix:77",
                                         "random:77:3"};
   for (const std::string& name : others) expect_it_is_found(name);
   for (const rule& each : rules()) {

@@ -71,9 +71,9 @@ TEST(Treatments, BadOnesAreRefused) {
     EXPECT_EQ(said.find("\"" + name + "\": found " + what + " (usage: "), 0u) << said;
   };
   bad("+decay+nope", "\"decay+nope\", expected treatments, each after a +: scale, const, lr, decay, batch, static, "
-      "lb-bsp, warm-up, goodput, goodput-balanced, random");
+      "lb-bsp, warm-up, goodput, goodput-balanced, dynamix, random");
   bad("+decay+", "\"decay+\", expected treatments, each after a +: scale, const, lr, decay, batch, static, "
-      "lb-bsp, warm-up, goodput, goodput-balanced, random");
+      "lb-bsp, warm-up, goodput, goodput-balanced, dynamix, random");
   bad("+scale", "\"\", expected 1/tau, 1/(tau+1), dyn, poly:A or hinge:A:B");
   bad("+scale:2/tau", "\"2/tau\", expected 1/tau, 1/(tau+1), dyn, poly:A or hinge:A:B");
   bad("+scale:1/tau:3", "\"3\", expected nothing more");

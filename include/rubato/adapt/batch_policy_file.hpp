@@ -58,6 +58,13 @@ inline constexpr std::array<std::string_view, 5> delta_names{"-100", "-25", "0",
   return rubato::detail::load_with_card(path, detail::read_batch_policy);
 }
 
+/// A card with everything that the policy itself determines, as that of a q_policy; the actions are batch_deltas.
+[[nodiscard]] inline policy_card card_of(const learned_batches& policy, policy_card about) {
+  rubato::detail::describe_network(about, "dynamix", detail::batch_features(), policy.network, detail::delta_names,
+                                   detail::learned_period_text);
+  return about;
+}
+
 /// Writes a policy with its card, complete or not at all; the number of bytes. The same policy and card give the same
 /// bytes.
 /// Errors  those of save_q_policy; invalid_option for a network of other inputs or outputs
@@ -70,9 +77,7 @@ inline result<std::uint64_t> save_batch_policy(const std::string& path, const le
         path, "a network from " + std::to_string(network.inputs()) + " to " + std::to_string(network.outputs()),
         "one from " + std::to_string(batch_state::size) + " to " + std::to_string(batch_deltas.size()));
   if (error e = rubato::detail::check_network(path, network); e.code != errc::ok) return e;
-  rubato::detail::describe_network(about, "dynamix", detail::batch_features(), network, detail::delta_names,
-                                   detail::learned_period_text);
-  const result<std::string> json = to_json(about);
+  const result<std::string> json = to_json(card_of(policy, std::move(about)));
   if (!json) return json.error();
   safetensors_writer file;
   file.metadata("rubato", *json);

@@ -10,6 +10,7 @@
 
 #include "../../core/archive.hpp"
 #include "../../dynarray.hpp"
+#include "../../learned/fingerprint.hpp"
 #include "../../nn/concepts.hpp"
 #include "../../pinned.hpp"
 #include "../batch_sizer.hpp"
@@ -70,7 +71,13 @@ struct dynamix {
     }
   }
   [[nodiscard]] std::string problem() const { return {}; }
-  [[nodiscard]] description describe() const { return {"learned batches (DYNAMIX)", R"({"kind":"dynamix"})"}; }
+  [[nodiscard]] description describe() const {
+    description self{"learned batches (DYNAMIX)", R"({"kind":"dynamix")"};
+    if constexpr (requires { network.parameters(); })
+      self.json.append(R"(,"network":")").append(fingerprint_of(network.parameters())).append(R"(")");
+    self.json.append("}");
+    return self;
+  }
 
   batch_state seen{};                        ///< state, not an option
   rubato::detail::dynarray<float> losses{};  ///< likewise: of each worker in the last period

@@ -81,6 +81,28 @@ struct exploring_batches {
   double now = 0;                            ///< likewise
 };
 
+/// Gives `agent`, a ppo or another learner with record(transition, mask), the decisions of a run, worker after worker:
+/// the reward of each is minus the time until the worker's next decision, or the run's end, over `unit`; a run that did
+/// not arrive costs one more. What has no room is left out.
+/// Tests   tests/adapt/batch_trajectories_test.cpp: RewardsAreTimes, ARunThatDoesNotArriveCostsMore
+template <class Agent>
+void record_run(Agent& agent, const batch_trajectories& made, double end, bool arrived, double unit) {
+  for (const std::vector<batch_decision>& worker : made)
+    for (std::size_t d = 0; d < worker.size() && !agent.is_due(); ++d) {
+      const bool last = d + 1 == worker.size();
+      const batch_decision& now = worker[d];
+      const batch_decision& next = worker[last ? d : d + 1];
+      const double time = (last ? end : next.time) - now.time;
+      agent.record({.observation = now.observation,
+                    .action = now.action,
+                    .reward = static_cast<float>(-time / unit - (last && !arrived ? 1.0 : 0.0)),
+                    .elapsed = time,
+                    .next = next.observation,
+                    .terminated = last},
+                   now.legal);
+    }
+}
+
 }  // namespace rubato::inline RUBATO_ABI::adapt
 
 #endif

@@ -56,7 +56,7 @@ TEST(BatchPolicies, DynamixIsTheOneThatShipsOrOneInAFile) {
   EXPECT_EQ(described("ssp:3+dynamix:64:" + file)["kind"], "ssp");
   const std::string said =
       test::message_of<support::user_error>([] { static_cast<void>(parse_policy("dynamix:64:/nowhere")); });
-  EXPECT_EQ(said.find("/nowhere: "), 0U) << said;
+  EXPECT_NE(said.find("cannot read /nowhere"), std::string::npos) << said;
 }
 
 TEST(BatchPolicies, AllStandsForNone) {

@@ -289,7 +289,8 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
   lab.folder.write("train-labels-idx1-ubyte", "short");
   for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
            {"", "A subcommand is required"},
-           {"compute --seeds 3", "found \"compute\", expected one of compare, room, train"},
+           {"compute --seeds 3", "found \"compute\", expected one of compare, room, batch, train"},
+           {"batch train --population 3 --out a", "--population: found 3, expected an even number"},
            {"compare --bogus", "The following argument was not expected: --bogus"},
            {"compare --scenario nope", "--scenario: found \"nope\", expected a .json file, random:NUMBER or one of"},
            {"compare --scenario bad.json", "bad.json: workers: found \"ten\", expected a whole number from 1 to 10000"},

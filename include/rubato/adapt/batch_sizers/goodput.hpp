@@ -37,9 +37,9 @@ namespace rubato::inline RUBATO_ABI::adapt {
 /// Tests    tests/adapt/batch_sizers_test.cpp: GoodputGrowsWithTheNoise, StepTimeFitFindsTheLine,
 ///          GoodputBalances, GoodputNeedsTheNoise
 struct goodput {
-  float newest = 0.2F;
-  float largest_change = 2;
-  bool balanced = false;
+  float newest = 0.2F;       ///< how far a period moves averages
+  float largest_change = 2;  ///< of the total, from a period to the next: a factor
+  bool balanced = false;     ///< batches by speed, not the same for all
 
   void resize(std::uint32_t capacity) {
     fits = rubato::detail::dynarray<detail::step_time_fit>(capacity);

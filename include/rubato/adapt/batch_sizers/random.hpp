@@ -29,7 +29,7 @@ inline constexpr std::array<int, 5> batch_deltas{-100, -25, 0, 25, 100};
 /// Cost    O(workers). No allocation.
 /// Tests   tests/adapt/batch_sizers_test.cpp: RandomDrawsEveryDelta
 struct random_batches {
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1;  ///< of the choices
 
   void resize(std::uint32_t) noexcept {}
   void forget(std::uint32_t) noexcept {}

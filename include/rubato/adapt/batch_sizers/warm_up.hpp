@@ -22,8 +22,8 @@ namespace rubato::inline RUBATO_ABI::adapt {
 /// Source   Smith et al., "Don't Decay the Learning Rate, Increase the Batch Size", ICLR 2018
 /// Tests    tests/adapt/batch_sizers_test.cpp: WarmUpByHand
 struct warm_up {
-  std::uint32_t last = 256;
-  std::uint32_t over = 10;
+  std::uint32_t last = 256;  ///< samples in the end
+  std::uint32_t over = 10;   ///< periods until then
 
   void resize(std::uint32_t) noexcept {}
   void forget(std::uint32_t) noexcept {}

@@ -20,11 +20,11 @@ namespace rubato::inline RUBATO_ABI::adapt {
 
 /// A training to practise setting batches on: a cluster whose workers differ, and a noisy bowl until its target.
 struct batch_task {
-  sim::cluster_options machines{};
-  sim::run_options run{};
-  sim::quadratic_options bowl{};
-  std::uint32_t initial = 64;  ///< samples of the first steps
-  double usual_time = 0;       ///< about what it takes with a good total, divided equally: a measure of its length
+  sim::cluster_options machines{};  ///< its workers
+  sim::run_options run{};           ///< with the target
+  sim::quadratic_options bowl{};    ///< what is trained
+  std::uint32_t initial = 64;       ///< samples of the first steps
+  double usual_time = 0;            ///< about what it takes with a good total, divided equally: a measure of its length
 };
 
 namespace detail {

@@ -25,10 +25,10 @@ namespace rubato::inline RUBATO_ABI::adapt {
 
 /// What was decided for one worker at the end of one period.
 struct batch_decision {
-  std::array<float, batch_state::size> observation{};
-  std::uint32_t legal = 0;   ///< of batch_deltas
-  std::uint32_t action = 0;  ///< one of these
-  double time = 0;           ///< since the first period began
+  std::array<float, batch_state::size> observation{};  ///< see batch_state
+  std::uint32_t legal = 0;                             ///< of batch_deltas
+  std::uint32_t action = 0;                            ///< one of these
+  double time = 0;                                     ///< since the first period began
 };
 
 /// The decisions of a run, by worker. A worker that goes, or comes, has those that were made while it was there.

@@ -99,9 +99,9 @@ class batch_trainer {
     random_sequence weights = rl::sequence_for(asked_.seed, rl::purpose::weights);
     network policy = drawn_network(adapt::batch_deltas.size(), weights), value = drawn_network(1, weights);
     auto agent = value_or_refuse(rl::ppo<>::make(std::move(policy), std::move(value), learning()));
-    std::vector<batch_task> tasks(practised);
+    std::vector<batch_task> tasks(asked_.updates > 0 ? practised : 0);
     support::share_out(
-        practised, threads_, stop_, [] { return 0; },
+        tasks.size(), threads_, stop_, [] { return 0; },
         [&](int, std::size_t i) { tasks[i] = adapt::draw_batch_task(first_practised + i); });
     support::progress shown{progress_, "practising", asked_.updates, display_};
     std::uint64_t begun = 0;

@@ -13,8 +13,7 @@
   begins a line.
 
 usage: check.py [ROOT]      exit status 1 and one line per finding if something is wrong; 77 if nothing is, but blocks
-                            need what is not installed. CXX: the compiler. RUBATO_BUILT_KERNELS: cmake/kernels.cpp in an
-                            archive, as a build has it; without it they are compiled.
+                            need what is not installed. CXX: the compiler.
 """
 import concurrent.futures
 import os
@@ -101,11 +100,7 @@ def compile_once(root, folder):
     headers = folder / TORCH_HEADERS
     headers.write_text("#include <torch/nn.h>\n#include <torch/optim.h>\n", encoding="utf-8")
     engine = engine_options(headers.read_text(encoding="utf-8"))
-    jobs = []
-    if built := os.environ.get("RUBATO_BUILT_KERNELS"):
-        shutil.copyfile(built, folder / KERNELS)
-    else:
-        jobs.append(command(root, "-O2", "-DRUBATO_EXTERN_KERNELS", "-c", root / "cmake/kernels.cpp", "-o", folder / KERNELS))
+    jobs = [command(root, "-O2", "-DRUBATO_EXTERN_KERNELS", "-c", root / "cmake/kernels.cpp", "-o", folder / KERNELS)]
     if engine is not None:
         jobs.append(command(root, *engine, "-x", "c++-header", "-c", headers, "-o", f"{headers}.gch"))
     for job in [subprocess.Popen(job) for job in jobs]:

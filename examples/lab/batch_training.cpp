@@ -44,7 +44,7 @@ constexpr std::uint64_t first_practised = 1'000'000;
   options.gamma = 1;
   options.discount = rl::discounting::per_step;
   options.entropy_bonus = 0.001;
-  options.undecided_action = 2;
+  options.undecided_action = adapt::no_change;
   return options;
 }
 

@@ -26,7 +26,6 @@ using observation = std::array<float, batch_state::size>;
 /// Two workers, of which the second computes twice as long.
 struct two_workers {
   std::vector<batch_worker> workers;
-  std::vector<float> losses = {not_measured, not_measured};
   std::uint64_t periods = 0;
 
   two_workers() : workers(2, {.counts = true, .batch = 128, .least = 32, .most = 1024, .steps = 4, .samples = 128}) {
@@ -51,7 +50,8 @@ struct two_workers {
 TEST(BatchState, FeaturesByHand) {
   two_workers of;
   batch_state state;
-  state.begin(of.period(24), of.losses);
+  state.resize(2);
+  state.begin(of.period(24));
   const observation first = observed(state, 0);
   EXPECT_EQ(first[0], 0.5F);
   EXPECT_EQ(first[1], 0);
@@ -73,7 +73,8 @@ TEST(BatchState, FeaturesByHand) {
 TEST(BatchState, WhatIsNotKnownIsFlagged) {
   two_workers of;
   batch_state state;
-  state.begin(of.period(24), of.losses);
+  state.resize(2);
+  state.begin(of.period(24));
   const observation first = observed(state, 0), second = observed(state, 1);
   for (std::size_t f = 0; f < batch_state::features; ++f) {
     EXPECT_EQ(first[batch_state::features + f], f == 9 ? 0 : 1) << batch_state::names[f];
@@ -87,10 +88,11 @@ TEST(BatchState, WhatIsNotKnownIsFlagged) {
 TEST(BatchState, RemembersTheFirstPeriod) {
   two_workers of;
   batch_state state;
-  state.begin(of.period(24), of.losses);
+  state.resize(2);
+  state.begin(of.period(24));
   state.end();
   of.workers[0].loss = 1.5F;
-  state.begin(of.period(96), of.losses);
+  state.begin(of.period(96));
   const observation first = observed(state, 0);
   EXPECT_EQ(first[9], -0.25F) << "of the first loss, 2";
   EXPECT_EQ(first[batch_state::features + 9], 1);
@@ -101,14 +103,15 @@ TEST(BatchState, RemembersTheFirstPeriod) {
 TEST(BatchState, EverythingIsClipped) {
   two_workers of;
   batch_state state;
+  state.resize(2);
   of.workers[0].metrics.retransmissions = 1e30F;
   of.workers[0].metrics.gradient_square = -1;
   of.workers[0].loss = std::numeric_limits<float>::max();
   of.workers[1].step_time = std::numeric_limits<float>::max();
-  state.begin(of.period(1e300), of.losses);
+  state.begin(of.period(1e300));
   state.end();
   of.workers[0].loss = -std::numeric_limits<float>::max();
-  state.begin(of.period(1e-300), of.losses);
+  state.begin(of.period(1e-300));
   for (std::size_t w = 0; w < 2; ++w)
     for (const float each : observed(state, w)) EXPECT_LE(std::abs(each), 4);
 }
@@ -116,7 +119,8 @@ TEST(BatchState, EverythingIsClipped) {
 TEST(BatchState, SavesWhatItKnows) {
   two_workers of;
   batch_state state, other;
-  state.begin(of.period(24), of.losses);
+  state.resize(2), other.resize(2);
+  state.begin(of.period(24));
   state.end();
   archive saved;
   state.state(saved);
@@ -124,7 +128,7 @@ TEST(BatchState, SavesWhatItKnows) {
   other.state(bytes);
   EXPECT_TRUE(bytes.finished());
   two_workers same = of;
-  state.begin(of.period(7), of.losses), other.begin(same.period(7), same.losses);
+  state.begin(of.period(7)), other.begin(same.period(7));
   EXPECT_EQ(observed(state, 0), observed(other, 0));
 }
 

@@ -88,14 +88,16 @@ TEST(Dynamix, SavesWhatItKnows) {
   archive bytes{saved.bytes()};
   other.state(bytes);
   EXPECT_TRUE(bytes.finished());
-  EXPECT_EQ(other.losses[0], 3);
-  EXPECT_TRUE(std::isnan(other.losses[1]));
+  EXPECT_EQ(other.seen.loss_of(0), 3);
+  EXPECT_TRUE(std::isnan(other.seen.loss_of(1)));
 }
 
 TEST(Dynamix, RefusesSavedStateThatCannotBe) {
-  dynamix<two_minded> by;
+  dynamix<two_minded> by{{.of_the_slowest = {0, 0, 1, 0, 0}, .of_others = {0, 0, 1, 0, 0}}};
   by.resize(1);
-  by.losses[0] = std::numeric_limits<float>::infinity();
+  std::vector<batch_worker> workers = workers_of({64});
+  workers[0].loss = std::numeric_limits<float>::infinity();
+  static_cast<void>(after_one_period(by, workers));
   archive saved;
   by.state(saved);
   archive bytes{saved.bytes()};

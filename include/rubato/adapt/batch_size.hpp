@@ -96,8 +96,7 @@ struct batch_sized : Policy {
   }
 
   void shape(const cluster_view& view, std::uint32_t worker, grant& terms) noexcept {
-    if constexpr (ShapingPolicy<Policy>)
-      if (shapes_of(static_cast<const Policy&>(*this))) Policy::shape(view, worker, terms);
+    if constexpr (ShapingPolicy<Policy>) Policy::shape(view, worker, terms);
     terms.batch = each_[worker].batch;
     terms.lr_scale *= rate_;
   }

@@ -10,8 +10,11 @@
 #include <string_view>
 
 #include "../core/archive.hpp"
+#include "../dynarray.hpp"
 #include "../pinned.hpp"
+#include "batch_deltas.hpp"
 #include "batch_sizer.hpp"
+#include "gradient_noise.hpp"
 
 namespace rubato::inline RUBATO_ABI::adapt {
 
@@ -33,7 +36,7 @@ namespace rubato::inline RUBATO_ABI::adapt {
 /// says little. 10 is half of the logarithm. The time of a step is what the host measured of computing; where it
 /// measured nothing, that from grant to arrival. What is not known is 0, and its flag is 0 instead of 1.
 ///
-/// Cost    begin() O(workers), observe() O(1). No allocation: the caller has the memory.
+/// Cost    begin() O(workers), observe() O(1). Allocates in resize() only, 4 bytes per worker.
 /// Source  DYNAMIX names the groups (network, system, statistical efficiency), not the features: these are a choice
 /// Tests   tests/adapt/batch_state_test.cpp: FeaturesByHand, WhatIsNotKnownIsFlagged, EverythingIsClipped,
 ///         RemembersTheFirstPeriod, SavesWhatItKnows
@@ -48,24 +51,39 @@ class batch_state {
       "batch",      "accuracy",        "accuracy_sd",    "loss_change",      "gradient_noise", "mean_accuracy",
       "mean_batch", "progress",        "period_time",    "step_time_scatter"};
 
-  /// A period has ended; observe() is about it until the next. `losses`: of each worker in the period before, not a
-  /// number where unknown; the caller keeps them.
-  void begin(const batch_period& seen, std::span<float> losses) noexcept {
+  /// Room for so many workers, nothing known of any. Allocates.
+  void resize(std::uint32_t capacity) {
+    *this = {};
+    losses_ = rubato::detail::dynarray<float>(capacity, not_measured);
+  }
+  /// The worker has gone, or its index is taken anew.
+  void forget(std::uint32_t worker) noexcept { losses_[worker] = not_measured; }
+
+  /// A period has ended: for each worker that counts, adds to its batch the one of batch_deltas of which
+  /// choose(worker, observation) says the number.
+  template <class Choose>
+  void decide(const batch_period& period, std::span<std::uint32_t> batches, const Choose& choose) noexcept {
+    begin(period);
+    for (std::size_t w = 0; w < period.workers.size(); ++w) {
+      if (!period.workers[w].counts) continue;
+      std::array<float, size> observation;
+      observe(w, observation);
+      batches[w] = changed_by(batches[w], batch_deltas[choose(w, observation)]);
+    }
+    end();
+  }
+
+  /// A period has ended; observe() is about it until end().
+  void begin(const batch_period& seen) noexcept {
     seen_ = seen;
-    losses_ = losses;
-    double accuracy = 0, noise = 0, square = 0, loss = 0, samples = 0, sum = 0, squares = 0;
-    std::uint32_t accuracies = 0, noises = 0, losses_known = 0, times = 0, steps = 0;
+    double accuracy = 0, loss = 0, samples = 0, sum = 0, squares = 0;
+    std::uint32_t accuracies = 0, losses_known = 0, times = 0, steps = 0;
     slowest_ = 0;
     for (const batch_worker& each : seen.workers) {
       if (!each.counts) continue;
       samples += each.batch;
       steps = (std::max)(steps, each.steps);
       if (!pinned::is_nan(each.metrics.accuracy)) accuracy += static_cast<double>(each.metrics.accuracy), ++accuracies;
-      if (!pinned::is_nan(each.metrics.gradient_variance) && !pinned::is_nan(each.metrics.gradient_square)) {
-        noise += static_cast<double>(each.metrics.gradient_variance);
-        square += static_cast<double>(each.metrics.gradient_square);
-        ++noises;
-      }
       if (!pinned::is_nan(each.loss)) loss += static_cast<double>(each.loss), ++losses_known;
       if (const double time = step_time(each); time > 0) {
         slowest_ = (std::max)(slowest_, time);
@@ -84,14 +102,10 @@ class batch_state {
     all_[2] = known(static_cast<double>(steps_) / (static_cast<double>(steps_) + 500));
     all_[3] = period > 0 && first_time_ > 0 ? known(std::log2(period / first_time_)) : unknown;
     all_[4] = mean > 0 ? known(std::sqrt(scatter) / mean) : unknown;
-    if (noises > 0) {
-      const double by = noise_ > 0 ? newest : 1.0;
-      noise_ += by * (noise / noises - noise_);
-      square_ += by * (square / noises - square_);
-    }
-    const double of_update = samples > 0 ? noise_ / samples : 0.0;
+    noise_.add(seen, newest);
+    const double of_update = samples > 0 ? noise_.variance / samples : 0.0;
     // A square that is not above 0 is one that drowns in noise.
-    ratio_ = of_update > 0 ? known(std::log(of_update / (std::max)(square_, 1e-3 * of_update)) / 2) : unknown;
+    ratio_ = of_update > 0 ? known(std::log(of_update / (std::max)(noise_.square, 1e-3 * of_update)) / 2) : unknown;
   }
 
   /// The observation of a worker that counts.
@@ -130,14 +144,20 @@ class batch_state {
   void end() noexcept {
     for (std::size_t w = 0; w < losses_.size(); ++w) losses_[w] = seen_.workers[w].loss;
     seen_ = {};
-    losses_ = {};
   }
 
+  /// Of this worker in the period before; not a number where unknown.
+  [[nodiscard]] float loss_of(std::uint32_t worker) const noexcept { return losses_[worker]; }
+
   void state(archive& bytes) {
-    bytes(first_time_, first_loss_, noise_, square_, steps_);
-    const bool sound = pinned::is_finite(first_time_) && pinned::is_finite(first_loss_) && pinned::is_finite(noise_) &&
-                       pinned::is_finite(square_);
-    if (!sound) bytes.fail();
+    bytes(first_time_, first_loss_);
+    noise_.state(bytes);
+    bytes(steps_);
+    if (!pinned::is_finite(first_time_) || !pinned::is_finite(first_loss_)) bytes.fail();
+    for (float& loss : losses_) {
+      bytes(loss);
+      if (!pinned::is_nan(loss) && !pinned::is_finite(loss)) bytes.fail();
+    }
   }
 
  private:
@@ -158,14 +178,14 @@ class batch_state {
   }
 
   batch_period seen_{};
-  std::span<float> losses_{};
   std::array<value, 5> all_{};
   value ratio_ = unknown;
   double slowest_ = 0;
   double first_time_ = 0;  // of a step, in the first period; 0 before
   double first_loss_ = 0;
-  double noise_ = 0, square_ = 0;  // of a sample's gradient and of the gradient, averaged over periods
-  std::uint64_t steps_ = 0;        // of the busiest worker
+  detail::gradient_noise noise_{};
+  std::uint64_t steps_ = 0;                   // of the busiest worker
+  rubato::detail::dynarray<float> losses_{};  // of each worker in the period before; not a number where unknown
 };
 
 }  // namespace rubato::inline RUBATO_ABI::adapt

@@ -9,26 +9,14 @@
 #include <utility>
 
 #include "../../core/archive.hpp"
-#include "../../dynarray.hpp"
 #include "../../learned/fingerprint.hpp"
 #include "../../nn/concepts.hpp"
 #include "../../pinned.hpp"
+#include "../batch_deltas.hpp"
 #include "../batch_sizer.hpp"
 #include "../batch_state.hpp"
-#include "random.hpp"
 
 namespace rubato::inline RUBATO_ABI::adapt {
-
-/// Which of batch_deltas change the batch of this worker: bit d: delta d does, or is 0. Those that it could not follow,
-/// being at a limit, are not legal.
-[[nodiscard]] constexpr std::uint32_t legal_deltas(const batch_worker& worker) noexcept {
-  std::uint32_t legal = 0;
-  for (std::size_t d = 0; d < batch_deltas.size(); ++d) {
-    const bool shrinks = batch_deltas[d]<0, grows = batch_deltas[d]> 0;
-    if ((!shrinks || worker.batch > worker.least) && (!grows || worker.batch < worker.most)) legal |= 1U << d;
-  }
-  return legal;
-}
 
 /// DYNAMIX: a network, the same for all workers, says for each what to add to its batch, from what it sees of it.
 ///
@@ -44,32 +32,18 @@ template <nn::ActionValueFunction Network>
 struct dynamix {
   Network network{};  ///< preferences
 
-  void resize(std::uint32_t capacity) {
-    seen = {};
-    losses = rubato::detail::dynarray<float>(capacity, not_measured);
-  }
-  void forget(std::uint32_t worker) noexcept { losses[worker] = not_measured; }
+  void resize(std::uint32_t capacity) { seen.resize(capacity); }
+  void forget(std::uint32_t worker) noexcept { seen.forget(worker); }
 
   void operator()(const batch_period& period, std::span<std::uint32_t> batches) noexcept {
-    seen.begin(period, {losses.data(), losses.size()});
-    for (std::size_t w = 0; w < period.workers.size(); ++w) {
-      if (!period.workers[w].counts) continue;
-      std::array<float, batch_state::size> observation;
+    seen.decide(period, batches, [&](std::size_t w, std::span<const float> observation) noexcept {
       std::array<float, batch_deltas.size()> preferences;
-      seen.observe(w, observation);
       network.evaluate(observation, preferences);
-      batches[w] = changed_by(batches[w], batch_deltas[preferred(preferences, legal_deltas(period.workers[w]))]);
-    }
-    seen.end();
+      return preferred(preferences, legal_deltas(period.workers[w]));
+    });
   }
 
-  void state(archive& bytes) {
-    seen.state(bytes);
-    for (float& loss : losses) {
-      bytes(loss);
-      if (!pinned::is_nan(loss) && !pinned::is_finite(loss)) bytes.fail();
-    }
-  }
+  void state(archive& bytes) { seen.state(bytes); }
   [[nodiscard]] std::string problem() const { return {}; }
   [[nodiscard]] description describe() const {
     description self{"learned batches (DYNAMIX)", R"({"kind":"dynamix")"};
@@ -79,14 +53,11 @@ struct dynamix {
     return self;
   }
 
-  batch_state seen{};                        ///< state, not an option
-  rubato::detail::dynarray<float> losses{};  ///< likewise: of each worker in the last period
+  batch_state seen{};  ///< state, not an option
 
  private:
   [[nodiscard]] static std::size_t preferred(std::span<const float> preferences, std::uint32_t legal) noexcept {
-    constexpr std::size_t none = 2;
-    static_assert(batch_deltas[none] == 0);
-    std::size_t best = none;
+    std::size_t best = no_change;
     for (std::size_t d = 0; d < preferences.size(); ++d) {
       const bool better = pinned::is_nan(preferences[best]) || preferences[d] > preferences[best];
       if ((legal >> d & 1) != 0 && !pinned::is_nan(preferences[d]) && better) best = d;

@@ -14,6 +14,7 @@
 #include "../../pinned.hpp"
 #include "../../sync/rivals/wording.hpp"
 #include "../batch_sizer.hpp"
+#include "../gradient_noise.hpp"
 #include "share_out.hpp"
 #include "step_time_fit.hpp"
 
@@ -43,7 +44,7 @@ struct goodput {
 
   void resize(std::uint32_t capacity) {
     fits = rubato::detail::dynarray<detail::step_time_fit>(capacity);
-    variance = square = 0;
+    noise = {};
   }
   void forget(std::uint32_t worker) noexcept { fits[worker] = {}; }
 
@@ -66,12 +67,11 @@ struct goodput {
   }
 
   /// The gradient-noise scale, in samples; 0 as long as it is not known.
-  [[nodiscard]] double noise_scale() const noexcept { return square > 0 ? variance / square : 0.0; }
+  [[nodiscard]] double noise_scale() const noexcept { return noise.square > 0 ? noise.variance / noise.square : 0.0; }
 
   void state(archive& bytes) {
     for (detail::step_time_fit& each : fits) each.state(bytes);
-    bytes(variance, square);
-    if (!pinned::is_finite(variance) || !pinned::is_finite(square)) bytes.fail();
+    noise.state(bytes);
   }
   [[nodiscard]] std::string problem() const {
     return rubato::detail::first_of({rubato::detail::unless_a_share("newest", newest),
@@ -86,28 +86,17 @@ struct goodput {
   }
 
   rubato::detail::dynarray<detail::step_time_fit> fits{};  ///< state, not an option
-  double variance = 0;                                     ///< likewise, of a sample's gradient; 0 where unknown
-  double square = 0;                                       ///< likewise, of the gradient
+  detail::gradient_noise noise{};                          ///< likewise
 
  private:
   void learn(const batch_period& seen) noexcept {
-    double variances = 0, squares = 0;
-    std::uint32_t measured = 0;
+    noise.add(seen, static_cast<double>(newest));
     for (std::size_t w = 0; w < seen.workers.size(); ++w) {
       const batch_worker& each = seen.workers[w];
-      if (!each.counts || each.steps == 0) continue;
-      if (each.samples > 0 && each.step_time > 0)
+      if (each.counts && each.steps > 0 && each.samples > 0 && each.step_time > 0)
         fits[w].add(static_cast<double>(each.samples), static_cast<double>(each.step_time),
                     static_cast<double>(newest));
-      if (pinned::is_nan(each.metrics.gradient_variance) || pinned::is_nan(each.metrics.gradient_square)) continue;
-      variances += static_cast<double>(each.metrics.gradient_variance);
-      squares += static_cast<double>(each.metrics.gradient_square);
-      ++measured;
     }
-    if (measured == 0) return;
-    const double by = variance > 0 ? static_cast<double>(newest) : 1.0;
-    variance += by * (variances / measured - variance);
-    square += by * (squares / measured - square);
   }
 
   template <class BatchAt>

@@ -1,8 +1,6 @@
 #ifndef RUBATO_ADAPT_BATCH_SIZERS_RANDOM_HPP
 #define RUBATO_ADAPT_BATCH_SIZERS_RANDOM_HPP
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,18 +8,10 @@
 
 #include "../../core/archive.hpp"
 #include "../../core/rng.hpp"
+#include "../batch_deltas.hpp"
 #include "../batch_sizer.hpp"
 
 namespace rubato::inline RUBATO_ABI::adapt {
-
-/// What a BatchSizer of discrete steps may do to a batch, in samples.
-inline constexpr std::array<int, 5> batch_deltas{-100, -25, 0, 25, 100};
-
-/// The batch after a delta, not below 1.
-[[nodiscard]] constexpr std::uint32_t changed_by(std::uint32_t batch, int delta) noexcept {
-  const std::int64_t changed = static_cast<std::int64_t>(batch) + delta;
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(changed, 1, 0xFFFFFFFF));
-}
 
 /// Any of batch_deltas for each worker, every period: what knowing nothing comes to.
 ///

@@ -1,6 +1,7 @@
 #ifndef RUBATO_ADAPT_TRAIN_BATCH_TRAJECTORIES_HPP
 #define RUBATO_ADAPT_TRAIN_BATCH_TRAJECTORIES_HPP
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -12,13 +13,11 @@
 
 #include "../../core/archive.hpp"
 #include "../../core/rng.hpp"
-#include "../../dynarray.hpp"
 #include "../../nn/concepts.hpp"
 #include "../../rl/learner.hpp"
-#include "../../rl/ppo.hpp"
 #include "../../rl/softmax_policy.hpp"
+#include "../batch_deltas.hpp"
 #include "../batch_sizer.hpp"
-#include "../batch_sizers/dynamix.hpp"
 #include "../batch_state.hpp"
 
 namespace rubato::inline RUBATO_ABI::adapt {
@@ -45,29 +44,26 @@ struct exploring_batches {
   std::uint64_t seed = 1;                      ///< of the draws
 
   void resize(std::uint32_t capacity) {
-    seen = {};
-    losses = rubato::detail::dynarray<float>(capacity, not_measured);
+    seen.resize(capacity);
     now = 0;
     made->assign(capacity, {});
   }
-  void forget(std::uint32_t worker) noexcept { losses[worker] = not_measured; }
+  void forget(std::uint32_t worker) noexcept { seen.forget(worker); }
 
   void operator()(const batch_period& period, std::span<std::uint32_t> batches) noexcept {
     now += period.time;
-    seen.begin(period, {losses.data(), losses.size()});
-    for (std::size_t w = 0; w < period.workers.size(); ++w) {
-      if (!period.workers[w].counts) continue;
-      batch_decision& next = (*made)[w].emplace_back();
+    seen.decide(period, batches, [&](std::size_t w, std::span<const float> observation) noexcept {
       std::array<float, batch_deltas.size()> preferences;
-      seen.observe(w, next.observation);
-      network->evaluate(next.observation, preferences);
+      network->evaluate(observation, preferences);
       random_sequence random{seed, w, period.number};
-      next.legal = legal_deltas(period.workers[w]);
-      next.action = rl::softmax_action(preferences, next.legal, random, 2);
+      const std::uint32_t legal = legal_deltas(period.workers[w]);
+      batch_decision& next = (*made)[w].emplace_back();
+      std::copy(observation.begin(), observation.end(), next.observation.begin());
+      next.legal = legal;
+      next.action = rl::softmax_action(preferences, legal, random, no_change);
       next.time = now;
-      batches[w] = changed_by(batches[w], batch_deltas[next.action]);
-    }
-    seen.end();
+      return next.action;
+    });
   }
 
   void state(archive& bytes) { bytes.fail(); }  ///< a training run is not saved halfway
@@ -76,9 +72,8 @@ struct exploring_batches {
     return {"exploring batches", R"({"kind":"exploring-batches","seed":)" + std::to_string(seed) + "}"};
   }
 
-  batch_state seen{};                        ///< state, not an option
-  rubato::detail::dynarray<float> losses{};  ///< likewise
-  double now = 0;                            ///< likewise
+  batch_state seen{};  ///< state, not an option
+  double now = 0;      ///< likewise
 };
 
 /// Gives `agent`, a ppo or another learner with record(transition, mask), the decisions of a run, worker after worker:

@@ -25,7 +25,7 @@ int run_batch_train(const batch_train_arguments& given) {
                                      .select_every = given.select_every,
                                      .selection_tasks = given.selection_tasks,
                                      .licence = given.licence};
-  const batch_training_report report = train_batches(asked, files, given.resume, given_threads(given.threads),
+  const search_report report = train_batches(asked, files, given.resume, given_threads(given.threads),
                                                      catch_interrupt(), std::cerr, {.quiet = given.quiet});
   if (report.complete) {
     std::cout << given.out << " is complete already\n";

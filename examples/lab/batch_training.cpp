@@ -63,7 +63,7 @@ class batch_trainer {
                 const std::atomic<bool>& stop, std::ostream& progress, const support::progress_options& display)
       : asked_{asked}, files_{files}, threads_{threads}, stop_{stop}, progress_{progress}, display_{display} {}
 
-  [[nodiscard]] batch_training_report train(bool resume) {
+  [[nodiscard]] search_report train(bool resume) {
     const support::file_lock alone = files_.lock_them();
     if (files_.are_complete(adapt::card_of(learned_batches{untaught()}, card()), resume)) return {.complete = true};
     const std::optional<network> start = resume && exists(files_.start) ? loaded_start() : practised_network();
@@ -139,7 +139,7 @@ class batch_trainer {
       adapt::record_run(agent, *each.made, each.ended.time, each.ended.reached, each.task->usual_time / 3);
   }
 
-  [[nodiscard]] batch_training_report search(const network& start, bool resume) {
+  [[nodiscard]] search_report search(const network& start, bool resume) {
     rl::search_trainer training{
         value_or_refuse(rl::antithetic_es::make(start.parameters(), {.seed = asked_.seed,
                                                                      .step_size = 0.03,
@@ -152,26 +152,12 @@ class batch_trainer {
                                     .select_every = asked_.select_every,
                                     .selection_runs = asked_.selection_tasks,
                                     .checkpoint = files_.training}};
-    if (resume && exists(files_.training)) value_or_refuse(training.resume());
+    resume_search(training, files_, resume, asked_.generations);
     const rl::run_trials measure = [&](std::span<const rl::trial> trials, std::span<double> costs) {
       return measured(start, trials, costs);
     };
-    support::progress shown{progress_, "searching", asked_.generations, display_};
-    shown.skip(training.generation());
-    const rl::search_callbacks callbacks{
-        .generation = [&](const rl::generation_report&) { return shown.advance(), true; },
-        .selected =
-            [&](const rl::selection_report& s) {
-              shown.print("generation " + std::to_string(s.generation) + ": log(time) " + std::to_string(s.mean) +
-                          " +- " + std::to_string(s.standard_error));
-              return true;
-            }};
-    value_or_refuse(training.run(asked_.generations, measure, callbacks));
-    if (!stop_) value_or_refuse(training.select(measure, callbacks));
-    shown.finish();
-    batch_training_report report{.interrupted = stop_,
-                                 .generations = training.generation(),
-                                 .selections = {training.selections().begin(), training.selections().end()}};
+    search_report report =
+        conduct_search(training, asked_.generations, true, measure, "log(time)", stop_, progress_, display_);
     if (report.interrupted) return report;
     learned_batches best{start};
     std::ranges::copy(training.best(), best.network.parameters().begin());
@@ -208,9 +194,9 @@ class batch_trainer {
 
 }  // namespace
 
-batch_training_report train_batches(const batch_training_request& asked, const training_files& files, bool resume,
-                                    unsigned threads, const std::atomic<bool>& stop, std::ostream& progress,
-                                    const support::progress_options& display) {
+search_report train_batches(const batch_training_request& asked, const training_files& files, bool resume,
+                            unsigned threads, const std::atomic<bool>& stop, std::ostream& progress,
+                            const support::progress_options& display) {
   return batch_trainer{asked, files, threads, stop, progress, display}.train(resume);
 }
 

@@ -4,10 +4,9 @@
 #include <atomic>
 #include <cstdint>
 #include <iosfwd>
-#include <rubato/rl/search_training.hpp>
 #include <string>
-#include <vector>
 
+#include "search_run.hpp"
 #include "support/progress.hpp"
 #include "training_files.hpp"
 
@@ -25,14 +24,6 @@ struct batch_training_request {
   std::string licence{};
 };
 
-/// How it went.
-struct batch_training_report {
-  bool complete = false;     ///< the result was there already
-  bool interrupted = false;  ///< --resume goes on
-  std::uint64_t generations = 0;
-  std::vector<rl::selection_report> selections{};  ///< costs: mean log(time)
-};
-
 /// Trains a network that sets batches, on tasks drawn at random (adapt::draw_batch_task), and writes a policy file.
 ///
 /// PPO comes first: one network acts for all workers of a run, drawing its actions, and learns from each worker's
@@ -42,9 +33,9 @@ struct batch_training_report {
 ///
 /// Errors  user_error
 /// Tests   tests/examples/batch_training_test.cpp: SameSeedSameBytes, ResumesFromTheSearch, CompleteIsComplete
-[[nodiscard]] batch_training_report train_batches(const batch_training_request&, const training_files&, bool resume,
-                                                  unsigned threads, const std::atomic<bool>& stop,
-                                                  std::ostream& progress, const support::progress_options& display);
+[[nodiscard]] search_report train_batches(const batch_training_request&, const training_files&, bool resume,
+                                          unsigned threads, const std::atomic<bool>& stop, std::ostream& progress,
+                                          const support::progress_options& display);
 
 }  // namespace rubato::lab
 

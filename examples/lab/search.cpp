@@ -19,7 +19,6 @@
 #include "library_version.hpp"
 #include "policy_trials.hpp"
 #include "states.hpp"
-#include "support/progress.hpp"
 #include "support/shell_word.hpp"
 #include "support/user_error.hpp"
 
@@ -150,29 +149,12 @@ search_report run(Search start, const Trials& trials, const std::string& origin,
                                                                             .select_every = asked.select_every,
                                                                             .selection_runs = asked.selection_clusters,
                                                                             .checkpoint = files.training}};
-  if (resume && exists(files.training)) value_or_refuse(training.resume());
-  if (training.generation() > asked.generations)
-    throw user_error{"--generations: found " + std::to_string(asked.generations) + ", expected at least the " +
-                     std::to_string(training.generation()) + " that are done"};
+  resume_search(training, files, resume, asked.generations);
 
   trials.paired().require_arrivals(training.selection_seeds());
 
-  support::progress shown{how.progress, "searching", asked.generations, how.display};
-  shown.skip(training.generation());
-  const rl::search_callbacks callbacks{
-      .generation = [&](const rl::generation_report&) { return shown.advance(), true; },
-      .selected =
-          [&](const rl::selection_report& s) {
-            shown.print("generation " + std::to_string(s.generation) + ": log(time / time of the rule) " +
-                        std::to_string(s.mean) + " +- " + std::to_string(s.standard_error));
-            return true;
-          }};
-  value_or_refuse(training.run(asked.generations, trials, callbacks));
-  if (!how.stop && asked.select_every > 0) value_or_refuse(training.select(trials, callbacks));
-  shown.finish();
-  search_report report{.interrupted = how.stop,
-                       .generations = training.generation(),
-                       .selections = {training.selections().begin(), training.selections().end()}};
+  search_report report = conduct_search(training, asked.generations, asked.select_every > 0, trials,
+                                        "log(time / time of the rule)", how.stop, how.progress, how.display);
   if (report.interrupted) return report;
 
   files.write_curve(as_csv(report.selections));  // before the checkpoint goes, which has them too

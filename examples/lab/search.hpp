@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "run_context.hpp"
+#include "search_run.hpp"
 #include "support/scenario.hpp"
 #include "train.hpp"
 
@@ -49,13 +50,6 @@ struct search_request {
   std::uint32_t selection_clusters = 200;
   std::uint64_t seed = 1;
   std::string licence{};
-};
-
-struct search_report {
-  bool complete = false;  ///< it was before this call, which has done nothing
-  bool interrupted = false;
-  std::uint64_t generations = 0;
-  std::vector<rl::selection_report> selections{};  ///< the learning curve: mean of log(time / time of the rule)
 };
 
 /// The policy file that search_request::initial names; empty if it names the rule.

@@ -23,8 +23,8 @@ class BatchTraining : public test::folder_test {
   static constexpr batch_training_request short_one{
       .updates = 0, .generations = 2, .population = 2, .tasks = 2, .select_every = 1, .selection_tasks = 2};
 
-  [[nodiscard]] batch_training_report train(const std::string& file, const batch_training_request& asked,
-                                            unsigned threads = 1, bool resume = false) const {
+  [[nodiscard]] search_report train(const std::string& file, const batch_training_request& asked, unsigned threads = 1,
+                                    bool resume = false) const {
     std::ostringstream said;
     return train_batches(asked, training_files{at(file.c_str())}, resume, threads, stop, said, {.quiet = true});
   }

@@ -15,8 +15,10 @@ namespace rubato::inline RUBATO_ABI {
 
 namespace detail {
 
+using metric_member = float step_metrics::*;  // nvcc writes a member of this type with parentheses, which g++ warns of
+
 struct metric {
-  float step_metrics::*value;
+  metric_member value;
   float least, most;
 };
 inline constexpr float largest_metric = 1e30F;

@@ -6,6 +6,7 @@
 #include "io/chrome_trace.hpp"
 #include "io/decision_log.hpp"
 #include "io/flight_recorder.hpp"
+#include "io/linux_metrics.hpp"
 #include "io/metrics_text.hpp"
 #include "io/policy_card.hpp"
 #include "io/safetensors_writer.hpp"

@@ -41,6 +41,7 @@ OPTIONS = {
     # Ten times as many executions: there is nothing to compare with, and no corpus that would have to be weighed.
     "controller_events": {"max_len": 320, "use_value_profile": 0, "entropic": 0},
     "training_checkpoint": {"max_len": 2048},
+    "linux_metrics": {"max_len": 2048},
 }
 # No reader takes more memory than this, at once or in all, whatever its input claims: all inputs are small.
 COMMON = {"malloc_limit_mb": 16, "rss_limit_mb": 1024, "timeout": 10, "print_final_stats": 1, "use_value_profile": 1,
@@ -49,7 +50,8 @@ COMMON = {"malloc_limit_mb": 16, "rss_limit_mb": 1024, "timeout": 10, "print_fin
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
 
 # Of the seconds asked for. More for what still finds after minutes, less for what has found all in the first of them.
-SHARES = {"controller_events": 2.5, "gloo_messages": 0.5, "gloo_checkpoint": 0.5, "image_files": 0.5}
+SHARES = {"controller_events": 2.5, "gloo_messages": 0.5, "gloo_checkpoint": 0.5, "image_files": 0.5,
+          "linux_metrics": 0.5}
 
 # Of a corpus, all of which is tried before the first new input: those that add most, which are written first.
 MOST_FILES = 250

@@ -33,6 +33,8 @@ constexpr int cell = 12, margin = 60, gap = 40;
 [[nodiscard]] std::string colour_of(const action_map& map, double answer) {
   constexpr std::array<std::string_view, 3> of_actions{"#7570b3", "#d9d9d9", "#e6ab02"};
   if (map.actions.empty()) return diverging(answer / map.limit);
+  if (map.actions.size() > of_actions.size())  // steps down and up
+    return diverging(2 * answer / static_cast<double>(map.actions.size() - 1) - 1);
   return std::string{of_actions[static_cast<std::size_t>(answer) % of_actions.size()]};
 }
 

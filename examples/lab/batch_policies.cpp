@@ -21,14 +21,9 @@ namespace {
 
 using adapt::batch_options;
 
-// What the scenarios' learning rates are for, and what one has who names none. A rate is tuned for these runs by
-// whoever compares, and the best one hardly depends on the batch (docs/batch-size.md): no rule changes it.
-constexpr batch_options defaults{
-    .usual = 64, .initial = 64, .least = 32, .most = 1024, .period = 5, .rate = adapt::rate_rule::none};
-
 // N[:PERIOD], from this place on.
 [[nodiscard]] batch_options options_in(policy_arguments given, std::size_t place = 0) {
-  batch_options options = defaults;
+  batch_options options = batch_defaults;
   if (given.size() > place)
     options.initial = whole_number(given[place], "32 to 1024 samples", options.least, options.most);
   if (given.size() > place + 1) options.period = whole_number(given[place + 1], "1 or more steps of a period", 1);
@@ -59,7 +54,7 @@ any_policy put_random(any_policy policy, policy_arguments given) {
 any_policy put_warm_up(any_policy policy, policy_arguments given) {
   adapt::warm_up by;
   if (given.size() > 1)
-    by.last = whole_number(given[1], "32 to 1024 samples in the end", defaults.least, defaults.most);
+    by.last = whole_number(given[1], "32 to 1024 samples in the end", batch_defaults.least, batch_defaults.most);
   if (given.size() > 2) by.over = whole_number(given[2], "1 or more periods", 1);
   at_most(given, 3);
   return put(std::move(policy), options_in(given.first(given.empty() ? 0 : 1)), by);

@@ -63,7 +63,7 @@ std::optional<trained_range<progress_state::dim>> correction_trials::range_of(
   support::share_out(
       seeds.size(), how.threads, how.stop, [&] { return workbench{how.data}; },
       [&](workbench& bench, std::size_t i) {
-        const auto note = [&range = seen[i]](const cluster_view&, std::span<float, progress_state::dim> inputs) {
+        const auto note = [&range = seen[i]](std::uint32_t, std::span<float, progress_state::dim> inputs) {
           for (std::size_t f = 0; f < inputs.size(); ++f) {
             range.least[f] = std::min(range.least[f], inputs[f]);
             range.most[f] = std::max(range.most[f], inputs[f]);

@@ -6,13 +6,17 @@
 #include <cstddef>
 #include <functional>
 #include <numeric>
+#include <rubato/adapt/batch_policy_file.hpp>
 #include <rubato/learned/loader.hpp>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 
+#include "batch_policies.hpp"
 #include "support/parallel.hpp"
 #include "support/user_error.hpp"
+#include "tapped_batches.hpp"
 #include "tapped_encoder.hpp"
 #include "workbench.hpp"
 
@@ -24,56 +28,60 @@ using support::user_error;
 constexpr std::size_t most_decisions = 20'000;  // that answers are compared on
 constexpr std::uint32_t columns = 24;
 
-constexpr std::uint32_t all_are_legal = (1U << group_actions) - 1;
-
 // What a decision is made of. Corrections do not depend on what was legal.
-template <StateEncoder Encoder>
+template <std::size_t dim>
 struct situation {
-  std::array<float, Encoder::dim> inputs{};
-  std::uint32_t legal = all_are_legal;  // of the actions of groups
+  std::array<float, dim> inputs{};
+  std::uint32_t legal = 0;  // bit a: action a is
 };
 
-// A file's policy without its state: to be asked, and to be run with another encoder.
-template <StateEncoder Encoder>
+// A file's policy without its state: to be asked, and to be run with inputs that are noted or changed on their way.
+template <std::size_t dim>
 struct subject {
-  using tap = typename tapped_encoder<Encoder>::tap_type;
+  using tap = std::function<void(std::uint32_t legal, std::span<float, dim>)>;
   using answer = std::vector<double>;
 
   std::function<any_policy(tap)> make;
-  std::function<answer(const situation<Encoder>&)> ask;
-  std::vector<feature> features;
+  std::function<answer(const situation<dim>&)> ask;
+  std::vector<std::string> features;  // of the first inputs; where there are twice as many, whether each is known
   std::vector<std::string> actions;  // what the one answer stands for; empty: answers are outputs
   std::vector<std::string> outputs;
   std::vector<double> limits;  // of the outputs; none for actions
 };
 
+[[nodiscard]] std::vector<std::string> names_of(const StateEncoder auto& encoder) {
+  std::vector<std::string> names;
+  for (const feature& each : encoder.features()) names.push_back(each.name);
+  return names;
+}
+
 template <StateEncoder Encoder>
-[[nodiscard]] subject<Encoder> subject_of(const q_policy<Encoder, nn::dynamic_mlp>& policy) {
-  subject<Encoder> of;
+[[nodiscard]] subject<Encoder::dim> subject_of(const q_policy<Encoder, nn::dynamic_mlp>& policy) {
+  subject<Encoder::dim> of;
   of.make = [policy](auto tap) {
     return any_policy{
         q_policy{policy.network(), policy.options(), tapped_encoder<Encoder>{std::move(tap)}, policy.scale()}};
   };
-  of.ask = [policy](situation<Encoder> at) {
+  of.ask = [policy](situation<Encoder::dim> at) {
     policy.scale().apply(at.inputs);
     std::array<float, group_actions> values{};
     policy.network().evaluate(at.inputs, values);
     return std::vector{static_cast<double>(greedy(values, at.legal))};
   };
-  of.features = policy.encoder().features();
+  of.features = names_of(policy.encoder());
   of.actions.assign(group_action_names.begin(), group_action_names.end());
   of.outputs = {"action"};
   return of;
 }
 
 template <StateEncoder Encoder>
-[[nodiscard]] subject<Encoder> subject_of(const residual_policy<Encoder, nn::dynamic_mlp>& policy) {
-  subject<Encoder> of;
+[[nodiscard]] subject<Encoder::dim> subject_of(const residual_policy<Encoder, nn::dynamic_mlp>& policy) {
+  subject<Encoder::dim> of;
   of.make = [policy](auto tap) {
     return any_policy{
         residual_policy{policy.network(), policy.range(), knee{}, tapped_encoder<Encoder>{std::move(tap)}}};
   };
-  of.ask = [policy](const situation<Encoder>& at) {
+  of.ask = [policy](const situation<Encoder::dim>& at) {
     std::vector<double> answers(corrections, 0.0);
     std::array<float, corrections> outputs{};
     if (policy.range().contains(at.inputs)) policy.network().evaluate(at.inputs, outputs);
@@ -81,9 +89,24 @@ template <StateEncoder Encoder>
       answers[i] = static_cast<double>(std::clamp(outputs[i], -largest_corrections[i], largest_corrections[i]));
     return answers;
   };
-  of.features = policy.encoder().features();
+  of.features = names_of(policy.encoder());
   of.outputs.assign(correction_names.begin(), correction_names.end());
   of.limits.assign(largest_corrections.begin(), largest_corrections.end());
+  return of;
+}
+
+// With a barrier, as in the lab's comparisons.
+[[nodiscard]] subject<adapt::batch_state::size> subject_of(const adapt::learned_batches& policy) {
+  subject<adapt::batch_state::size> of;
+  of.make = [policy](auto tap) { return batches_by(tapped_batches{policy.network, std::move(tap)}); };
+  of.ask = [policy](const situation<adapt::batch_state::size>& at) {
+    std::array<float, adapt::batch_deltas.size()> preferences{};
+    policy.network.evaluate(at.inputs, preferences);
+    return std::vector{static_cast<double>(adapt::preferred_delta(preferences, at.legal))};
+  };
+  of.features.assign(adapt::batch_state::names.begin(), adapt::batch_state::names.end());
+  for (const int delta : adapt::batch_deltas) of.actions.push_back((delta > 0 ? "+" : "") + std::to_string(delta));
+  of.outputs = {"change of the batch"};
   return of;
 }
 
@@ -95,18 +118,18 @@ template <StateEncoder Encoder>
   return sum;
 }
 
-template <StateEncoder Encoder>
+template <std::size_t dim>
 class explaining {
  public:
-  explaining(subject<Encoder> what, const explain_options& asked, const run_context& how)
+  explaining(subject<dim> what, const explain_options& asked, const run_context& how)
       : what_{std::move(what)}, asked_{asked}, how_{how} {}
 
   [[nodiscard]] std::optional<explanation> run() {
-    std::vector<std::vector<situation<Encoder>>> seen(asked_.seeds);
+    std::vector<std::vector<situation<dim>>> seen(asked_.seeds);
     const std::vector<double> whole = times([&](std::size_t run) {
-      return [&into = seen[run]](const cluster_view& view, std::span<float, dim> inputs) {
+      return [&into = seen[run]](std::uint32_t legal, std::span<float, dim> inputs) {
         std::ranges::copy(inputs, into.emplace_back().inputs.begin());
-        into.back().legal = legal_actions(view);
+        into.back().legal = legal;
       };
     });
     if (how_.stop) return std::nullopt;
@@ -115,18 +138,17 @@ class explaining {
       throw user_error{"--scenario: found runs without a decision, expected some: is max_time too short?"};
     note_means();
     explanation told{.decisions = seen_.size(), .features = {}, .maps = {}};
-    for (std::size_t i = 0; i < dim && !how_.stop; ++i) {
-      const std::vector<double> without = times([&](std::size_t) {
-        return [&, i](const cluster_view&, std::span<float, dim> inputs) { inputs[i] = mean_[i]; };
-      });
-      told.features.push_back({.name = what_.features[i].name,
+    for (std::size_t i = 0; i < what_.features.size() && !how_.stop; ++i) {
+      const std::vector<double> without = times(
+          [&](std::size_t) { return [&, i](std::uint32_t, std::span<float, dim> inputs) { take_away(i, inputs); }; });
+      told.features.push_back({.name = what_.features[i],
                                .mean = static_cast<double>(mean_[i]),
                                .deviation = deviation_[i],
                                .change = change_without(i),
                                .slowdown = support::bootstrap_ratio(without, whole)});
     }
     if (how_.stop) return std::nullopt;
-    std::vector<std::size_t> order(dim);
+    std::vector<std::size_t> order(what_.features.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, std::greater<>{}, [&](std::size_t i) { return told.features[i].change; });
     std::vector<feature_effect> sorted;
@@ -137,8 +159,6 @@ class explaining {
   }
 
  private:
-  static constexpr std::size_t dim = Encoder::dim;
-
   // Of each run; what is tapped is its own.
   template <class TapOf>
   [[nodiscard]] std::vector<double> times(TapOf tap_of) const {
@@ -169,13 +189,18 @@ class explaining {
     }
   }
 
+  // As if it always were as on average, and known as often.
+  void take_away(std::size_t feature, std::span<float, dim> inputs) const {
+    for (std::size_t i = feature; i < dim; i += what_.features.size()) inputs[i] = mean_[i];
+  }
+
   [[nodiscard]] double change_without(std::size_t feature) const {
     const std::size_t step = seen_.size() / most_decisions + 1;
     double sum = 0, count = 0;
     for (std::size_t n = 0; n < seen_.size(); n += step) {
-      situation<Encoder> changed = seen_[n];
+      situation<dim> changed = seen_[n];
       const auto before = what_.ask(changed);
-      changed.inputs[feature] = mean_[feature];
+      take_away(feature, changed.inputs);
       sum += difference(before, what_.ask(changed), !what_.actions.empty());
       ++count;
     }
@@ -184,8 +209,8 @@ class explaining {
 
   [[nodiscard]] action_map map_of(std::size_t output, std::size_t x, std::size_t y) const {
     action_map map{.title = what_.outputs[output],
-                   .x = what_.features[x].name,
-                   .y = what_.features[y].name,
+                   .x = what_.features[x],
+                   .y = what_.features[y],
                    .x_least = least_[x],
                    .x_most = most_[x],
                    .y_least = least_[y],
@@ -198,7 +223,7 @@ class explaining {
     };
     for (std::uint32_t j = 0; j < columns; ++j)
       for (std::uint32_t i = 0; i < columns; ++i) {
-        situation<Encoder> at{.inputs = mean_};
+        situation<dim> at{.inputs = mean_, .legal = (1U << what_.actions.size()) - 1};
         at.inputs[x] = place(least_[x], most_[x], i);
         at.inputs[y] = place(least_[y], most_[y], j);
         map.answers.push_back(what_.ask(at)[output]);
@@ -206,10 +231,10 @@ class explaining {
     return map;
   }
 
-  subject<Encoder> what_;
+  subject<dim> what_;
   const explain_options& asked_;
   const run_context& how_;
-  std::vector<situation<Encoder>> seen_;
+  std::vector<situation<dim>> seen_;
   std::array<float, dim> mean_{};
   std::array<double, dim> deviation_{}, least_{}, most_{};
 };
@@ -217,6 +242,11 @@ class explaining {
 }  // namespace
 
 std::optional<explanation> explain(const policy_file& file, const explain_options& asked, const run_context& how) {
+  if (file.card.kind == "dynamix") {
+    auto policy = adapt::read_batch_policy(file.card, file.tensors);
+    if (!policy) throw user_error{policy.error().message};
+    return explaining{subject_of(*policy), asked, how}.run();
+  }
   return with_policy_of(file.card, file.tensors, {}, [&](const auto& policy) {
     if (!policy) throw user_error{policy.error().message};
     return explaining{subject_of(*policy), asked, how}.run();

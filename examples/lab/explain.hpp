@@ -48,8 +48,9 @@ struct explanation {
 /// Runs the policy of a file as it is, and once more for each feature with that feature replaced by its mean.
 /// Nothing if `stop` was raised. The same for any number of threads.
 /// Errors  user_error: the file holds a rule, or what this build does not run
-/// Tests   tests/examples/explain_test.cpp: FindsTheFeatureThatMatters, ACorrectionHasTwoMaps, SameForAnyThreads,
-///         ComparesWhatWasLegal, NothingIfItIsStopped, RefusesARule, WhatTheTapChangesReachesTheNetwork
+/// Tests   tests/examples/explain_test.cpp: FindsTheFeatureThatMatters, ACorrectionHasTwoMaps,
+///         BatchesHaveSixteenFeatures, SameForAnyThreads, ComparesWhatWasLegal, NothingIfItIsStopped, RefusesARule,
+///         WhatTheTapChangesReachesTheNetwork
 [[nodiscard]] std::optional<explanation> explain(const policy_file&, const explain_options&, const run_context&);
 
 /// The maps as an SVG picture, side by side.

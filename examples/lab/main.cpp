@@ -12,6 +12,7 @@
 #include "gloo_host.hpp"
 #include "library_version.hpp"
 #include "search.hpp"
+#include "shipped.hpp"
 #include "support/user_error.hpp"
 #include "training_agents.hpp"
 
@@ -181,7 +182,8 @@ void add_train_options(CLI::App& command, train_arguments& given) {
 }
 
 void add_explain_options(CLI::App& command, explain_arguments& given) {
-  command.add_option("FILE", given.file, "Policy file")->required();
+  auto* file = command.add_option("FILE", given.file, "Policy file")->capture_default_str();
+  if (given.file.empty()) file->required();
   command.add_option("--scenario", given.scenario, "Shipped scenario, or a .json file")->capture_default_str();
   add_set_option(command, given.settings);
   command.add_option("--seed", given.seed, "Seed of the first run")
@@ -338,6 +340,12 @@ int run(int argc, char** argv) {
   of_batches.tune = true;
   auto* batch_compare = batch->add_subcommand("compare", "Compare them: compare --tune, with other defaults");
   add_compare_options(*batch_compare, of_batches);
+  explain_arguments of_batch_policy;
+  of_batch_policy.file = shipped("examples/lab/policies/dynamix.safetensors").string();
+  of_batch_policy.scenario = of_batches.scenario;
+  of_batch_policy.seeds = 4;
+  auto* batch_explain = batch->add_subcommand("explain", "Show what drives one: explain, with other defaults");
+  add_explain_options(*batch_explain, of_batch_policy);
   batch_train_arguments to_train_batches;
   auto* batch_train = batch->add_subcommand("train", "Train one; writes a policy file");
   add_batch_train_options(*batch_train, to_train_batches);
@@ -418,6 +426,7 @@ int run(int argc, char** argv) {
   if (room->parsed()) return run_compare(of_room);
   if (batch_train->parsed()) return run_batch_train(to_train_batches);
   if (batch_compare->parsed()) return run_compare(of_batches);
+  if (batch_explain->parsed()) return run_explain(of_batch_policy);
   return run_compare(given);
 }
 

@@ -1,7 +1,9 @@
 #ifndef RUBATO_EXAMPLES_LAB_TAPPED_ENCODER_HPP
 #define RUBATO_EXAMPLES_LAB_TAPPED_ENCODER_HPP
 
+#include <cstdint>
 #include <functional>
+#include <rubato/encode/action_set.hpp>
 #include <rubato/encode/encoder.hpp>
 #include <span>
 #include <utility>
@@ -12,7 +14,8 @@ namespace rubato::lab {
 /// Tests   tests/examples/explain_test.cpp: WhatTheTapChangesReachesTheNetwork
 template <StateEncoder Encoder>
 struct tapped_encoder : Encoder {
-  using tap_type = std::function<void(const cluster_view&, std::span<float, Encoder::dim>)>;
+  /// Is told the legal actions of groups, and the observation.
+  using tap_type = std::function<void(std::uint32_t, std::span<float, Encoder::dim>)>;
 
   tap_type tap{};
 
@@ -21,7 +24,7 @@ struct tapped_encoder : Encoder {
 
   void encode(const cluster_view& view, const event& what, std::span<float, Encoder::dim> out) noexcept {
     Encoder::encode(view, what, out);
-    tap(view, out);
+    tap(legal_actions(view), out);
   }
 };
 

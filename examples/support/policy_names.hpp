@@ -1,6 +1,7 @@
 #ifndef RUBATO_EXAMPLES_SUPPORT_POLICY_NAMES_HPP
 #define RUBATO_EXAMPLES_SUPPORT_POLICY_NAMES_HPP
 
+#include <cstdint>
 #include <optional>
 #include <rubato/core/types.hpp>
 #include <rubato/learned/builtin.hpp>
@@ -11,8 +12,10 @@
 #include <rubato/sync/ssp.hpp>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "batch_names.hpp"
 #include "name_parts.hpp"
 #include "sync_switch_name.hpp"
 
@@ -20,12 +23,17 @@ namespace rubato::support {
 
 inline constexpr const char* policy_names =
     "asp, bsp, bsp:sum, knee, learned, ssp:S, ssp:S:rlp or syncswitch:SHARE[:greedy|:elastic]:STEPS (SHARE of the "
-    "STEPS of all workers under bsp, an update by n gradients at n times the rate, then asp)";
+    "STEPS of all workers under bsp, an update by n gradients at n times the rate, then asp); any of them with "
+    "+static:N, +lb-bsp:N, +goodput:N or +dynamix:N:FILE, which set batches, of N samples at first";
 
-/// The policy of this name, one of policy_names.
+/// The policy of this name, one of policy_names; `usual` are the samples of a step where it sets none.
 ///
 /// Tests   tests/examples/policy_names_test.cpp
-inline std::optional<any_policy> policy_named(std::string_view name) {
+inline std::optional<any_policy> policy_named(std::string_view name, std::uint32_t usual = 32) {
+  if (const std::size_t plus = name.find('+'); plus != std::string_view::npos) {
+    auto policy = policy_named(name.substr(0, plus), usual);
+    return policy ? with_batches(std::move(*policy), name.substr(plus + 1), usual) : std::nullopt;
+  }
   if (name == "asp") return asp{};
   if (name == "bsp") return bsp{};
   if (name == "bsp:sum") return bsp{.aggregate = bsp::sum};

@@ -205,7 +205,7 @@ TEST(BatchSize, StrangersMeasureNothing) {
 TEST(BatchSize, ForgetsTheDead) {
   scripted by;
   bsp_cluster c{sized_bsp{bsp{}, every_step, by}, 2};
-  EXPECT_EQ(c.control().measured(c.id(1), {.out_of_memory = 64}), errc::ok);
+  EXPECT_EQ(c.control().measured(c.id(1), {.processor = 9, .out_of_memory = 64}), errc::ok);
   push_all(c, 2);
   c.die(1).push(0);
   EXPECT_FALSE(by.told->workers[1].counts);
@@ -214,6 +214,7 @@ TEST(BatchSize, ForgetsTheDead) {
   c.join(1);
   EXPECT_EQ(by.told->forgotten, (std::vector{1U}));
   EXPECT_EQ(c.control().policy().cap_of(1), 1024U) << "maybe it is on another machine";
+  EXPECT_EQ(c.control().policy().absurd(), 1U) << "counts are of all who ever were";
 }
 
 TEST(BatchSize, SavesWhatItKnows) {

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
+#include <rubato/adapt/batch_policy_file.hpp>
 #include <rubato/learned/loader.hpp>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "../../examples/lab/tapped_encoder.hpp"
 #include "../../examples/support/user_error.hpp"
@@ -108,6 +111,26 @@ TEST(Explain, ACorrectionHasTwoMaps) {
   for (const double answer : told.maps[1].answers) EXPECT_EQ(answer, 0.0);
 }
 
+// Takes samples from whoever takes long, and gives them to the others; sees nothing else.
+TEST(Explain, BatchesHaveSixteenFeatures) {
+  constexpr std::size_t step_time_share = 5, less = 1, more = 3;
+  adapt::learned_batches balancing{*nn::dynamic_mlp::make({adapt::batch_state::size, adapt::batch_deltas.size()})};
+  balancing.network.weight(0)(step_time_share, less) = 1;
+  balancing.network.bias(0)[more] = 0.9F;
+  explain_bench b;
+  ASSERT_TRUE(adapt::save_batch_policy(b.at("balancing"), balancing));
+  const explanation told = b.explain(b.at("balancing"));
+  EXPECT_GT(told.decisions, 30U);
+  ASSERT_EQ(told.features.size(), 16U) << "whether they are known goes with them";
+  EXPECT_EQ(told.features[0].name, "step_time_share");
+  EXPECT_GT(told.features[0].change, 0.01);
+  for (std::size_t i = 1; i < told.features.size(); ++i)
+    EXPECT_EQ(told.features[i].change, 0.0) << told.features[i].name;
+  ASSERT_EQ(told.maps.size(), 1U);
+  EXPECT_EQ(told.maps[0].actions, (std::vector<std::string>{"-100", "-25", "0", "+25", "+100"}));
+  EXPECT_NE(as_svg(told.maps).find(">+100<"), std::string::npos);
+}
+
 TEST(Explain, SameForAnyThreads) {
   explain_bench b;
   ASSERT_TRUE(save_q_policy(b.at("halves"), halves()));
@@ -119,7 +142,7 @@ TEST(Explain, SameForAnyThreads) {
 
 TEST(Explain, WhatTheTapChangesReachesTheNetwork) {
   const auto actions_of = [](bool changed) {
-    tapped_encoder<cluster_state> encoder{[changed](const cluster_view&, std::span<float, cluster_state::dim> inputs) {
+    tapped_encoder<cluster_state> encoder{[changed](std::uint32_t, std::span<float, cluster_state::dim> inputs) {
       if (changed) inputs[running_share] = 0;
     }};
     const q_policy policy{halves().network(), {}, encoder};

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
+#include <utility>
 
 namespace rubato::support {
 namespace {
@@ -21,6 +23,31 @@ TEST(PolicyNames, EachIsItsRule) {
   EXPECT_EQ(described("ssp:0"), any_policy{ssp{.staleness = 0}}.describe().line);
   EXPECT_EQ(described("ssp:3"), any_policy{ssp{.staleness = 3}}.describe().line);
   EXPECT_EQ(described("ssp:3:rlp"), any_policy{ssp_rlp(3)}.describe().line);
+}
+
+TEST(PolicyNames, BatchesAreATreatment) {
+  const auto expected = [](any_policy policy, auto by, std::uint32_t usual) {
+    return any_policy{adapt::batch_sized<any_policy, decltype(by)>{
+                          std::move(policy),
+                          {.usual = usual, .initial = 128, .period = 5, .rate = adapt::rate_rule::none},
+                          std::move(by)}}
+        .describe()
+        .json;
+  };
+  EXPECT_EQ(policy_named("bsp+static:128")->describe().json, expected(bsp{}, adapt::same_batches{}, 32));
+  EXPECT_EQ(policy_named("ssp:3+lb-bsp:128", 64)->describe().json,
+            expected(ssp{.staleness = 3}, adapt::speed_proportional{}, 64));
+  EXPECT_EQ(policy_named("asp+goodput:128")->describe().json, expected(asp{}, adapt::goodput{}, 32));
+  const auto learned = policy_named("bsp+dynamix:128:" RUBATO_SOURCE_DIR "/examples/lab/policies/dynamix.safetensors");
+  ASSERT_TRUE(learned);
+  EXPECT_NE(learned->describe().json.find(R"("kind":"dynamix")"), std::string::npos) << learned->describe().json;
+}
+
+TEST(PolicyNames, NoSuchBatches) {
+  for (const char* const name :
+       {"bsp+", "bsp+static", "bsp+static:", "bsp+static:16", "bsp+static:2000", "bsp+static:64:1", "bsp+lb-bsp:x",
+        "bsp+dynamix:64", "bsp+dynamix:64:no-such-file", "no+static:64", "+static:64", "bsp+more:64"})
+    EXPECT_FALSE(policy_named(name)) << name;
 }
 
 TEST(PolicyNames, SyncSwitchHasItsShareItsReactionAndItsSteps) {

@@ -4,6 +4,10 @@
 #include <cstdint>
 #include <limits>
 #include <ostream>
+#include <rubato/adapt/batch_size.hpp>
+#include <rubato/adapt/batch_sizers/dynamix.hpp>
+#include <rubato/adapt/batch_sizers/goodput.hpp>
+#include <rubato/adapt/batch_sizers/speed_proportional.hpp>
 #include <rubato/encode/cluster_state.hpp>
 #include <rubato/encode/progress_state.hpp>
 #include <rubato/encode/rlp_state.hpp>
@@ -57,6 +61,13 @@ template <StateEncoder Encoder>
 }
 [[nodiscard]] inline any_policy unlearned_residual(std::uint64_t seed) {
   return residual_policy<progress_state, nn::dynamic_mlp>{random_network(seed, progress_state::dim, 8, corrections)};
+}
+
+[[nodiscard]] inline any_policy unlearned_batches(std::uint64_t seed) {
+  return adapt::batch_sized{
+      ssp{.staleness = 2},
+      {.period = 2},
+      adapt::dynamix<nn::dynamic_mlp>{random_network(seed, adapt::batch_state::size, 8, adapt::batch_deltas.size())}};
 }
 
 /// A test that makes stragglers of many, for a switch that has much to do.
@@ -135,7 +146,10 @@ template <StateEncoder Encoder>
           {"cluster", unlearned<cluster_state>(5)},
           {"residual", unlearned_residual(6)},
           {"learned", learned_policy{}},
-          {"distilled", distilled_policy{}}};
+          {"distilled", distilled_policy{}},
+          {"batches_by_speed", adapt::batch_sized{bsp{}, {.period = 1}, adapt::speed_proportional{}}},
+          {"batches_by_goodput", adapt::batch_sized{rubato::scaled{k_async{.k = 2}}, {.period = 3}, adapt::goodput{}}},
+          {"batches_unlearned", unlearned_batches(7)}};
 }
 
 /// Those of them whose options fit so many workers.

@@ -5,7 +5,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
+#include "../pinned.hpp"
 #include "batch_sizer.hpp"
 
 namespace rubato::inline RUBATO_ABI::adapt {
@@ -32,6 +34,16 @@ static_assert(batch_deltas[no_change] == 0);
     if ((!shrinks || worker.batch > worker.least) && (!grows || worker.batch < worker.most)) legal |= 1U << d;
   }
   return legal;
+}
+
+/// Which of the legal deltas is preferred most; no_change where no preference for a legal one is a number.
+[[nodiscard]] inline std::size_t preferred_delta(std::span<const float> preferences, std::uint32_t legal) noexcept {
+  std::size_t best = no_change;
+  for (std::size_t d = 0; d < preferences.size(); ++d) {
+    const bool better = pinned::is_nan(preferences[best]) || preferences[d] > preferences[best];
+    if ((legal >> d & 1) != 0 && !pinned::is_nan(preferences[d]) && better) best = d;
+  }
+  return best;
 }
 
 }  // namespace rubato::inline RUBATO_ABI::adapt

@@ -39,23 +39,25 @@ inline constexpr std::array<std::string_view, 5> delta_names{"-100", "-25", "0",
   return all;
 }
 
+}  // namespace detail
+
+/// The policy in a file that was read.
+/// Errors  those of check_kind: what the card or the tensors have, and what a policy for batches has
 [[nodiscard]] inline result<learned_batches> read_batch_policy(const policy_card& card, const safetensors& file) {
-  const error wrong =
-      rubato::detail::check_kind(card, file, "dynamix", batch_features(), delta_names, learned_period_text);
+  const error wrong = rubato::detail::check_kind(card, file, "dynamix", detail::batch_features(), detail::delta_names,
+                                                 detail::learned_period_text);
   if (wrong.code != errc::ok) return wrong;
   auto network = rubato::detail::read_network<nn::dynamic_mlp>(card, file);
   if (!network) return network.error();
   return learned_batches{std::move(*network)};
 }
 
-}  // namespace detail
-
 /// The policy in a file that save_batch_policy, or anybody else, has written.
 /// Errors  those of load_q_policy
 /// Cost    reads the file whole. Allocates.
 /// Tests   tests/adapt/batch_policy_file_test.cpp: RoundTripIsBitExact, SaysWhatDisagrees
 [[nodiscard]] inline result<learned_batches> load_batch_policy(const std::string& path) {
-  return rubato::detail::load_with_card(path, detail::read_batch_policy);
+  return rubato::detail::load_with_card(path, read_batch_policy);
 }
 
 /// A card with everything that the policy itself determines, as that of a q_policy; the actions are batch_deltas.

@@ -107,13 +107,14 @@ struct batch_sized : Policy {
     each_ = rubato::detail::dynarray<tally>(capacity, tally{.batch = batches.initial, .most = batches.most});
     seen_ = rubato::detail::dynarray<batch_worker>(capacity);
     wanted_ = rubato::detail::dynarray<std::uint32_t>(capacity);
-    steps_ = periods_ = ignored_ = 0;
+    steps_ = periods_ = ignored_ = absurd_of_others_ = 0;
     began_ = now_ = 0;
     alive_ = 0;
     rate_ = rate_for(batches.initial);
   }
   void reset(std::uint32_t index) noexcept {
     if constexpr (ResettablePolicy<Policy>) Policy::reset(index);
+    absurd_of_others_ += each_[index].metrics.absurd();
     each_[index] = {.batch = batches.initial, .most = batches.most};
     sizer.forget(index);
   }
@@ -126,7 +127,7 @@ struct batch_sized : Policy {
   [[nodiscard]] std::uint64_t ignored() const noexcept { return ignored_; }
   /// Metrics that could not be, such as shares above 1.
   [[nodiscard]] std::uint64_t absurd() const noexcept {
-    std::uint64_t all = 0;
+    std::uint64_t all = absurd_of_others_;
     for (const tally& each : each_) all += each.metrics.absurd();
     return all;
   }
@@ -145,7 +146,7 @@ struct batch_sized : Policy {
       const bool sound = each.batch <= each.most && each.most <= batches.most && each.most > 0 && each.batch > 0;
       if (!sound || !pinned::is_finite(each.step_time) || !pinned::is_finite(each.loss)) bytes.fail();
     }
-    bytes(steps_, periods_, ignored_, began_, now_, alive_, rate_);
+    bytes(steps_, periods_, ignored_, absurd_of_others_, began_, now_, alive_, rate_);
     const bool sound = pinned::is_finite(began_) && pinned::is_finite(now_) && pinned::is_finite(rate_) && rate_ > 0;
     if (!sound) bytes.fail();
     sizer.state(bytes);
@@ -265,6 +266,7 @@ struct batch_sized : Policy {
   std::uint64_t steps_ = 0;                           // of everybody, in this period
   std::uint64_t periods_ = 0;
   std::uint64_t ignored_ = 0;
+  std::uint64_t absurd_of_others_ = 0;  // who had these indices before
   double began_ = 0;  // this period
   double now_ = 0;    // at the latest push
   std::uint32_t alive_ = 0;

@@ -36,6 +36,7 @@ std::optional<std::uint32_t> number_after(const std::string& name, const std::st
 }
 std::optional<rubato::any_policy> policy_named(const std::string& name) {
   if (const auto k = number_after(name, "ksync:"); k && *k > 0) return rubato::k_sync{.k = *k};
+  if (name.find('+') != std::string::npos) return std::nullopt;  // batches of more samples than there is room for
   return rubato::support::policy_named(name);
 }
 std::optional<device_server::policy_type> device_policy_named(const std::string& name) {

@@ -105,7 +105,7 @@ rubato::result<served_job> served_job::prepare(serving_options o, const common_o
     saved = std::move(*read);
     o.policy = saved->policy;  // whatever an operator had switched to
   }
-  auto rule = policy_named(o.policy);
+  auto rule = policy_named(o.policy, o.server.job.nominal_samples);
   if (!rule) return no("--policy " + o.policy + ": expected " + policy_names);
   o.server.job.job = common.job;
   auto made = make_task(common.task);
@@ -254,7 +254,8 @@ void served_job::obey(const std::string& command) {
     std::printf(gone ? "worker %s is taken out\n" : "no worker %s is connected\n", argument.c_str());
     return;
   }
-  const auto rule = verb == "policy" && more.empty() ? policy_named(argument) : std::nullopt;
+  const auto rule =
+      verb == "policy" && more.empty() ? policy_named(argument, o_.server.job.nominal_samples) : std::nullopt;
   if (!rule) {
     std::printf("command refused: '%s', expected policy NAME, evict INDEX, save or stop; NAME: %s\n", command.c_str(),
                 policy_names);

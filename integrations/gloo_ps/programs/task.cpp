@@ -84,7 +84,10 @@ class images final : public task {
       : set_{std::move(set)},
         prepared_{split(rubato::sim::dataset{set_.pixels, set_.labels, set_.inputs, set_.classes},
                         set_.training_samples(), set_.samples())},
-        objective_{{.hidden_units = o.hidden_units, .input = rubato::sim::input_scale::unit, .data_fraction = 1},
+        objective_{{.hidden_units = o.hidden_units,
+                    .input = rubato::sim::input_scale::unit,
+                    .data_fraction = 1,
+                    .gradient_statistics = true},
                    prepared_} {
     objective_.reset(o.seed);
     gradient_.resize(objective_.parameters().size());
@@ -94,7 +97,11 @@ class images final : public task {
     const rubato::sim::gradient g = objective_.compute(worker, step, std::min(samples, 65'535U));
     objective_.write_gradient(g.handle, gradient_);
     objective_.release(g.handle);
-    return {.loss = g.loss, .mean = gradient_};
+    return {.loss = g.loss,
+            .mean = gradient_,
+            .measured = {.accuracy = g.statistics.accuracy,
+                         .gradient_variance = g.statistics.variance,
+                         .gradient_square = g.statistics.square}};
   }
   verdict judge() override {
     const rubato::sim::evaluation e = objective_.evaluate();

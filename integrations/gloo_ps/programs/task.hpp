@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <rubato/core/result.hpp>
+#include <rubato/core/step_metrics.hpp>
 #include <rubato/threads_ps/any_rule.hpp>
 #include <span>
 #include <string>
@@ -21,8 +22,9 @@ struct rule_options {
 class task {
  public:
   struct gradient {
-    float loss = 0;                 ///< mean
-    std::span<const float> mean{};  ///< valid until the next one
+    float loss = 0;                   ///< mean
+    std::span<const float> mean{};    ///< valid until the next one
+    rubato::step_metrics measured{};  ///< of the samples: accuracy, noise; without times
   };
   struct verdict {
     double loss = 0;       ///< mean, on samples that nobody trains on

@@ -8,6 +8,7 @@
 #include <exception>
 #include <rubato/core/rng.hpp>
 #include <rubato/gloo_ps/worker.hpp>
+#include <rubato/io/linux_metrics.hpp>
 #include <string>
 #include <thread>
 #include <utility>
@@ -19,12 +20,19 @@
 struct working_options {
   std::uint32_t index = 0, incarnation = 0;
   std::uint64_t steps = 0;
-  double compute = sleep_of_a_step, straggle = 0, straggle_for = 20, give_up = 60, reply_limit = 10;
+  double compute = sleep_of_a_step, compute_sample = 0, link = 0, straggle = 0, straggle_for = 20, give_up = 60,
+         reply_limit = 10;
 
   void add_to(CLI::App& app) {
     app.add_option("--steps", steps, "to push; 0: until the job ends")->capture_default_str();
     app.add_option("--compute", compute, "milliseconds that a step is asleep, besides what it takes")
         ->check(CLI::Range(0.0, 1e6))
+        ->capture_default_str();
+    app.add_option("--compute-sample", compute_sample, "likewise, for each sample of the step")
+        ->check(CLI::Range(0.0, 1e6))
+        ->capture_default_str();
+    app.add_option("--link", link, "megabytes a second that the network can do, for policies that ask; 0: not known")
+        ->check(CLI::Range(0.0, 1e9))
         ->capture_default_str();
     app.add_option("--straggle", straggle, "share of steps that take longer")
         ->check(CLI::Range(0.0, 1.0))
@@ -42,10 +50,11 @@ struct working_options {
 };
 
 // The part of a step that takes time: the machine's, and now and then a straggler's.
-inline void take_time(const working_options& o, std::uint64_t seed, std::uint64_t step) {
+inline void take_time(const working_options& o, std::uint64_t seed, std::uint64_t step, std::uint32_t samples) {
   rubato::random_sequence random{seed, (std::uint64_t{1} << 40) + o.index, step};
   const bool straggles = random.uniform() < o.straggle;
-  std::this_thread::sleep_for(std::chrono::duration<double, std::milli>{o.compute + (straggles ? o.straggle_for : 0)});
+  const double asleep = o.compute + o.compute_sample * samples + (straggles ? o.straggle_for : 0);
+  std::this_thread::sleep_for(std::chrono::duration<double, std::milli>{asleep});
 }
 
 // work_to_the_end(), which catches what this throws.
@@ -62,6 +71,7 @@ int work_of(const char* program, const common_options& common, const working_opt
                                      .reply_limit = o.reply_limit,
                                      .give_up = o.give_up},
                   std::move(connect)};
+  rubato::linux_metrics machine{{.link = o.link * 1e6}};
   std::uint64_t pushed = 0;
   std::uint32_t connections = 0;
   bool ended = false;
@@ -77,8 +87,11 @@ int work_of(const char* program, const common_options& common, const working_opt
     if (ended || (o.steps > 0 && pushed >= o.steps)) break;
     if (has_begun != nullptr) *has_begun = true;
     const task::gradient found = work.compute(o.index, (*step)->number, (*step)->samples);
-    take_time(o, common.task.seed, (*step)->number);
-    if (self.push(found.mean, (*step)->samples, found.loss)) ++pushed;
+    take_time(o, common.task.seed, (*step)->number, (*step)->samples);
+    rubato::step_metrics measured = found.measured;
+    measured.communication_time = self.communication_time();
+    machine.measure(std::chrono::duration<double>(ps::steady::now().time_since_epoch()).count(), measured);
+    if (self.push(found.mean, (*step)->samples, found.loss, measured)) ++pushed;
   }
   self.leave();
   std::printf("worker %u: %llu steps, version %llu, %u connections, %s\n", o.index,

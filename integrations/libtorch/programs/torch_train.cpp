@@ -121,7 +121,7 @@ rubato::result<outcome> run(const options& o, const images& all, const std::stri
   workload steps{o.steps, o.decay};
   auto rule = optimizer_named(o.optimizer, o.rate, o.momentum, [&steps](std::uint64_t) { return steps.rate_factor(); });
   if (!rule) return rule.error();
-  const rubato::any_policy policy = *policy_named(name);
+  const rubato::any_policy policy = *policy_named(name, o.samples);
   watcher observer;
   if (!o.log.empty()) {
     auto file = rubato::atomic_file::create(o.log);

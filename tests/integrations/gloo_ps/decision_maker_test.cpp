@@ -138,6 +138,33 @@ TEST(DecisionMaker, NonFiniteGradientsAreDropped) {
   EXPECT_EQ(parameters(maker), (values{-2, 0, 0, -2}));
 }
 
+// Keeps what it is told.
+struct listener : rubato::asp {
+  std::shared_ptr<values> heard;
+  void measured(std::uint32_t, const rubato::step_metrics& step) const noexcept { heard->push_back(step.compute_time); }
+};
+
+TEST(DecisionMaker, WhatWasMeasuredReachesThePolicyOnce) {
+  const auto heard = std::make_shared<values>();
+  ps::job_options of_one = options;
+  of_one.quorum = 1;
+  ps::decision_maker<> maker{of_one, {"asp", listener{{}, heard}}, values(4)};
+  member m{.id = {0, 0}};
+  ASSERT_EQ(maker.join(m.id, m.box), errc::ok);
+  ASSERT_TRUE(m.granted());
+  const auto push = [&](rubato::worker_id who, std::uint64_t step, float time) {
+    static_cast<void>(maker.push({.worker = who, .step = step, .samples = 1}, {}, {{1, 0}, {0, 1}},
+                                 std::make_shared<ps::mailbox>(), {.compute_time = time}));
+  };
+  push(m.id, 1, 7);
+  EXPECT_EQ(*heard, values{7});
+  push({1, 0}, 1, 8);
+  push({workers, 0}, 1, 9);
+  EXPECT_EQ(*heard, values{7}) << "of steps that nobody started, nothing is told";
+  push(m.id, 2, 10);
+  EXPECT_EQ(*heard, (values{7, 10}));
+}
+
 TEST(DecisionMaker, SwitchIsMeasured) {
   ps::decision_maker<> maker{options, {"bsp", rubato::bsp{}}, values(4)};
   std::vector<member> all(workers);

@@ -26,7 +26,12 @@ std::vector<bytes> one_of_each() {
           ps::encode(head, ps::grant_message{.terms = {5, 16, 0.5F}, .step_limit = 2, .wait = 3}),
           ps::encode(head, ps::pull_message{}),
           ps::encode(head, ps::parameters_message{.version = 6}, values),
-          ps::encode(head, ps::push_message{.version = 6, .samples = 8, .loss = 0.25F}, values),
+          ps::encode(head,
+                     ps::push_message{.version = 6,
+                                      .samples = 8,
+                                      .loss = 0.25F,
+                                      .measured = {.compute_time = 2, .memory = 0.5F, .out_of_memory = 64}},
+                     values),
           ps::encode(head, ps::cancel_message{}),
           ps::encode(head, ps::bye_message{.done = false, .why = "tea"}),
           ps::encode(head,
@@ -49,6 +54,10 @@ TEST(Messages, RoundTrip) {
   EXPECT_EQ(push.version, 6U);
   EXPECT_EQ(push.samples, 8U);
   EXPECT_EQ(push.loss, 0.25F);
+  EXPECT_EQ(push.measured.compute_time, 2);
+  EXPECT_EQ(push.measured.memory, 0.5F);
+  EXPECT_EQ(push.measured.out_of_memory, 64U);
+  EXPECT_TRUE(std::isnan(push.measured.accuracy)) << "what nobody measured stays so";
   EXPECT_EQ(push.gradient, (std::vector<float>{1.0F, -2.5F, 3.25F}));
   const auto terms = std::get<ps::grant_message>(ps::decode(all[2], 7).what.body);
   EXPECT_EQ(terms.terms, (rubato::grant{5, 16, 0.5F}));
@@ -61,7 +70,7 @@ TEST(Messages, RoundTrip) {
 TEST(Messages, SameBytesOnEveryMachine) {
   const bytes pull =
       ps::encode({.job = 0x0102, .worker = {3, 4}, .step = 5, .shard = 6, .life = 7}, ps::pull_message{});
-  const unsigned char expected[48] = {'r', 'b', 'P', 'S', 1, 0, 4, 0, 2, 1, 0, 0, 0, 0, 0, 0,  //
+  const unsigned char expected[48] = {'r', 'b', 'P', 'S', 2, 0, 4, 0, 2, 1, 0, 0, 0, 0, 0, 0,  //
                                       3,   0,   0,   0,   4, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0,  //
                                       6,   0,   0,   0,   7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   ASSERT_EQ(pull.size(), sizeof expected);
@@ -91,9 +100,9 @@ TEST(Messages, WrongMagicProtocolJobAndKind) {
   bad[0] = std::byte{'x'};
   EXPECT_EQ(ps::decode(bad, 7).why, ps::refusal::malformed);
   bad = good;
-  bad[4] = std::byte{2};
+  bad[4] = std::byte{1};
   EXPECT_EQ(ps::decode(bad, 7).why, ps::refusal::wrong_protocol);
-  EXPECT_EQ(ps::decode(bad, 7).sentence, "a message of protocol 2, expected 1");
+  EXPECT_EQ(ps::decode(bad, 7).sentence, "a message of protocol 1, expected 2");
   EXPECT_EQ(ps::decode(good, 8).why, ps::refusal::wrong_job);
   for (const int kind : {0, 10, 255}) {
     bad = good;

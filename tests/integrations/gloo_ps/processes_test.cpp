@@ -40,6 +40,16 @@ class Processes : public rubato::test::process_test {
     }
     return counts;
   }
+  // Samples that the decision log says each worker was granted last.
+  std::map<int, int> last_batches() const {
+    std::map<int, int> batches;
+    std::istringstream lines{read(folder / "decisions.jsonl")};
+    for (std::string line; std::getline(lines, line);)
+      if (line.find("\"what\":\"release\"") != std::string::npos)
+        batches[std::atoi(line.c_str() + line.find("\"worker\":") + 9)] =
+            std::atoi(line.c_str() + line.find("\"batch\":") + 8);
+    return batches;
+  }
   // For the server, complete or not at all.
   void command(const char* lines) const {
     std::ofstream{at("draft")} << lines << '\n';
@@ -120,6 +130,22 @@ TEST_F(Processes, GradientsThatAreNoNumbersAreTold) {
   EXPECT_EQ(wait(start("worker", with(worker_words(1, 0, {"--steps", "50"}), task))), 0);
   EXPECT_EQ(wait(server), 0);
   EXPECT_TRUE(logged("server", "\ngradients without effect: non_finite "));
+}
+
+TEST_F(Processes, BatchesFollowTheSpeedsOfWorkers) {
+  const pid_t server = start("server", server_words(3, {"--policy", "bsp+lb-bsp:96", "--samples", "32", "--done", "3",
+                                                        "--log", at("decisions.jsonl")}));
+  std::vector<pid_t> worker;
+  for (int w = 0; w < 3; ++w)
+    worker.push_back(start("worker" + std::to_string(w),
+                           worker_words(3, w, {"--steps", "40", "--compute-sample", w == 2 ? "0.4" : "0.1"})));
+  for (const pid_t w : worker) EXPECT_EQ(wait(w), 0);
+  EXPECT_EQ(wait(server), 0);
+  std::map<int, int> batches = last_batches();
+  EXPECT_NEAR(batches[0] + batches[1] + batches[2], 3 * 96, 2) << "as many as before, all together";
+  EXPECT_LT(2 * batches[2], batches[0]) << "it needs four times as long for a sample";
+  EXPECT_LT(2 * batches[2], batches[1]);
+  EXPECT_GE(batches[2], 32);
 }
 
 TEST_F(Processes, KilledServerGoesOnFromItsCheckpoint) {

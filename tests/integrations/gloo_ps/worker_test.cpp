@@ -220,6 +220,44 @@ TEST(Worker, HangsUpAfterTheLastWordOfAServer) {
     }
 }
 
+TEST(Worker, TellsHowLongItsStepTook) {
+  std::vector<rubato::step_metrics> heard;
+  script server{{[&](ps::loopback_link& link) {
+    script::say(link, ps::welcome_message{.nominal_samples = 1, .wait = 1});
+    for (std::uint64_t version = 0; version < 3; ++version) {
+      script::say(link, ps::grant_message{.step_limit = 1, .wait = 1});
+      ASSERT_TRUE(script::hear(link)) << "a pull";
+      std::this_thread::sleep_for(std::chrono::milliseconds{20});
+      const std::vector<float> parameters(4);
+      script::say(link, ps::parameters_message{.version = version}, 1, parameters);
+      const auto push = script::hear(link);
+      ASSERT_TRUE(push);
+      heard.push_back(std::get<ps::push_message>(push->body).measured);
+    }
+  }}};
+  {
+    ps::worker<scripted> worker = worker_of(server);
+    std::vector<float> parameters(4);
+    for (int step = 0; step < 3; ++step) {
+      const auto terms = worker.begin(parameters);
+      ASSERT_TRUE(terms && *terms);
+      std::this_thread::sleep_for(std::chrono::milliseconds{5});
+      const rubato::step_metrics known{.compute_time = step == 1 ? 3.0F : rubato::not_measured,
+                                       .communication_time = step == 2 ? 4.0F : rubato::not_measured,
+                                       .memory = 0.5F};
+      ASSERT_TRUE(worker.push(std::vector<float>(4), 1, 0.5F, known));
+    }
+  }
+  for (std::thread& t : server.threads) t.join();
+  server.threads.clear();
+  ASSERT_EQ(heard.size(), 3U);
+  EXPECT_GE(heard[0].compute_time, 0.005F);
+  EXPECT_GE(heard[0].communication_time, 0.02F);
+  EXPECT_EQ(heard[0].memory, 0.5F);
+  EXPECT_EQ(heard[1].compute_time, 3) << "the host knows better";
+  EXPECT_EQ(heard[2].communication_time, 4);
+}
+
 TEST(Worker, CancelledStepIsNoticedAndDropped) {
   rubato::test::loopback_host host{{.job = {.job = 1,
                                             .model = {4, 2},

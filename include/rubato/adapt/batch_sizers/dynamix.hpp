@@ -2,7 +2,6 @@
 #define RUBATO_ADAPT_BATCH_SIZERS_DYNAMIX_HPP
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -11,7 +10,6 @@
 #include "../../core/archive.hpp"
 #include "../../learned/fingerprint.hpp"
 #include "../../nn/concepts.hpp"
-#include "../../pinned.hpp"
 #include "../batch_deltas.hpp"
 #include "../batch_sizer.hpp"
 #include "../batch_state.hpp"
@@ -39,7 +37,7 @@ struct dynamix {
     seen.decide(period, batches, [&](std::size_t w, std::span<const float> observation) noexcept {
       std::array<float, batch_deltas.size()> preferences;
       network.evaluate(observation, preferences);
-      return preferred(preferences, legal_deltas(period.workers[w]));
+      return preferred_delta(preferences, legal_deltas(period.workers[w]));
     });
   }
 
@@ -54,16 +52,6 @@ struct dynamix {
   }
 
   batch_state seen{};  ///< state, not an option
-
- private:
-  [[nodiscard]] static std::size_t preferred(std::span<const float> preferences, std::uint32_t legal) noexcept {
-    std::size_t best = no_change;
-    for (std::size_t d = 0; d < preferences.size(); ++d) {
-      const bool better = pinned::is_nan(preferences[best]) || preferences[d] > preferences[best];
-      if ((legal >> d & 1) != 0 && !pinned::is_nan(preferences[d]) && better) best = d;
-    }
-    return best;
-  }
 };
 
 }  // namespace rubato::inline RUBATO_ABI::adapt

@@ -79,8 +79,9 @@ struct policy_change {
 ///
 /// Thread  any number: one for each connection, and one that calls attend()
 /// Tests   tests/integrations/gloo_ps/decision_maker_test.cpp: SumsAreExact, ShardsAgree, EveryTicketIsAnswered,
-///         NonFiniteGradientsAreDropped, SwitchIsMeasured, PauseEndsWithTheFirstRelease, CheckpointIsOfOneInstant,
-///         RestoredJobGoesOn; tests/integrations/gloo_ps/many_workers_test.cpp: TimesOfDecisionsAreTold
+///         NonFiniteGradientsAreDropped, WhatWasMeasuredReachesThePolicyOnce, SwitchIsMeasured,
+///         PauseEndsWithTheFirstRelease, CheckpointIsOfOneInstant, RestoredJobGoesOn;
+///         tests/integrations/gloo_ps/many_workers_test.cpp: TimesOfDecisionsAreTold
 template <Observer Watcher = no_observer>
 class decision_maker {
  public:
@@ -128,8 +129,9 @@ class decision_maker {
   }
 
   /// A whole gradient has come: verdict, arithmetic, commit; the next grant goes to the mailbox. `terms` are those
-  /// under which it was computed; `now` of the event is not looked at.
-  admitted push(push_event event, const grant& terms, std::vector<std::vector<float>> gradient, ticket box) {
+  /// under which it was computed; `now` of the event is not looked at. `measured` is for policies that ask for it.
+  admitted push(push_event event, const grant& terms, std::vector<std::vector<float>> gradient, ticket box,
+                const step_metrics& measured = {}) {
     const auto work = std::make_shared<split_gradient>(std::move(gradient));
     admitted answer;
     bool applies = false;
@@ -140,7 +142,10 @@ class decision_maker {
       if (closed_) return box->close(reason::none), answer;
       event.now = seconds();
       newest_push_ = event.now;
-      timed(taken, [&] { answer = sync_.admit(event); });
+      timed(taken, [&] {
+        if (runs(event.worker)) static_cast<void>(sync_.measured(event.worker, measured));
+        answer = sync_.admit(event);
+      });
       ++admitting_;
       applies = answer.what.what == verdict::apply || answer.what.what == verdict::accumulate;
       if (applies)
@@ -333,6 +338,12 @@ class decision_maker {
     RUBATO_ASSERT(initial.size() == o.model.parameters, "as many initial values as the model has parameters");
     return o;
   }
+  [[nodiscard]] bool runs(worker_id who) const noexcept {
+    if (who.index >= options_.workers) return false;
+    const worker_record& seat = sync_.workers()[who.index];
+    return seat.incarnation == who.incarnation && seat.state == worker_state::running;
+  }
+
   // What the controller decides, carried out within its call: every callback only puts something into a queue.
   struct effects {
     decision_maker& host;

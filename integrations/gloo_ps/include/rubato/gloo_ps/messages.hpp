@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <rubato/core/archive.hpp>
+#include <rubato/core/step_metrics.hpp>
 #include <rubato/core/types.hpp>
 #include <rubato/pinned.hpp>
 #include <span>
@@ -120,6 +121,7 @@ struct push_message {
   std::uint64_t version = 0;      ///< of this shard, which the gradient was computed on
   std::uint32_t samples = 0;      ///< behind the gradient
   float loss = 0;                 ///< as in push_event
+  step_metrics measured{};        ///< of the step; those in the last part count
   std::vector<float> gradient{};  ///< all of the shard; the mean over the samples
 };
 /// Server: your gradient will be dropped; push what you have.
@@ -150,7 +152,7 @@ struct message {
 };
 
 inline constexpr std::uint32_t protocol_magic = 0x53506272;  ///< "rbPS"
-inline constexpr std::uint16_t protocol_version = 1;         ///< of another one: wrong_protocol
+inline constexpr std::uint16_t protocol_version = 2;         ///< of another one: wrong_protocol
 inline constexpr std::size_t header_size = 48;               ///< bytes before the body
 /// The longest that a message without floats may be.
 inline constexpr std::size_t small_message = 512;
@@ -177,7 +179,12 @@ inline void body_state(archive& a, grant_message& m) {
 }
 inline void body_state(archive&, pull_message&) {}
 inline void body_state(archive& a, parameters_message& m) { a(m.version); }
-inline void body_state(archive& a, push_message& m) { a(m.version, m.samples, m.loss); }
+inline void body_state(archive& a, push_message& m) {
+  a(m.version, m.samples, m.loss);
+  step_metrics& had = m.measured;
+  a(had.compute_time, had.communication_time, had.throughput, had.retransmissions, had.processor, had.memory);
+  a(had.accuracy, had.gradient_variance, had.gradient_square, had.out_of_memory);
+}
 inline void body_state(archive&, cancel_message&) {}
 inline void body_state(archive& a, bye_message& m) { a(m.done), a.text(m.why); }
 inline void body_state(archive& a, reject_message& m) {

@@ -338,7 +338,7 @@ class session {
                   .loss = part.loss,
                   .grad_norm = static_cast<float>(std::sqrt(squares)),
                   .read = *read},
-                 terms_, std::move(parts_), box_);
+                 terms_, std::move(parts_), box_, part.measured);
     return true;
   }
 

@@ -74,7 +74,11 @@ class worker {
         if (error stop = reach(); stop.code != errc::ok) return stop;
         continue;
       }
-      if (!await_grant() || !fetch(parameters)) continue;
+      if (!await_grant()) continue;
+      const steady::time_point asked = steady::now();
+      if (!fetch(parameters)) continue;
+      begun_ = steady::now();
+      fetching_ = seconds_between(asked, begun_);
       return std::optional{step_terms{.number = ++step_,
                                       .samples = granted_.terms.batch == 0 ? nominal_samples_ : granted_.terms.batch,
                                       .terms = granted_.terms,
@@ -83,18 +87,26 @@ class worker {
   }
 
   /// Sends the gradient of the step that begin() started. False if the connection broke on the way: then it is not
-  /// known whether it counts, and begin() goes on.
-  bool push(std::span<const float> gradient, std::uint32_t samples, float loss) {
+  /// known whether it counts, and begin() goes on. `measured` is for policies that ask for it, in seconds; where it has
+  /// no times those are told that this class saw: from begin() to here, and of fetching these parameters and sending
+  /// the gradient before.
+  bool push(std::span<const float> gradient, std::uint32_t samples, float loss, step_metrics measured = {}) {
     RUBATO_ASSERT(gradient.size() == options_.model.parameters, "push: a gradient of all parameters is needed");
     if (!link_) return false;
+    const steady::time_point begin = steady::now();
+    if (rubato::pinned::is_nan(measured.compute_time)) measured.compute_time = seconds_between(begun_, begin);
+    if (rubato::pinned::is_nan(measured.communication_time)) measured.communication_time = communication_time();
     for (std::uint32_t s = 0; s < options_.model.shards; ++s) {
       const auto part = gradient.subspan(static_cast<std::size_t>(options_.model.begin_of(s)),
                                          static_cast<std::size_t>(options_.model.size_of(s)));
-      const push_message body{.version = versions_[s], .samples = samples, .loss = loss};
+      const push_message body{.version = versions_[s], .samples = samples, .loss = loss, .measured = measured};
       if (!link_->send(encode(head(s), body, part), after(options_.reply_limit))) return drop(), false;
     }
+    sending_ = seconds_between(begin, steady::now());
     return true;
   }
+  /// Seconds that fetching these parameters and sending the gradient before took.
+  [[nodiscard]] float communication_time() const noexcept { return fetching_ + sending_; }
 
   /// Whether the server has cancelled the running step: its gradient will be dropped, so push what there is.
   bool cancelled() {
@@ -127,6 +139,10 @@ class worker {
  private:
   [[nodiscard]] envelope head(std::uint32_t s = 0) const {
     return {.job = options_.job, .worker = id_, .step = step_, .shard = s, .life = life_};
+  }
+
+  static float seconds_between(steady::time_point begin, steady::time_point end) {
+    return std::chrono::duration<float>(end - begin).count();
   }
 
   // The connection is of no more use; the next one is of a new incarnation, since the server may know this one.
@@ -285,6 +301,8 @@ class worker {
   worker_id id_;
   std::uint64_t step_ = 0, seen_ = 0;
   std::uint32_t life_ = 0, connections_ = 0, nominal_samples_ = 0;
+  steady::time_point begun_{};        // the running step
+  float fetching_ = 0, sending_ = 0;  // seconds, of its parameters and of the gradient before
   double pause_ = 0;  // before the next attempt to connect; grows until a step has been granted
   grant_message granted_{};
   std::vector<std::uint64_t> versions_;  // of the parameters that the running step has

@@ -12,6 +12,7 @@
 #include "agents.hpp"
 #include "support/acrobot.hpp"
 #include "support/cart_pole.hpp"
+#include "support/pendulum.hpp"
 
 namespace rubato::rl {
 namespace {
@@ -48,6 +49,21 @@ TEST(KnownTasks, AcrobotMovesAsGymnasiumsDoes) {
   const auto swing = [](std::uint64_t i) { return i / 6 % 2 == 0 ? 2U : 0U; };
   expect_after<test::acrobot>(1, swing, {0.9974614F, 0.07120987F, 0.9963095F, 0.08583315F, -0.1482421F, 0.3963289F});
   expect_after<test::acrobot>(40, swing, {0.9831082F, -0.1830255F, 0.996315F, 0.08576971F, -3.736575F, 6.03705F});
+}
+TEST(KnownTasks, PendulumMovesAsGymnasiumsDoes) {
+  const auto swing = [](std::uint64_t i) { return i / 15 % 2 == 0 ? 4U : 1U; };
+  expect_after<test::pendulum>(1, swing, {-0.8238954F, 0.5667419F, 1.18339F});
+  expect_after<test::pendulum>(200, swing, {-0.8540646F, -0.5201669F, -5.338779F});
+  test::pendulum task;
+  static_cast<void>(task.reset(1));
+  double total = 0;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const step_outcome outcome = task.step(swing(i));
+    total += static_cast<double>(outcome.reward);
+    EXPECT_FALSE(outcome.terminated);
+    EXPECT_EQ(outcome.truncated, i == 199);
+  }
+  EXPECT_NEAR(total, -1151.4779, 1e-3);
 }
 
 TEST(KnownTasks, CartPoleHasTheRightDynamics) {

@@ -169,6 +169,14 @@ struct experiment_arguments {
   bool quiet = false;
 };
 
+/// Options of `rubato-lab growth eval` as they are given.
+struct growth_eval_arguments {
+  std::string weights;
+  std::string tables;
+  std::string vocabulary;  ///< empty: vocab.json beside the tables
+  std::string json;
+};
+
 /// Options of `rubato-lab batch train` as they are given; the defaults are those of batch_training_request.
 struct batch_train_arguments {
   std::uint64_t seed = 1;
@@ -207,6 +215,8 @@ struct report_arguments {
 [[nodiscard]] int run_search(const train_arguments&, const search_agent&);
 /// A policy that sets batches.
 [[nodiscard]] int run_batch_train(const batch_train_arguments&);
+/// An agent that grows models, by tables.
+[[nodiscard]] int run_growth_eval(const growth_eval_arguments&);
 [[nodiscard]] int run_policies(bool json);
 [[nodiscard]] int run_inspect(const std::string& file, bool json);
 [[nodiscard]] int run_explain(const explain_arguments&);

@@ -359,6 +359,16 @@ int run(int argc, char** argv) {
   std::string file;
   inspect->add_option("FILE", file, "Policy file")->required();
   inspect->add_flag("--json", json, "As JSON");
+  auto* growth = app.add_subcommand("growth", "Agents that grow a model when devices come free");
+  growth->require_subcommand(1);
+  growth_eval_arguments to_evaluate;
+  auto* growth_eval = growth->add_subcommand("eval", "Show what one does, and what that comes to, by tables");
+  growth_eval->add_option("WEIGHTS", to_evaluate.weights, "Weights as JSON, by the names that PyTorch has for them")
+      ->required();
+  growth_eval->add_option("--tables", to_evaluate.tables, "Folder of tables MODEL_SCENARIO.csv")->required();
+  growth_eval->add_option("--vocabulary", to_evaluate.vocabulary,
+                          "JSON file of the layers that it knows; default: vocab.json beside the tables");
+  growth_eval->add_option("--json", to_evaluate.json, "Write the result there as JSON; - prints it");
   explain_arguments to_explain;
   auto* explained = app.add_subcommand("explain", "Show which features drive the decisions of a policy file");
   add_explain_options(*explained, to_explain);
@@ -411,6 +421,7 @@ int run(int argc, char** argv) {
   if (policies->parsed()) return run_policies(json);
   if (inspect->parsed()) return run_inspect(file, json);
   if (explained->parsed()) return run_explain(to_explain);
+  if (growth_eval->parsed()) return run_growth_eval(to_evaluate);
   if (exported->parsed()) return run_export(file);
   if (fitted->parsed()) return run_fit(to_fit);
   if (advised->parsed()) return run_advise(to_advise);

@@ -10,8 +10,6 @@
 #include <span>
 #include <vector>
 
-#include "../support/counted_allocations.hpp"
-
 namespace {
 
 using namespace rubato;
@@ -110,18 +108,6 @@ TEST(Dynamix, SaysWhichNetworkItIs) {
   other.network.parameters()[0] = 1;
   EXPECT_NE(by.describe().json, other.describe().json);
   EXPECT_EQ(by.describe().json.find(R"({"kind":"dynamix","network":")"), 0U);
-}
-
-TEST(Dynamix, AllocatesNothing) {
-  dynamix<nn::mlp<batch_state::size, 64, 64, 5>> by;
-  by.resize(8);
-  const std::vector<batch_worker> workers = workers_of({64, 64, 64, 64, 64, 64, 64, 64});
-  std::vector<std::uint32_t> batches(8, 64);
-  test::allocations = 0;
-  test::counting = true;
-  by({.workers = workers, .alive = 8, .usual = 64, .initial = 64, .time = 5}, batches);
-  test::counting = false;
-  EXPECT_EQ(test::allocations, 0U);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ struct host {
   admitted admit(std::uint32_t w, double now, float loss = 1.0F) {
     return sync.admit({.worker = sync.workers().id(w), .now = now, .loss = loss});
   }
-  errc commit(const admitted& a, double now, outcome how = outcome::done) {
+  errc commit(const admitted& a, double now, rubato::outcome how = rubato::outcome::done) {
     return sync.commit(a.work, now, how, 0, deaf{});
   }
   void step(std::uint32_t w, double pushed, double in, float loss = 1.0F) {
@@ -74,7 +74,8 @@ void random_run(Host& h, std::uint64_t seed, int events) {
     } else if (dice < 88) {
       if (out.empty()) continue;
       const std::size_t which = random.below(out.size());
-      static_cast<void>(h.commit(out[which], now, random.below(20) == 0 ? outcome::failed : outcome::done));
+      static_cast<void>(
+          h.commit(out[which], now, random.below(20) == 0 ? rubato::outcome::failed : rubato::outcome::done));
       out.erase(out.begin() + static_cast<std::ptrdiff_t>(which));
     } else if (dice < 92) {
       static_cast<void>(h.depart(w, now, std::array{cause::leave, cause::death, cause::death, cause::done}[dice - 88]));

@@ -25,7 +25,7 @@ namespace rubato::inline RUBATO_ABI::adapt {
 /// Source  Dai, He and Wang, "DYNAMIX: RL-based Adaptive Batch Size Optimization in Distributed Machine Learning
 ///         Systems", arXiv 2510.08522: one policy with shared parameters, evaluated for each worker
 /// Tests   tests/adapt/dynamix_test.cpp: EveryWorkerByItsOwnState, LimitsAreMasked, WithoutANumberNothingChanges,
-///         SavesWhatItKnows, AllocatesNothing
+///         SavesWhatItKnows; tests/adapt/no_allocation_test.cpp: Dynamix
 template <nn::ActionValueFunction Network>
 struct dynamix {
   Network network{};  ///< preferences

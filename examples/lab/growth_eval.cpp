@@ -1,0 +1,123 @@
+#include "growth_eval.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "aligned_text.hpp"
+#include "support/user_error.hpp"
+
+namespace rubato::lab {
+namespace {
+
+[[nodiscard]] std::string in_digits(const char* format, double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, format, x);
+  return text;
+}
+
+// The actions of a sequence, from the first on.
+[[nodiscard]] std::vector<std::uint32_t> actions_of(std::size_t number, const adapt::growth_table& table) {
+  std::vector<std::uint32_t> actions(table.steps());
+  for (std::size_t s = actions.size(); s-- > 0; number /= table.actions())
+    actions[s] = static_cast<std::uint32_t>(number % table.actions());
+  return actions;
+}
+
+// How often each block was deepened; the last number, of doing nothing, is of no matter to the model.
+[[nodiscard]] std::vector<std::uint32_t> architecture_of(std::size_t number, const adapt::growth_table& table) {
+  std::vector<std::uint32_t> insertions(table.actions() - 1, 0);
+  for (const std::uint32_t action : actions_of(number, table))
+    if (action < insertions.size()) ++insertions[action];
+  return insertions;
+}
+
+[[nodiscard]] growth_appraisal appraise(const adapt::growth_agent& agent, const growth_task& task) {
+  const adapt::growth_table& table = task.table;
+  growth_appraisal made{.task = &task};
+  adapt::growable_model model = task.start;
+  std::vector<std::uint32_t> actions;
+  while (actions.size() < table.steps()) {
+    const double left = table.time_left(actions);
+    auto said = agent.advise(model, left, table.budget());
+    if (!said) throw support::user_error{task.model + ", " + task.scenario + ": " + said.error().message};
+    const auto action = static_cast<std::uint32_t>(said->action);
+    made.steps.push_back({left, std::move(said->probabilities), action});
+    actions.push_back(action);
+    if (action < model.blocks().size()) model.deepen(action);
+  }
+  const std::size_t number = table.number_of(actions);
+  made.accuracy = made.twins_least = made.twins_most = table.accuracy(number);
+  made.rank = table.rank(number);
+  const auto architecture = architecture_of(number, table);
+  for (std::size_t other = 0; other < table.sequences(); ++other) {
+    if (architecture_of(other, table) != architecture) continue;
+    ++made.twins;
+    made.twins_least = std::min(made.twins_least, table.accuracy(other));
+    made.twins_most = std::max(made.twins_most, table.accuracy(other));
+  }
+  return made;
+}
+
+[[nodiscard]] double mean_accuracy(const std::vector<growth_appraisal>& all) {
+  double sum = 0;
+  for (const growth_appraisal& each : all) sum += each.accuracy;
+  return sum / static_cast<double>(all.size());
+}
+[[nodiscard]] double mean_regret(const std::vector<growth_appraisal>& all) {
+  double sum = 0;
+  for (const growth_appraisal& each : all) sum += each.task->table.best() - each.accuracy;
+  return sum / static_cast<double>(all.size());
+}
+
+}  // namespace
+
+std::vector<growth_appraisal> appraise(const adapt::growth_agent& agent, const std::vector<growth_task>& tasks) {
+  std::vector<growth_appraisal> all;
+  for (const growth_task& task : tasks) all.push_back(appraise(agent, task));
+  return all;
+}
+
+std::string as_json(const std::string& agent, const std::vector<growth_appraisal>& all) {
+  nlohmann::ordered_json document{{"agent", agent},
+                                  {"mean_accuracy", mean_accuracy(all)},
+                                  {"mean_regret", mean_regret(all)},
+                                  {"scenarios", nlohmann::ordered_json::array()}};
+  for (const growth_appraisal& each : all) {
+    nlohmann::ordered_json steps = nlohmann::ordered_json::array(), actions = steps;
+    for (const growth_step& step : each.steps) {
+      steps.push_back({{"time_left", step.time_left}, {"probabilities", step.probabilities}, {"action", step.action}});
+      actions.push_back(step.action);
+    }
+    document["scenarios"].push_back(
+        {{"model", each.task->model},
+         {"scenario", each.task->scenario},
+         {"steps", steps},
+         {"actions", actions},
+         {"accuracy", each.accuracy},
+         {"rank", each.rank},
+         {"best", each.task->table.best()},
+         {"mean", each.task->table.mean()},
+         {"same_architecture", {{"sequences", each.twins}, {"least", each.twins_least}, {"most", each.twins_most}}}});
+  }
+  return document.dump(2) + "\n";
+}
+
+std::string as_text(const std::vector<growth_appraisal>& all) {
+  std::vector<std::vector<std::string>> rows{
+      {"model", "scenario", "actions", "accuracy", "rank", "best", "by chance", "same architecture"}};
+  for (const growth_appraisal& each : all) {
+    std::string actions;
+    for (const growth_step& step : each.steps) actions += (actions.empty() ? "" : ",") + std::to_string(step.action);
+    rows.push_back({each.task->model, each.task->scenario, actions, in_digits("%.4f", each.accuracy),
+                    std::to_string(each.rank) + "/" + std::to_string(each.task->table.sequences()),
+                    in_digits("%.4f", each.task->table.best()), in_digits("%.4f", each.task->table.mean()),
+                    std::to_string(each.twins) + ": " + in_digits("%.4f", each.twins_least) + " to " +
+                        in_digits("%.4f", each.twins_most)});
+  }
+  return aligned_text(rows) + "mean accuracy " + in_digits("%.4f", mean_accuracy(all)) + ", " +
+         in_digits("%.4f", mean_regret(all)) + " below the best\n";
+}
+
+}  // namespace rubato::lab

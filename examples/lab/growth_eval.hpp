@@ -1,0 +1,46 @@
+#ifndef RUBATO_EXAMPLES_LAB_GROWTH_EVAL_HPP
+#define RUBATO_EXAMPLES_LAB_GROWTH_EVAL_HPP
+
+#include <cstdint>
+#include <rubato/adapt/growth/growth_agent.hpp>
+#include <string>
+#include <vector>
+
+#include "growth_tasks.hpp"
+
+namespace rubato::lab {
+
+/// A step of an agent through a table.
+struct growth_step {
+  double time_left = 0;
+  std::vector<float> probabilities;
+  std::uint32_t action = 0;  ///< the most probable
+};
+
+/// What an agent does with a task, and what that comes to.
+struct growth_appraisal {
+  const growth_task* task = nullptr;
+  std::vector<growth_step> steps{};
+  double accuracy = 0;
+  std::uint32_t rank = 0;  ///< from 1, among all sequences
+  /// Sequences that end with the same architecture, this one included, and their accuracies: what the table's numbers
+  /// differ by where nothing differs.
+  std::uint32_t twins = 0;
+  double twins_least = 0, twins_most = 0;
+};
+
+/// Goes through each task with the most probable actions.
+/// Errors  user_error: the agent cannot read a model of a task
+/// Tests   tests/examples/growth_eval_test.cpp: GoldenTraces, RanksAsPublished, TwinsHaveOneArchitecture,
+///         SaysWhatAnAgentCannotRead
+[[nodiscard]] std::vector<growth_appraisal> appraise(const adapt::growth_agent&, const std::vector<growth_task>&);
+
+/// The appraisals as JSON: of each scenario the steps with their probabilities and actions, accuracy and rank.
+/// Tests   tests/examples/growth_eval_test.cpp: JsonHasEverything
+[[nodiscard]] std::string as_json(const std::string& agent, const std::vector<growth_appraisal>&);
+/// As a table for a terminal.
+[[nodiscard]] std::string as_text(const std::vector<growth_appraisal>&);
+
+}  // namespace rubato::lab
+
+#endif

@@ -1,0 +1,40 @@
+#ifndef RUBATO_EXAMPLES_LAB_GROWTH_TASKS_HPP
+#define RUBATO_EXAMPLES_LAB_GROWTH_TASKS_HPP
+
+#include <filesystem>
+#include <rubato/adapt/growth/growable_model.hpp>
+#include <rubato/adapt/growth/growth_table.hpp>
+#include <string>
+#include <vector>
+
+namespace rubato::lab {
+
+/// A model that grows when devices come free at some time, and what each way of growing it comes to.
+struct growth_task {
+  std::string model;     ///< such as "convnet2"
+  std::string scenario;  ///< when devices come free: "early", "early_middle", "middle", "middle_late", "late"
+  adapt::growable_model start;
+  adapt::growth_table table;
+};
+
+/// The convolutional networks of the report: 10 layers for images of 32 x 32 ("convnet2"), and 9 ("convnet3"), with
+/// three blocks each.
+/// Tests   tests/examples/growth_tasks_test.cpp: ModelsAreThePublishedOnes
+[[nodiscard]] adapt::growable_model published_model(const std::string& name);
+
+/// A table as CSV: columns "a1,a2,a3,final_test_acc,rank,totaltime_s,timeleft1_s,timeleft2_s,timeleft3_s" (one a and
+/// one timeleft for each step), a row for each sequence of actions, in any order. The budget is the longest total time.
+/// Errors  user_error, naming the file and the line: it cannot be read, other columns, a field that is no number, a
+///         sequence twice or missing, what growth_table refuses, or ranks that are not those of the accuracies
+/// Tests   tests/examples/growth_tasks_test.cpp: ReadsATable, SaysWhatIsWrongWithATable
+[[nodiscard]] adapt::growth_table read_growth_table(const std::filesystem::path& file);
+
+/// The tables MODEL_SCENARIO.csv in this folder for the models and scenarios that are known; from the first model's
+/// earliest scenario on.
+/// Errors  those of read_growth_table; user_error where there is none
+/// Tests   tests/examples/growth_tasks_test.cpp: FindsTheTablesOfAFolder
+[[nodiscard]] std::vector<growth_task> read_growth_tasks(const std::filesystem::path& folder);
+
+}  // namespace rubato::lab
+
+#endif

@@ -1,0 +1,87 @@
+#ifndef RUBATO_ADAPT_GROWTH_GROWTH_AGENT_HPP
+#define RUBATO_ADAPT_GROWTH_GROWTH_AGENT_HPP
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../core/number_text.hpp"
+#include "../../core/result.hpp"
+#include "../../pinned.hpp"
+#include "growable_model.hpp"
+#include "growth_network.hpp"
+#include "layer_vocabulary.hpp"
+#include "time_encoding.hpp"
+
+namespace rubato::inline RUBATO_ABI::adapt {
+
+/// What an agent says about a model.
+struct growth_advice {
+  std::vector<float> probabilities{};  ///< of each action: deepen block 0, 1, ..., and last: nothing
+  std::size_t action = 0;              ///< the most probable; of equals the first
+};
+
+/// Overwrites preferences, at least one and none of them NaN, with their softmax.
+inline void softmax(std::span<float> preferences) noexcept {
+  const double most = static_cast<double>(*std::max_element(preferences.begin(), preferences.end()));
+  double sum = 0;
+  for (const float x : preferences) sum += std::exp(static_cast<double>(x) - most);
+  for (float& x : preferences) x = static_cast<float>(std::exp(static_cast<double>(x) - most) / sum);
+}
+
+/// Says where a model should grow, when devices are free: a network, the layers that it knows, and how it is told the
+/// time.
+///
+///     auto model = growable_model::make(...);
+///     const auto advice = agent.advise(*model, cluster.time_left(), cluster.time_budget());
+///     if (advice && advice->action < model->blocks().size()) model->deepen(advice->action);
+///
+/// Cost    one forward() of the network; allocates. Thread-safe, being constant.
+/// Tests   tests/adapt/growth/growth_agent_test.cpp: SaysWhatIsMostProbable, ModelAndTimeMatter, SoftmaxOfWhatIsLarge,
+///         RefusesModelsItDoesNotKnow, RefusesAnotherNumberOfBlocks, RefusesImpossibleTimes,
+///         RefusesPreferencesThatAreNoNumbers
+template <std::floating_point T>
+struct basic_growth_agent {
+  basic_growth_network<T> network;            ///< preferences
+  layer_vocabulary vocabulary;                ///< its rows are the network's
+  time_encoding time = time_encoding::sines;  ///< that the network was trained with
+
+  /// Errors  invalid_option: a layer that the vocabulary has no row for; a model of more or fewer blocks than the
+  ///         network has actions for; a budget that is not above 0, a time that is not a number; preferences that are
+  ///         no numbers
+  [[nodiscard]] result<growth_advice> advise(const growable_model& model, double time_left, double budget) const {
+    using rubato::detail::text_of;
+    const auto refusal = [](std::string what) {
+      return error{errc::invalid_option, "growth_agent: " + std::move(what)};
+    };
+    if (!(budget > 0) || !pinned::is_finite(budget))
+      return refusal("budget is " + text_of(budget) + ", expected a number above 0");
+    if (!pinned::is_finite(time_left)) return refusal("time left is " + text_of(time_left) + ", expected a number");
+    const std::size_t blocks = network.shape().actions - 1;
+    if (model.blocks().size() != blocks)
+      return refusal("found a model of " + std::to_string(model.blocks().size()) +
+                     " blocks that can be deepened, expected " + std::to_string(blocks));
+    const auto rows = vocabulary.rows_of(model.layers());
+    if (!rows) return refusal(rows.error().message);
+    typename basic_growth_network<T>::workspace work{network, rows->size()};
+    const auto preferences = network.forward(*rows, encoded_time(time_left, budget, time), work);
+    growth_advice said{.probabilities = {preferences.begin(), preferences.end()}};
+    if (std::ranges::any_of(said.probabilities, [](float x) { return !pinned::is_finite(x); }))
+      return refusal("a preference is not a finite number");
+    softmax(said.probabilities);
+    said.action = static_cast<std::size_t>(std::ranges::max_element(said.probabilities) - said.probabilities.begin());
+    return said;
+  }
+};
+
+using growth_agent = basic_growth_agent<float>;  ///< see basic_growth_agent
+
+}  // namespace rubato::inline RUBATO_ABI::adapt
+
+#endif

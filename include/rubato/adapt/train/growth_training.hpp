@@ -1,0 +1,310 @@
+#ifndef RUBATO_ADAPT_TRAIN_GROWTH_TRAINING_HPP
+#define RUBATO_ADAPT_TRAIN_GROWTH_TRAINING_HPP
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../core/result.hpp"
+#include "../../core/rng.hpp"
+#include "../../nn/optimiser.hpp"
+#include "../growth/growable_model.hpp"
+#include "../growth/growth_agent.hpp"
+#include "../growth/growth_network.hpp"
+#include "../growth/growth_table.hpp"
+#include "../growth/layer_vocabulary.hpp"
+
+namespace rubato::inline RUBATO_ABI::adapt {
+
+/// How a temperature above 1 makes an agent try more. What is trained is what was drawn from.
+enum class temperature_form : std::uint8_t {
+  second_softmax,  ///< softmax(softmax(z) / T): as the published program does it
+  preferences      ///< softmax(z / T)
+};
+
+/// What an episode's reward is compared with.
+enum class growth_baseline : std::uint8_t {
+  none,     ///< nothing: as published
+  average,  ///< the task's rewards so far, of which the newest counts a fiftieth
+};
+
+/// How a growth_agent learns by REINFORCE.
+struct growth_training_options {
+  double learning_rate = 1e-4;  ///< of Adam
+  double rate_decay = 0.99;     ///< its factor after every `rate_decay_every` episodes, while it is at least 1e-9
+  std::uint32_t rate_decay_every = 500;
+  double temperature = 1;                     ///< at first; 1: none
+  double temperature_decay = 0.9;             ///< its factor after every `temperature_decay_every` episodes, down to 1
+  std::uint32_t temperature_decay_every = 1;  ///< 1 in the published program, 500 in the report
+  temperature_form form = temperature_form::second_softmax;
+  growth_baseline baseline = growth_baseline::none;
+  double entropy = 0;       ///< factor of the entropy's bonus; in units of the reward, after the baseline
+  std::uint64_t seed = 42;  ///< of what is drawn
+};
+
+/// What is wrong with them, as a sentence; empty if nothing is.
+[[nodiscard]] inline std::string problem(const growth_training_options& o) {
+  const auto is = [](const char* name, double value, const char* expected) {
+    return std::string{name} + " is " + rubato::detail::text_of(value) + ", expected " + expected;
+  };
+  if (!(o.learning_rate > 0 && o.learning_rate <= 1)) return is("learning_rate", o.learning_rate, "above 0, at most 1");
+  if (!(o.rate_decay > 0 && o.rate_decay <= 1)) return is("rate_decay", o.rate_decay, "above 0, at most 1");
+  if (o.rate_decay_every == 0) return is("rate_decay_every", 0, "at least 1");
+  if (!(o.temperature >= 1 && o.temperature <= 1e6)) return is("temperature", o.temperature, "1 to 1e6");
+  if (!(o.temperature_decay > 0 && o.temperature_decay <= 1))
+    return is("temperature_decay", o.temperature_decay, "above 0, at most 1");
+  if (o.temperature_decay_every == 0) return is("temperature_decay_every", 0, "at least 1");
+  if (!(o.entropy >= 0 && o.entropy <= 1e6)) return is("entropy", o.entropy, "0 to 1e6");
+  return {};
+}
+
+/// All that can become of a model by a table, as a network reads it: no model is touched while an agent learns.
+///
+/// Tests   tests/adapt/growth/growth_training_test.cpp: PathHasEveryPrefix
+class growth_path {
+ public:
+  /// What an agent is asked at.
+  struct place {
+    std::vector<std::uint32_t> layers{};
+    std::array<float, time_codes> time{};
+  };
+
+  /// Errors  invalid_option: a table with another number of actions than the model has blocks and one; a layer that the
+  ///         vocabulary has no row for
+  [[nodiscard]] static result<growth_path> make(const growable_model& start, const growth_table& table,
+                                                const layer_vocabulary& words, time_encoding time) {
+    if (table.actions() != start.blocks().size() + 1)
+      return error{errc::invalid_option, "growth_path: found a table of " + std::to_string(table.actions()) +
+                                             " actions, expected " + std::to_string(start.blocks().size() + 1) +
+                                             ", one for each block and one for nothing"};
+    growth_path path{table};
+    std::vector<std::uint32_t> actions;
+    if (error e = path.add(start, words, time, actions); e.code != errc::ok) return e;
+    return path;
+  }
+
+  [[nodiscard]] const growth_table& table() const noexcept { return table_; }  ///< what sequences come to
+  /// The most layers that the model comes to.
+  [[nodiscard]] std::size_t most_layers() const noexcept { return most_layers_; }
+  /// The place after these actions.
+  [[nodiscard]] const place& after(std::span<const std::uint32_t> actions) const noexcept {
+    std::size_t index = 0;
+    for (const std::uint32_t action : actions) index = index * table_.actions() + action + 1;
+    return places_[index];
+  }
+
+ private:
+  explicit growth_path(const growth_table& table) : table_{table} {
+    std::size_t places = 0;
+    for (std::uint32_t s = 0; s < table.steps(); ++s) places = places * table.actions() + 1;
+    places_.resize(places);
+  }
+
+  error add(const growable_model& model, const layer_vocabulary& words, time_encoding time,
+            std::vector<std::uint32_t>& actions) {
+    auto rows = words.rows_of(model.layers());
+    if (!rows) return rows.error();
+    most_layers_ = (std::max)(most_layers_, rows->size());
+    std::size_t index = 0;
+    for (const std::uint32_t action : actions) index = index * table_.actions() + action + 1;
+    places_[index] = {std::move(*rows), encoded_time(table_.time_left(actions), table_.budget(), time)};
+    if (actions.size() + 1 == table_.steps()) return {};
+    for (std::uint32_t action = 0; action < table_.actions(); ++action) {
+      growable_model next = model;
+      if (action < model.blocks().size()) next.deepen(action);
+      actions.push_back(action);
+      const error e = add(next, words, time, actions);
+      actions.pop_back();
+      if (e.code != errc::ok) return e;
+    }
+    return {};
+  }
+
+  growth_table table_;
+  std::vector<place> places_;  // children of i from i * actions + 1 on
+  std::size_t most_layers_ = 0;
+};
+
+/// What a training has seen.
+struct growth_training_counters {
+  std::uint64_t episodes = 0;           ///< so far
+  std::uint64_t rejected_episodes = 0;  ///< whose gradient was not finite: nothing was learned from them
+};
+
+/// Trains the network of a growth agent on tables by REINFORCE: each episode goes through one table with actions that
+/// are drawn, and makes those that it took more likely, by the reward of where they led.
+///
+///     growth_trainer training{std::move(agent.network), {path}, {}};
+///     training.run(75'000);
+///     agent.network = training.network();
+///
+/// As published: loss = mean over the steps of -log(probability) * reward, no baseline, Adam, an update for each
+/// episode. With several tables each episode draws one.
+///
+/// Cost    an episode: one forward and one backward of the network for each step. Allocates when it is made.
+///         Deterministic: the same options and network give the same bits, with the same kernels. Not thread-safe.
+/// Tests   tests/adapt/growth/growth_training_test.cpp: LearnsASmallTable, LearnsTwoTablesAtOnce, LearnsAtATemperature,
+///         SameSeedSameBits, RateAndTemperatureGoDown, WhatIsNotFiniteIsNotLearned, RefusesBadOptions
+/// Source  Williams, "Simple statistical gradient-following algorithms", Machine Learning 8, 1992; report on growing
+///         networks with spare GPUs, algorithms 3 and 4 (docs/growth.md)
+class growth_trainer {
+ public:
+  /// Pre  problem(options) is empty; at least one path, whose tables have as many actions as the network
+  growth_trainer(growth_network network, std::vector<growth_path> paths, const growth_training_options& options = {})
+      : options_{options},
+        network_{std::move(network)},
+        paths_{std::move(paths)},
+        averages_(paths_.size(), 0.0),
+        gradient_{network_.no_gradient()},
+        random_{options.seed},
+        rate_{options.learning_rate},
+        temperature_{options.temperature} {
+    RUBATO_ASSERT(problem(options).empty(), "options out of range: problem() says which");
+    RUBATO_ASSERT(!paths_.empty(), "growth_trainer: a path is needed");
+    std::size_t layers = 0, steps = 0;
+    for (const growth_path& path : paths_) {
+      RUBATO_ASSERT(path.table().actions() == network_.shape().actions, "growth_trainer: tables of other actions");
+      layers = (std::max)(layers, path.most_layers());
+      steps = (std::max)(steps, std::size_t{path.table().steps()});
+    }
+    for (std::size_t s = 0; s < steps; ++s) works_.emplace_back(network_, layers);
+    probabilities_.resize(steps, std::vector<float>(network_.shape().actions));
+    drawn_ = probabilities_;
+    slopes_.resize(network_.shape().actions);
+    for (const auto part : network_.parameters())
+      adams_.emplace_back(part.size(), nn::adam_options{.learning_rate = rate_});
+  }
+
+  [[nodiscard]] const growth_network& network() const noexcept { return network_; }              ///< as it is now
+  [[nodiscard]] const growth_training_counters& counters() const noexcept { return counters_; }  ///< so far
+  [[nodiscard]] double learning_rate() const noexcept { return rate_; }                          ///< as it is now
+  [[nodiscard]] double temperature() const noexcept { return temperature_; }                     ///< likewise
+
+  /// So many episodes more.
+  void run(std::uint64_t episodes) {
+    for (; episodes > 0; --episodes) episode();
+  }
+
+  /// The sequence of the most probable actions on a path, as its number in the table.
+  [[nodiscard]] std::size_t greedy(const growth_path& path) {
+    actions_.clear();
+    while (actions_.size() < path.table().steps()) {
+      const growth_path::place& at = path.after(actions_);
+      const auto preferences = network_.forward(at.layers, at.time, works_[0]);
+      actions_.push_back(
+          static_cast<std::uint32_t>(std::max_element(preferences.begin(), preferences.end()) - preferences.begin()));
+    }
+    return path.table().number_of(actions_);
+  }
+
+ private:
+  void episode() {
+    const std::size_t which =
+        paths_.size() == 1 ? 0 : static_cast<std::size_t>(random_.uniform() * static_cast<double>(paths_.size()));
+    const growth_path& path = paths_[which];
+    const std::size_t steps = path.table().steps();
+    actions_.clear();
+    for (std::size_t s = 0; s < steps; ++s) {
+      const growth_path::place& at = path.after(actions_);
+      const auto preferences = network_.forward(at.layers, at.time, works_[s]);
+      weigh(preferences, probabilities_[s], drawn_[s]);
+      actions_.push_back(draw(drawn_[s]));
+    }
+    double worth = growth_reward(path.table().accuracy(path.table().number_of(actions_)));
+    if (options_.baseline == growth_baseline::average) {
+      const double before = averages_[which];
+      averages_[which] += (before == 0 ? 1.0 : 0.02) * (worth - before);
+      worth -= before == 0 ? worth : before;
+    }
+    for (auto& part : gradient_) std::fill(part.begin(), part.end(), 0.0F);
+    for (std::size_t s = 0; s < steps; ++s) {
+      slope(s, worth / static_cast<double>(steps));
+      network_.backward(slopes_, works_[s], gradient_);
+    }
+    learn();
+  }
+
+  // Probabilities, and those that are drawn from.
+  void weigh(std::span<const float> preferences, std::span<float> probabilities, std::span<float> drawn) const {
+    std::copy(preferences.begin(), preferences.end(), probabilities.begin());
+    if (temperature_ > 1 && options_.form == temperature_form::preferences)
+      for (float& x : probabilities) x = static_cast<float>(static_cast<double>(x) / temperature_);
+    softmax(probabilities);
+    std::copy(probabilities.begin(), probabilities.end(), drawn.begin());
+    if (temperature_ > 1 && options_.form == temperature_form::second_softmax) {
+      for (float& x : drawn) x = static_cast<float>(static_cast<double>(x) / temperature_);
+      softmax(drawn);
+    }
+  }
+  [[nodiscard]] std::uint32_t draw(std::span<const float> probabilities) {
+    double left = random_.uniform();
+    for (std::size_t a = 0; a + 1 < probabilities.size(); ++a) {
+      left -= static_cast<double>(probabilities[a]);
+      if (left < 0) return static_cast<std::uint32_t>(a);
+    }
+    return static_cast<std::uint32_t>(probabilities.size() - 1);
+  }
+  // What -log(probability of the action) * worth - entropy * H changes with each preference of step s.
+  void slope(std::size_t s, double worth) {
+    const std::vector<float>&p = probabilities_[s], &q = drawn_[s];
+    const std::size_t taken = actions_[s];
+    double entropy = 0;
+    for (const float x : q) entropy -= x > 0 ? static_cast<double>(x) * std::log(static_cast<double>(x)) : 0.0;
+    for (std::size_t a = 0; a < q.size(); ++a) {
+      const double probability = static_cast<double>(q[a]);
+      const double surprise = probability > 0 ? std::log(probability) : 0.0;
+      slopes_[a] = static_cast<float>(worth * (probability - (a == taken ? 1 : 0)) +
+                                      options_.entropy * probability * (surprise + entropy));
+    }
+    if (temperature_ <= 1) return;
+    if (options_.form == temperature_form::second_softmax) {  // so far by what the second softmax was given
+      double mean = 0;
+      for (std::size_t a = 0; a < p.size(); ++a) mean += static_cast<double>(p[a]) * static_cast<double>(slopes_[a]);
+      for (std::size_t a = 0; a < p.size(); ++a)
+        slopes_[a] = static_cast<float>(static_cast<double>(p[a]) * (static_cast<double>(slopes_[a]) - mean));
+    }
+    for (float& x : slopes_) x = static_cast<float>(static_cast<double>(x) / temperature_);
+  }
+  void learn() {
+    const auto finite = [](const auto& part) {
+      return std::all_of(part.begin(), part.end(), [](float x) { return pinned::is_finite(x); });
+    };
+    if (std::all_of(gradient_.begin(), gradient_.end(), finite)) {
+      const auto parameters = network_.parameters();
+      for (std::size_t p = 0; p < growth_network::parts; ++p) adams_[p].step(parameters[p], gradient_[p]);
+    } else {
+      ++counters_.rejected_episodes;
+    }
+    ++counters_.episodes;
+    if (counters_.episodes % options_.rate_decay_every == 0 && rate_ >= 1e-9) {
+      rate_ *= options_.rate_decay;
+      for (auto& adam : adams_) adam.set_learning_rate(rate_);
+    }
+    if (counters_.episodes % options_.temperature_decay_every == 0)
+      temperature_ = (std::max)(1.0, temperature_ * options_.temperature_decay);
+  }
+
+  growth_training_options options_;
+  growth_network network_;
+  std::vector<growth_path> paths_;
+  std::vector<double> averages_;  // of rewards, by path; 0: none yet
+  std::vector<growth_network::workspace> works_;
+  std::vector<std::vector<float>> probabilities_, drawn_;
+  std::vector<float> slopes_;
+  std::vector<std::uint32_t> actions_;
+  growth_network::gradient gradient_;
+  std::vector<nn::adam> adams_;
+  random_sequence random_;
+  growth_training_counters counters_;
+  double rate_, temperature_;
+};
+
+}  // namespace rubato::inline RUBATO_ABI::adapt
+
+#endif

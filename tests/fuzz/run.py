@@ -42,6 +42,7 @@ OPTIONS = {
     "controller_events": {"max_len": 320, "use_value_profile": 0, "entropic": 0},
     "training_checkpoint": {"max_len": 2048},
     "linux_metrics": {"max_len": 2048},
+    "growth_files": {"max_len": 2048},
 }
 # No reader takes more memory than this, at once or in all, whatever its input claims: all inputs are small.
 COMMON = {"malloc_limit_mb": 16, "rss_limit_mb": 1024, "timeout": 10, "print_final_stats": 1, "use_value_profile": 1,

@@ -1,0 +1,63 @@
+// What `growth eval` reads: tables, vocabularies, weights. By the first byte, modulo 3.
+#include <algorithm>
+#include <cstdint>
+#include <rubato/io/utf8.hpp>
+#include <string>
+#include <vector>
+
+#include "fuzz_target.hpp"
+#include "lab/growth_eval.hpp"
+#include "lab/growth_tasks.hpp"
+#include "lab/growth_weights.hpp"
+#include "scratch_folder.hpp"
+#include "support/user_error.hpp"
+
+namespace rubato::fuzz {
+namespace of_growth_files {
+
+void read_table(const std::string& file) {
+  const adapt::growth_table table = lab::read_growth_table(file);
+  std::vector<bool> taken(table.sequences() + 1, false);
+  for (std::size_t n = 0; n < table.sequences(); ++n) {
+    require(table.accuracy(n) >= 0 && table.accuracy(n) <= table.best() && table.best() <= 1, "accuracies are shares");
+    require(table.rank(n) >= 1 && table.rank(n) <= table.sequences() && !taken[table.rank(n)], "each has a rank");
+    taken[table.rank(n)] = true;
+  }
+}
+
+// One row, for whatever layer.
+const lab::growth_vocabulary& known() {
+  static const lab::growth_vocabulary words{*adapt::layer_vocabulary::make({{"a", 0}}, 1, 0), {0.5F, -1}, 2};
+  return words;
+}
+
+void read_weights(const std::string& file) {
+  const adapt::growth_agent agent = lab::read_growth_weights(file, known());
+  const auto model = adapt::growable_model::make({"a", "b"}, {{0, 1, {"c"}}});
+  if (const auto said = agent.advise(*model, 1, 2)) {
+    float sum = 0;
+    for (const float x : said->probabilities) sum += x;
+    require(sum > 0.99F && sum < 1.01F && said->action < said->probabilities.size(), "probabilities add up");
+  }
+}
+
+void run(input bytes) {
+  static const scratch_folder folder;
+  input_reader in{bytes};
+  const unsigned what = in.byte() % 3U;
+  const std::string file = folder.write("file", text_of(in.rest()));
+  try {
+    if (what == 0) read_table(file);
+    if (what == 1) static_cast<void>(lab::read_growth_vocabulary(file));
+    if (what == 2) read_weights(file);
+  } catch (const support::user_error& e) {
+    const std::string said = e.what();
+    require(said.starts_with(file), "a refusal begins with the file:", said);
+    require(said.size() < 10'000 && said.find('\n') == std::string::npos, "a refusal is one line:", said);
+  }
+}
+
+const registered here{"growth_files", run};
+
+}  // namespace of_growth_files
+}  // namespace rubato::fuzz

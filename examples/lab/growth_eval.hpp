@@ -31,12 +31,12 @@ struct growth_appraisal {
 
 /// Goes through each task with the most probable actions.
 /// Errors  user_error: the agent cannot read a model of a task
-/// Tests   tests/examples/growth_eval_test.cpp: GoldenTraces, RanksAsPublished, TwinsHaveOneArchitecture,
+/// Tests   tests/examples/growth_eval_test.cpp: GoesThroughTheTables, TwinsHaveOneArchitecture,
 ///         SaysWhatAnAgentCannotRead
 [[nodiscard]] std::vector<growth_appraisal> appraise(const adapt::growth_agent&, const std::vector<growth_task>&);
 
 /// The appraisals as JSON: of each scenario the steps with their probabilities and actions, accuracy and rank.
-/// Tests   tests/examples/growth_eval_test.cpp: JsonHasEverything
+/// Tests   tests/examples/growth_eval_test.cpp: GoesThroughTheTables
 [[nodiscard]] std::string as_json(const std::string& agent, const std::vector<growth_appraisal>&);
 /// As a table for a terminal.
 [[nodiscard]] std::string as_text(const std::vector<growth_appraisal>&);

@@ -18,7 +18,7 @@ struct growth_vocabulary {
 /// From a JSON file: {"ids": {LAYER: ROW, ...}, "embedding": [[...], ...]}.
 /// Errors  user_error, naming the file: it cannot be read, is no JSON, or has other members, rows of unequal widths,
 ///         numbers that are not finite, or rows that are not there
-/// Tests   tests/examples/growth_weights_test.cpp: ReadsAVocabulary, SaysWhatIsWrongWithAVocabulary
+/// Tests   tests/examples/growth_eval_test.cpp: ReadsWeights, SaysWhatIsWrong
 [[nodiscard]] growth_vocabulary read_growth_vocabulary(const std::filesystem::path& path);
 
 /// The agent whose weights are in a JSON file as PyTorch names them: "encoder.encoder.weight_ih_l0" and seven more of
@@ -26,7 +26,7 @@ struct growth_vocabulary {
 /// "decider.linear3.bias". The sizes are those of the arrays.
 /// Errors  user_error, naming the file and the array: it cannot be read, is no JSON, an array is missing, unknown, of
 ///         another shape than the others say, or has a number that is not finite
-/// Tests   tests/examples/growth_weights_test.cpp: ReadsWeights, SaysWhatIsWrongWithWeights; GoldenTraces
+/// Tests   tests/examples/growth_eval_test.cpp: ReadsWeights, SaysWhatIsWrong
 [[nodiscard]] adapt::growth_agent read_growth_weights(const std::filesystem::path& path,
                                                       const growth_vocabulary& vocabulary);
 

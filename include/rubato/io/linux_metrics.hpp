@@ -155,6 +155,7 @@ struct linux_metrics_options {
 /// Source  proc(5): /proc/stat, /proc/meminfo, /proc/net/dev; /proc/net/snmp; the kernel's cgroup-v2 documentation
 class linux_metrics {
  public:
+  /// Reads nothing yet.
   explicit linux_metrics(linux_metrics_options options = {}) : options_{std::move(options)} {
     if (options_.root.empty() || options_.root.back() != '/') options_.root += '/';
   }

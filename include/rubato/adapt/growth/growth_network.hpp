@@ -86,6 +86,7 @@ class basic_growth_network {
   [[nodiscard]] std::array<std::span<T>, parts> parameters() noexcept {
     return {forwards_.parameters(), backwards_.parameters(), decider_.parameters(), head_.parameters()};
   }
+  /// To read.
   [[nodiscard]] std::array<std::span<const T>, parts> parameters() const noexcept {
     return {forwards_.parameters(), backwards_.parameters(), decider_.parameters(), head_.parameters()};
   }
@@ -133,6 +134,7 @@ class basic_growth_network {
 template <std::floating_point T>
 class growth_network_workspace {
  public:
+  /// For models of at most `layers` layers.
   growth_network_workspace(const basic_growth_network<T>& network, std::size_t layers)
       : shape_{network.shape_},
         most_{layers},

@@ -38,12 +38,12 @@ enum class growth_baseline : std::uint8_t {
 struct growth_training_options {
   double learning_rate = 1e-4;  ///< of Adam
   double rate_decay = 0.99;     ///< its factor after every `rate_decay_every` episodes, while it is at least 1e-9
-  std::uint32_t rate_decay_every = 500;
+  std::uint32_t rate_decay_every = 500;       ///< see rate_decay
   double temperature = 1;                     ///< at first; 1: none
   double temperature_decay = 0.9;             ///< its factor after every `temperature_decay_every` episodes, down to 1
   std::uint32_t temperature_decay_every = 1;  ///< 1 in the published program, 500 in the report
-  temperature_form form = temperature_form::second_softmax;
-  growth_baseline baseline = growth_baseline::none;
+  temperature_form form = temperature_form::second_softmax;  ///< see temperature_form
+  growth_baseline baseline = growth_baseline::none;          ///< see growth_baseline
   double entropy = 0;       ///< factor of the entropy's bonus; in units of the reward, after the baseline
   std::uint64_t seed = 42;  ///< of what is drawn
 };
@@ -71,8 +71,8 @@ class growth_path {
  public:
   /// What an agent is asked at.
   struct place {
-    std::vector<std::uint32_t> layers{};
-    std::array<float, time_codes> time{};
+    std::vector<std::uint32_t> layers{};   ///< rows of the vocabulary
+    std::array<float, time_codes> time{};  ///< see encoded_time
   };
 
   /// Errors  invalid_option: a table with another number of actions than the model has blocks and one; a layer that the

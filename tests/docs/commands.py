@@ -40,6 +40,7 @@ LEAST = {
                         "--select-every": "1"},
     "batch compare": {"--seeds": "1", "--tuning-seeds": "1", "--policies": "static:64,dynamix:64",
                       "--set": "objective.max_time=50"},
+    "batch explain": {"--seeds": "1", "--set": "objective.max_time=50"},
     "batch train": {"--updates": "1", "--generations": "1", "--selection-tasks": "2"},
     "search-switch": {"--bsp-runs": "1", "--runs": "1", "--pushes": "200", "--candidates": "2"},
     "experiment": {"--seeds": "1", "--set": "objective.workload=3200"},

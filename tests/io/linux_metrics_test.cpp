@@ -38,8 +38,8 @@ class LinuxMetrics : public rubato::test::folder_test {
          "Ip: Forwarding DefaultTTL\nIp: 1 64\nTcp: RtoAlgorithm MaxConn RetransSegs InErrs\nTcp: 1 -1 " +
              std::to_string(again) + " 0\n");
   }
-  [[nodiscard]] linux_metrics machine(double link = 0, std::string interface = {}) const {
-    return linux_metrics{{.root = at("machine"), .interface = std::move(interface), .link = link}};
+  [[nodiscard]] linux_metrics machine(double link = 0, std::string device = {}) const {
+    return linux_metrics{{.root = at("machine"), .device = std::move(device), .link = link}};
   }
   [[nodiscard]] static step_metrics measured(linux_metrics& by, double now, step_metrics step = {}) {
     by.measure(now, step);

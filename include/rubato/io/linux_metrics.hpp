@@ -72,16 +72,16 @@ struct processor_ticks {
   return ticks;
 }
 
-/// Bytes received and sent by this interface, or by all but "lo" if none is named; from /proc/net/dev.
+/// Bytes received and sent by this device, or by all but "lo" if none is named; from /proc/net/dev.
 [[nodiscard]] inline std::optional<std::uint64_t> bytes_in(std::string_view devices,
-                                                           std::string_view interface) noexcept {
+                                                           std::string_view device) noexcept {
   std::optional<std::uint64_t> bytes;
   while (!devices.empty()) {
     std::string_view line = take_until(devices, "\n");
     if (line.find(':') == std::string_view::npos) continue;  // one of two headers
     std::string_view before = take_until(line, ":");
     const std::string_view name = take_word(before);
-    if (interface.empty() ? name == "lo" : name != interface) continue;
+    if (device.empty() ? name == "lo" : name != device) continue;
     for (int column = 0; column < 9; ++column) {
       const auto count = take_count(line);
       if (!count) return std::nullopt;
@@ -130,7 +130,7 @@ struct processor_ticks {
 /// Options of linux_metrics.
 struct linux_metrics_options {
   std::string root = "/";    ///< folder in which /proc and /sys are: another one where a host's are mounted elsewhere
-  std::string interface {};  ///< network interface, such as "eth0"; empty: all but "lo"
+  std::string device{};  ///< network device, such as "eth0"; empty: all but "lo"
   double link = 0;           ///< bytes that it can move per unit of time; 0: unknown, and so is the throughput
 };
 
@@ -141,7 +141,7 @@ struct linux_metrics_options {
 ///     machine.measure(now, step);                              // once a step
 ///
 /// measure() fills in what happened since the call before: `processor`, the share of all processors' time that was not
-/// idle; `retransmissions`, of TCP segments per unit of time; `throughput`, bytes of the interface over those that the
+/// idle; `retransmissions`, of TCP segments per unit of time; `throughput`, bytes of the device over those that the
 /// link could have moved in `communication_time`, or since the call before where that is not known, at most 1; and
 /// `memory`, the share that is in use, of the machine or of the control group (version 2), whichever is closer to its
 /// limit. All of that is of the whole machine or container, and not of a process: a worker is slow because of others,
@@ -163,7 +163,7 @@ class linux_metrics {
   /// A step has ended; `now` in the host's unit.
   void measure(double now, step_metrics& step) noexcept {
     if (const auto share = memory()) step.memory = static_cast<float>(*share);
-    const counters seen{detail::ticks_in(read("proc/stat")), detail::bytes_in(read("proc/net/dev"), options_.interface),
+    const counters seen{detail::ticks_in(read("proc/stat")), detail::bytes_in(read("proc/net/dev"), options_.device),
                         detail::retransmissions_in(read("proc/net/snmp")), now};
     if (before_) compare(*before_, seen, step);
     before_ = seen;

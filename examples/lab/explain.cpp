@@ -98,7 +98,7 @@ template <StateEncoder Encoder>
 // With a barrier, as in the lab's comparisons.
 [[nodiscard]] subject<adapt::batch_state::size> subject_of(const adapt::learned_batches& policy) {
   subject<adapt::batch_state::size> of;
-  of.make = [policy](auto tap) { return batches_by(tapped_batches{policy.network, std::move(tap)}); };
+  of.make = [policy](auto tap) { return batches_by(tapped_batches{policy, std::move(tap)}); };
   of.ask = [policy](const situation<adapt::batch_state::size>& at) {
     std::array<float, adapt::batch_deltas.size()> preferences{};
     policy.network.evaluate(at.inputs, preferences);

@@ -10,7 +10,7 @@
 namespace rubato::lab {
 
 int run_growth_eval(const growth_eval_arguments& given) {
-  result_output to{given.json, {{"WEIGHTS", given.weights}}};
+  result_output to{given.json, {{"WEIGHTS", given.weights}, {"--vocabulary", given.vocabulary}}};
   const std::filesystem::path tables{given.tables};
   const auto vocabulary = read_growth_vocabulary(given.vocabulary.empty() ? tables / "vocab.json"
                                                                           : std::filesystem::path{given.vocabulary});

@@ -1,21 +1,15 @@
 #include "growth_eval.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "aligned_text.hpp"
+#include "number_text.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
 namespace {
-
-[[nodiscard]] std::string in_digits(const char* format, double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, format, x);
-  return text;
-}
 
 // The actions of a sequence, from the first on.
 [[nodiscard]] std::vector<std::uint32_t> actions_of(std::size_t number, const adapt::growth_table& table) {
@@ -110,14 +104,14 @@ std::string as_text(const std::vector<growth_appraisal>& all) {
   for (const growth_appraisal& each : all) {
     std::string actions;
     for (const growth_step& step : each.steps) actions += (actions.empty() ? "" : ",") + std::to_string(step.action);
-    rows.push_back({each.task->model, each.task->scenario, actions, in_digits("%.4f", each.accuracy),
-                    std::to_string(each.rank) + "/" + std::to_string(each.task->table.sequences()),
-                    in_digits("%.4f", each.task->table.best()), in_digits("%.4f", each.task->table.mean()),
-                    std::to_string(each.twins) + ": " + in_digits("%.4f", each.twins_least) + " to " +
-                        in_digits("%.4f", each.twins_most)});
+    rows.push_back(
+        {each.task->model, each.task->scenario, actions, decimals(each.accuracy, 4),
+         std::to_string(each.rank) + "/" + std::to_string(each.task->table.sequences()),
+         decimals(each.task->table.best(), 4), decimals(each.task->table.mean(), 4),
+         std::to_string(each.twins) + ": " + decimals(each.twins_least, 4) + " to " + decimals(each.twins_most, 4)});
   }
-  return aligned_text(rows) + "mean accuracy " + in_digits("%.4f", mean_accuracy(all)) + ", " +
-         in_digits("%.4f", mean_regret(all)) + " below the best\n";
+  return aligned_text(rows) + "mean accuracy " + decimals(mean_accuracy(all), 4) + ", " +
+         decimals(mean_regret(all), 4) + " below the best\n";
 }
 
 }  // namespace rubato::lab

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <rubato/core/number_text.hpp>
 #include <string_view>
@@ -126,7 +127,7 @@ adapt::growth_table read_growth_table(const std::filesystem::path& file) {
     for (std::size_t s = 0; s < steps; ++s) {
       const double action = numbers[s];
       if (!(action >= 0 && action < 64) || action != std::floor(action))
-        throw user_error{lines.place() + ": found action " + row.substr(0, row.find(',')) +
+        throw user_error{lines.place() + ": found action " + rubato::detail::text_of(action) +
                          ", expected whole numbers from 0 to 63"};
       read.actions.push_back(static_cast<std::uint32_t>(action));
       actions = std::max(actions, read.actions.back() + 1);
@@ -137,31 +138,24 @@ adapt::growth_table read_growth_table(const std::filesystem::path& file) {
     if (all.size() > 100'000) throw user_error{lines.place() + ": found more than 100,000 sequences, expected fewer"};
   }
 
-  const auto number_of = [&](const std::vector<std::uint32_t>& sequence) {
-    std::size_t number = 0;
-    for (const std::uint32_t action : sequence) number = number * actions + action;
-    return number;
-  };
+  // By their numbers.
+  std::ranges::stable_sort(all, {}, &line::actions);
+  const auto twice = std::ranges::adjacent_find(all, {}, &line::actions);
+  if (twice != all.end())
+    throw user_error{std::next(twice)->place + ": found a sequence that " + twice->place + " has, expected it once"};
   std::size_t expected = all.empty() ? 0 : 1;
   for (std::size_t s = 0; s < steps && expected <= all.size(); ++s) expected *= actions;
-  std::vector<const line*> by_number(std::max(expected, all.size()), nullptr);
-  for (const line& each : all) {
-    const std::size_t number = number_of(each.actions);
-    if (number < by_number.size() && by_number[number] != nullptr)
-      throw user_error{each.place + ": found a sequence that " + by_number[number]->place + " has, expected it once"};
-    if (number < by_number.size()) by_number[number] = &each;
-  }
-  if (all.empty() || all.size() != expected || std::ranges::count(by_number, nullptr) > 0)
+  if (all.empty() || all.size() != expected)
     throw user_error{file.string() + ": found " + std::to_string(all.size()) + " sequences of " +
                      std::to_string(steps) + " actions from 0 to " + std::to_string(actions == 0 ? 0 : actions - 1) +
                      ", expected all that there are"};
   std::vector<adapt::growth_outcome> outcomes;
-  for (const line* each : by_number) outcomes.push_back(each->outcome);
+  for (line& each : all) outcomes.push_back(std::move(each.outcome));
   auto table = adapt::growth_table::make(actions, budget, std::move(outcomes));
   if (!table) throw user_error{file.string() + ": " + table.error().message};
-  for (std::size_t n = 0; n < by_number.size(); ++n)
-    if (by_number[n]->rank != table->rank(n))
-      throw user_error{by_number[n]->place + ": found rank " + rubato::detail::text_of(by_number[n]->rank) +
+  for (std::size_t n = 0; n < all.size(); ++n)
+    if (all[n].rank != table->rank(n))
+      throw user_error{all[n].place + ": found rank " + rubato::detail::text_of(all[n].rank) +
                        ", expected that of its accuracy, " + std::to_string(table->rank(n))};
   return std::move(*table);
 }

@@ -23,11 +23,13 @@ void run(input bytes) {
                                                          "proc/meminfo",
                                                          "sys/fs/cgroup/memory.max",
                                                          "sys/fs/cgroup/memory.current"};
+  static const bool has_folders = std::filesystem::create_directories(machine.at("proc/net")) &&
+                                  std::filesystem::create_directories(machine.at("sys/fs/cgroup"));
+  require(has_folders, "a machine's folders");
   input_reader in{bytes};
   linux_metrics by{{.root = machine.path().string(), .link = 1000}};
   for (double now = 1; now < 3; ++now) {
     for (const std::string_view file : files) {
-      std::filesystem::create_directories(machine.at(std::string{file}).parent_path());
       machine.write(std::string{file}, text_of(in.take_part()));
     }
     step_metrics step;

@@ -94,9 +94,7 @@ class growth_path {
   [[nodiscard]] std::size_t most_layers() const noexcept { return most_layers_; }
   /// The place after these actions.
   [[nodiscard]] const place& after(std::span<const std::uint32_t> actions) const noexcept {
-    std::size_t index = 0;
-    for (const std::uint32_t action : actions) index = index * table_.actions() + action + 1;
-    return places_[index];
+    return places_[index_of(actions)];
   }
 
  private:
@@ -106,14 +104,18 @@ class growth_path {
     places_.resize(places);
   }
 
+  [[nodiscard]] std::size_t index_of(std::span<const std::uint32_t> actions) const noexcept {
+    std::size_t index = 0;
+    for (const std::uint32_t action : actions) index = index * table_.actions() + action + 1;
+    return index;
+  }
+
   error add(const growable_model& model, const layer_vocabulary& words, time_encoding time,
             std::vector<std::uint32_t>& actions) {
     auto rows = words.rows_of(model.layers());
     if (!rows) return rows.error();
     most_layers_ = (std::max)(most_layers_, rows->size());
-    std::size_t index = 0;
-    for (const std::uint32_t action : actions) index = index * table_.actions() + action + 1;
-    places_[index] = {std::move(*rows), encoded_time(table_.time_left(actions), table_.budget(), time)};
+    places_[index_of(actions)] = {std::move(*rows), encoded_time(table_.time_left(actions), table_.budget(), time)};
     if (actions.size() + 1 == table_.steps()) return {};
     for (std::uint32_t action = 0; action < table_.actions(); ++action) {
       growable_model next = model;

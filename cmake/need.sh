@@ -27,6 +27,7 @@ present() {
     zlib1g-dev) has_header zlib.h ;;
     libgloo-dev) has_header gloo/context.h ;;
     libtorch-dev) has_header torch/csrc/api/include/torch/version.h ;;
+    libopenblas0-openmp) ls /usr/lib/*/openblas-openmp/libblas.so.3 ;;
     python3-torch) python3 -c 'import torch' || /usr/bin/python3 -c 'import torch' ;;
     python3-clang-14) /usr/bin/python3 -c 'import clang.cindex' ;;
     python3-z3) /usr/bin/python3 -c 'import z3' ;;

@@ -118,7 +118,7 @@ while (($# > 0)); do
 done
 
 bash cmake/need.sh cmake ninja-build g++ clang libclang-rt-dev pkg-config python3 libgtest-dev libbenchmark-dev \
-  libcli11-dev nlohmann-json3-dev libcpp-httplib-dev zlib1g-dev libgloo-dev libtorch-dev python3-torch \
+  libcli11-dev nlohmann-json3-dev libcpp-httplib-dev zlib1g-dev libgloo-dev libtorch-dev libopenblas0-openmp python3-torch \
   libopenmpi-dev openmpi-bin iproute2 valgrind qemu-user doxygen python3-z3 python3-clang-14
 
 passed=0

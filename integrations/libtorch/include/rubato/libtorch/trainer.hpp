@@ -75,7 +75,8 @@ struct worker_end {
 /// A gradient whose norm is not a finite float is dropped and counted, as one of a loss that is not.
 ///
 /// torch computes with as many threads as there are cores, for each worker: call at::set_num_threads(1) first, or with
-/// what there is of cores for each.
+/// what there is of cores for each. The BLAS that torch uses must be one that threads may call at once: OpenBLAS built
+/// without threads is not, and gives wrong products now and then.
 ///
 /// Buffers of a module, such as the running means of a batch norm, belong to the replica; model() has those of the
 /// worker that made the latest step. A step whose gradient is not finite leaves none: the replica gets those back.

@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "small_tables.hpp"
+
 using namespace rubato;
 using namespace rubato::adapt;
 
@@ -15,39 +17,9 @@ namespace {
 
 using actions = std::vector<std::uint32_t>;
 
-const layer_vocabulary words = *layer_vocabulary::make({{"a", 0}, {"x", 1}, {"b", 2}, {"y", 3}}, 4);
+using test::path_to;
 
-// Three actions, two steps: only the sequence of this number is worth much.
-growth_path path_to(std::size_t best, double time_left = 80) {
-  std::vector<growth_outcome> all(9, {0.1, {time_left, time_left / 2}});
-  all[best].accuracy = 0.9;
-  const auto model = growable_model::make({"a", "b"}, {{0, 1, {"x"}}, {1, 1, {"y"}}});
-  return *growth_path::make(*model, *growth_table::make(3, 100, all), words, time_encoding::sines);
-}
-growth_network network(std::uint64_t seed) {
-  growth_network made =
-      *growth_network::make({.vocabulary = 4, .embedding = 4, .encoder = 6, .decider = 4, .hidden = 16, .actions = 3},
-                            nn::kernels::reproducible<float>());
-  random_sequence random{seed};
-  draw_embeddings(made, random);
-  initialise(made, random);
-  return made;
-}
-
-TEST(GrowthTraining, PathHasEveryPrefix) {
-  const growth_path path = path_to(3);
-  EXPECT_EQ(path.after({}).layers, (actions{0, 2}));
-  EXPECT_EQ(path.after(actions{0}).layers, (actions{0, 1, 2}));
-  EXPECT_EQ(path.after(actions{1}).layers, (actions{0, 2, 3}));
-  EXPECT_EQ(path.after(actions{2}).layers, (actions{0, 2})) << "doing nothing";
-  EXPECT_EQ(path.after({}).time, encoded_time(80, 100, time_encoding::sines));
-  EXPECT_EQ(path.after(actions{2}).time, encoded_time(40, 100, time_encoding::sines));
-  EXPECT_EQ(path.most_layers(), 3U);
-  const auto model = growable_model::make({"a", "b"}, {{0, 1, {"x"}}, {1, 1, {"y"}}});
-  const auto other = growth_table::make(2, 100, {{0.5, {50}}, {0.5, {50}}});
-  EXPECT_EQ(growth_path::make(*model, *other, words, time_encoding::sines).error().message,
-            "growth_path: found a table of 2 actions, expected 3, one for each block and one for nothing");
-}
+growth_network network(std::uint64_t seed) { return test::small_network(seed); }
 
 TEST(GrowthTraining, LearnsASmallTable) {
   for (const growth_baseline how : {growth_baseline::none, growth_baseline::average}) {

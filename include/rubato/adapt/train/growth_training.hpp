@@ -2,7 +2,6 @@
 #define RUBATO_ADAPT_TRAIN_GROWTH_TRAINING_HPP
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -11,14 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "../../core/result.hpp"
 #include "../../core/rng.hpp"
-#include "../../nn/optimiser.hpp"
-#include "../growth/growable_model.hpp"
 #include "../growth/growth_agent.hpp"
 #include "../growth/growth_network.hpp"
 #include "../growth/growth_table.hpp"
-#include "../growth/layer_vocabulary.hpp"
+#include "growth_adam.hpp"
+#include "growth_path.hpp"
 
 namespace rubato::inline RUBATO_ABI::adapt {
 
@@ -64,75 +61,6 @@ struct growth_training_options {
   return {};
 }
 
-/// All that can become of a model by a table, as a network reads it: no model is touched while an agent learns.
-///
-/// Tests   tests/adapt/growth/growth_training_test.cpp: PathHasEveryPrefix
-class growth_path {
- public:
-  /// What an agent is asked at.
-  struct place {
-    std::vector<std::uint32_t> layers{};   ///< rows of the vocabulary
-    std::array<float, time_codes> time{};  ///< see encoded_time
-  };
-
-  /// Errors  invalid_option: a table with another number of actions than the model has blocks and one; a layer that the
-  ///         vocabulary has no row for
-  [[nodiscard]] static result<growth_path> make(const growable_model& start, const growth_table& table,
-                                                const layer_vocabulary& words, time_encoding time) {
-    if (table.actions() != start.blocks().size() + 1)
-      return error{errc::invalid_option, "growth_path: found a table of " + std::to_string(table.actions()) +
-                                             " actions, expected " + std::to_string(start.blocks().size() + 1) +
-                                             ", one for each block and one for nothing"};
-    growth_path path{table};
-    std::vector<std::uint32_t> actions;
-    if (error e = path.add(start, words, time, actions); e.code != errc::ok) return e;
-    return path;
-  }
-
-  [[nodiscard]] const growth_table& table() const noexcept { return table_; }  ///< what sequences come to
-  /// The most layers that the model comes to.
-  [[nodiscard]] std::size_t most_layers() const noexcept { return most_layers_; }
-  /// The place after these actions.
-  [[nodiscard]] const place& after(std::span<const std::uint32_t> actions) const noexcept {
-    return places_[index_of(actions)];
-  }
-
- private:
-  explicit growth_path(const growth_table& table) : table_{table} {
-    std::size_t places = 0;
-    for (std::uint32_t s = 0; s < table.steps(); ++s) places = places * table.actions() + 1;
-    places_.resize(places);
-  }
-
-  [[nodiscard]] std::size_t index_of(std::span<const std::uint32_t> actions) const noexcept {
-    std::size_t index = 0;
-    for (const std::uint32_t action : actions) index = index * table_.actions() + action + 1;
-    return index;
-  }
-
-  error add(const growable_model& model, const layer_vocabulary& words, time_encoding time,
-            std::vector<std::uint32_t>& actions) {
-    auto rows = words.rows_of(model.layers());
-    if (!rows) return rows.error();
-    most_layers_ = (std::max)(most_layers_, rows->size());
-    places_[index_of(actions)] = {std::move(*rows), encoded_time(table_.time_left(actions), table_.budget(), time)};
-    if (actions.size() + 1 == table_.steps()) return {};
-    for (std::uint32_t action = 0; action < table_.actions(); ++action) {
-      growable_model next = model;
-      if (action < model.blocks().size()) next.deepen(action);
-      actions.push_back(action);
-      const error e = add(next, words, time, actions);
-      actions.pop_back();
-      if (e.code != errc::ok) return e;
-    }
-    return {};
-  }
-
-  growth_table table_;
-  std::vector<place> places_;  // children of i from i * actions + 1 on
-  std::size_t most_layers_ = 0;
-};
-
 /// What a training has seen.
 struct growth_training_counters {
   std::uint64_t episodes = 0;           ///< so far
@@ -163,7 +91,7 @@ class growth_trainer {
         network_{std::move(network)},
         paths_{std::move(paths)},
         averages_(paths_.size(), 0.0),
-        gradient_{network_.no_gradient()},
+        adam_{network_, options.learning_rate},
         random_{options.seed},
         rate_{options.learning_rate},
         temperature_{options.temperature} {
@@ -179,8 +107,6 @@ class growth_trainer {
     probabilities_.resize(steps, std::vector<float>(network_.shape().actions));
     drawn_ = probabilities_;
     slopes_.resize(network_.shape().actions);
-    for (const auto part : network_.parameters())
-      adams_.emplace_back(part.size(), nn::adam_options{.learning_rate = rate_});
   }
 
   [[nodiscard]] const growth_network& network() const noexcept { return network_; }              ///< as it is now
@@ -195,14 +121,7 @@ class growth_trainer {
 
   /// The sequence of the most probable actions on a path, as its number in the table.
   [[nodiscard]] std::size_t greedy(const growth_path& path) {
-    actions_.clear();
-    while (actions_.size() < path.table().steps()) {
-      const growth_path::place& at = path.after(actions_);
-      const auto preferences = network_.forward(at.layers, at.time, works_[0]);
-      actions_.push_back(
-          static_cast<std::uint32_t>(std::max_element(preferences.begin(), preferences.end()) - preferences.begin()));
-    }
-    return path.table().number_of(actions_);
+    return most_probable_sequence(network_, path, works_[0]);
   }
 
  private:
@@ -224,10 +143,9 @@ class growth_trainer {
       averages_[which] += (before == 0 ? 1.0 : 0.02) * (worth - before);
       worth -= before == 0 ? worth : before;
     }
-    for (auto& part : gradient_) std::fill(part.begin(), part.end(), 0.0F);
     for (std::size_t s = 0; s < steps; ++s) {
       slope(s, worth / static_cast<double>(steps));
-      network_.backward(slopes_, works_[s], gradient_);
+      network_.backward(slopes_, works_[s], adam_.gradient());
     }
     learn();
   }
@@ -274,19 +192,11 @@ class growth_trainer {
     for (float& x : slopes_) x = static_cast<float>(static_cast<double>(x) / temperature_);
   }
   void learn() {
-    const auto finite = [](const auto& part) {
-      return std::all_of(part.begin(), part.end(), [](float x) { return pinned::is_finite(x); });
-    };
-    if (std::all_of(gradient_.begin(), gradient_.end(), finite)) {
-      const auto parameters = network_.parameters();
-      for (std::size_t p = 0; p < growth_network::parts; ++p) adams_[p].step(parameters[p], gradient_[p]);
-    } else {
-      ++counters_.rejected_episodes;
-    }
+    if (!adam_.step(network_)) ++counters_.rejected_episodes;
     ++counters_.episodes;
     if (counters_.episodes % options_.rate_decay_every == 0 && rate_ >= 1e-9) {
       rate_ *= options_.rate_decay;
-      for (auto& adam : adams_) adam.set_learning_rate(rate_);
+      adam_.set_learning_rate(rate_);
     }
     if (counters_.episodes % options_.temperature_decay_every == 0)
       temperature_ = (std::max)(1.0, temperature_ * options_.temperature_decay);
@@ -300,8 +210,7 @@ class growth_trainer {
   std::vector<std::vector<float>> probabilities_, drawn_;
   std::vector<float> slopes_;
   std::vector<std::uint32_t> actions_;
-  growth_network::gradient gradient_;
-  std::vector<nn::adam> adams_;
+  growth_adam adam_;
   random_sequence random_;
   growth_training_counters counters_;
   double rate_, temperature_;

@@ -1,0 +1,66 @@
+#include <rubato/adapt/train/growth_path.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "small_tables.hpp"
+
+using namespace rubato;
+using namespace rubato::adapt;
+
+namespace growth_path_test {
+namespace {
+
+using test::path_to;
+using actions = std::vector<std::uint32_t>;
+
+TEST(GrowthPath, HasEveryPrefix) {
+  const growth_path path = path_to(3);
+  EXPECT_EQ(path.after({}).layers, (actions{0, 2}));
+  EXPECT_EQ(path.after(actions{0}).layers, (actions{0, 1, 2}));
+  EXPECT_EQ(path.after(actions{1}).layers, (actions{0, 2, 3}));
+  EXPECT_EQ(path.after(actions{2}).layers, (actions{0, 2})) << "doing nothing";
+  EXPECT_EQ(path.after({}).time, encoded_time(80, 100, time_encoding::sines));
+  EXPECT_EQ(path.after(actions{2}).time, encoded_time(40, 100, time_encoding::sines));
+  EXPECT_EQ(path.most_layers(), 3U);
+}
+
+TEST(GrowthPath, NextLeadsToPlacesAndSequences) {
+  const growth_path path = path_to(3);
+  ASSERT_EQ(path.places().size(), 4U);
+  for (std::uint32_t a = 0; a < 3; ++a) {
+    const std::size_t place = path.next(0, a);
+    EXPECT_EQ(path.places()[place].layers, path.after(actions{a}).layers);
+    for (std::uint32_t b = 0; b < 3; ++b)
+      EXPECT_EQ(path.next(place, b) - path.places().size(), path.table().number_of(actions{a, b}));
+  }
+}
+
+TEST(GrowthPath, RefusesOtherTables) {
+  const auto model = growable_model::make({"a", "b"}, {{0, 1, {"x"}}, {1, 1, {"y"}}});
+  const auto other = growth_table::make(2, 100, {{0.5, {50}}, {0.5, {50}}});
+  EXPECT_EQ(growth_path::make(*model, *other, test::small_words(), time_encoding::sines).error().message,
+            "growth_path: found a table of 2 actions, expected 3, one for each block and one for nothing");
+  const auto unknown = growable_model::make({"a", "c"}, {{0, 1, {"x"}}, {1, 1, {"y"}}});
+  EXPECT_EQ(growth_path::make(*unknown, path_to(0).table(), test::small_words(), time_encoding::sines).error().message,
+            "layer 1: found \"c\", expected one of the 4 layers that the agent knows");
+}
+
+TEST(GrowthPath, GoesByTheMostProbableActions) {
+  growth_network network = test::small_network(1);
+  const growth_path path = path_to(3);
+  growth_network::workspace work{network, path.most_layers()};
+  for (std::uint32_t favourite = 0; favourite < 3; ++favourite) {
+    const auto bias = network.head().bias(2);
+    std::fill(bias.begin(), bias.end(), 0.0F);
+    bias[favourite] = 100;
+    EXPECT_EQ(most_probable_sequence(network, path, work), 4U * favourite);
+  }
+}
+
+}  // namespace
+}  // namespace growth_path_test

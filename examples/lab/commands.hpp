@@ -177,6 +177,27 @@ struct growth_eval_arguments {
   std::string json;
 };
 
+/// Options of `rubato-lab growth train` as they are given.
+struct growth_train_arguments {
+  std::string tables;
+  std::string on = "all";      ///< tasks, see tasks_named()
+  std::string reinforce;       ///< stages, see stages_in(); empty: by the expectation of the gradient
+  bool leave_one_out = false;  ///< an agent for each task, without it
+  std::string from;            ///< weights; empty: an agent that knows nothing
+  std::string vocabulary;      ///< of `from`; empty: vocab.json beside the tables
+  std::string time = "cosines";
+  std::uint64_t updates = 6000;
+  double learning_rate = 0;  ///< 0: the method's
+  double entropy = -1;       ///< of the end, or of REINFORCE; below 0: the method's
+  bool baseline = false;
+  std::string temperature_form = "second-softmax";
+  std::uint32_t seeds = 1;
+  std::uint64_t first_seed = 1;
+  std::string save;
+  std::string json;
+  unsigned threads = 0;  ///< 0: as many as the machine has
+};
+
 /// Options of `rubato-lab batch train` as they are given; the defaults are those of batch_training_request.
 struct batch_train_arguments {
   std::uint64_t seed = 1;
@@ -217,6 +238,7 @@ struct report_arguments {
 [[nodiscard]] int run_batch_train(const batch_train_arguments&);
 /// An agent that grows models, by tables.
 [[nodiscard]] int run_growth_eval(const growth_eval_arguments&);
+[[nodiscard]] int run_growth_train(const growth_train_arguments&);
 [[nodiscard]] int run_policies(bool json);
 [[nodiscard]] int run_inspect(const std::string& file, bool json);
 [[nodiscard]] int run_explain(const explain_arguments&);

@@ -54,17 +54,6 @@ namespace {
   return made;
 }
 
-[[nodiscard]] double mean_accuracy(const std::vector<growth_appraisal>& all) {
-  double sum = 0;
-  for (const growth_appraisal& each : all) sum += each.accuracy;
-  return sum / static_cast<double>(all.size());
-}
-[[nodiscard]] double mean_regret(const std::vector<growth_appraisal>& all) {
-  double sum = 0;
-  for (const growth_appraisal& each : all) sum += each.task->table.best() - each.accuracy;
-  return sum / static_cast<double>(all.size());
-}
-
 }  // namespace
 
 std::vector<growth_appraisal> appraise(const adapt::growth_agent& agent, const std::vector<growth_task>& tasks) {
@@ -73,7 +62,23 @@ std::vector<growth_appraisal> appraise(const adapt::growth_agent& agent, const s
   return all;
 }
 
-std::string as_json(const std::string& agent, const std::vector<growth_appraisal>& all) {
+double mean_accuracy(const std::vector<growth_appraisal>& all) {
+  double sum = 0;
+  for (const growth_appraisal& each : all) sum += each.accuracy;
+  return sum / static_cast<double>(all.size());
+}
+
+double mean_regret(const std::vector<growth_appraisal>& all) {
+  double sum = 0;
+  for (const growth_appraisal& each : all) sum += each.task->table.best() - each.accuracy;
+  return sum / static_cast<double>(all.size());
+}
+
+std::string twins_of(const growth_appraisal& of) {
+  return std::to_string(of.twins) + ": " + decimals(of.twins_least, 4) + " to " + decimals(of.twins_most, 4);
+}
+
+nlohmann::ordered_json document_of(const std::string& agent, const std::vector<growth_appraisal>& all) {
   nlohmann::ordered_json document{{"agent", agent},
                                   {"mean_accuracy", mean_accuracy(all)},
                                   {"mean_regret", mean_regret(all)},
@@ -95,7 +100,7 @@ std::string as_json(const std::string& agent, const std::vector<growth_appraisal
          {"mean", each.task->table.mean()},
          {"same_architecture", {{"sequences", each.twins}, {"least", each.twins_least}, {"most", each.twins_most}}}});
   }
-  return document.dump(2) + "\n";
+  return document;
 }
 
 std::string as_text(const std::vector<growth_appraisal>& all) {
@@ -104,11 +109,9 @@ std::string as_text(const std::vector<growth_appraisal>& all) {
   for (const growth_appraisal& each : all) {
     std::string actions;
     for (const growth_step& step : each.steps) actions += (actions.empty() ? "" : ",") + std::to_string(step.action);
-    rows.push_back(
-        {each.task->model, each.task->scenario, actions, decimals(each.accuracy, 4),
-         std::to_string(each.rank) + "/" + std::to_string(each.task->table.sequences()),
-         decimals(each.task->table.best(), 4), decimals(each.task->table.mean(), 4),
-         std::to_string(each.twins) + ": " + decimals(each.twins_least, 4) + " to " + decimals(each.twins_most, 4)});
+    rows.push_back({each.task->model, each.task->scenario, actions, decimals(each.accuracy, 4),
+                    std::to_string(each.rank) + "/" + std::to_string(each.task->table.sequences()),
+                    decimals(each.task->table.best(), 4), decimals(each.task->table.mean(), 4), twins_of(each)});
   }
   return aligned_text(rows) + "mean accuracy " + decimals(mean_accuracy(all), 4) + ", " +
          decimals(mean_regret(all), 4) + " below the best\n";

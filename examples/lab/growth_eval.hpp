@@ -2,6 +2,7 @@
 #define RUBATO_EXAMPLES_LAB_GROWTH_EVAL_HPP
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <rubato/adapt/growth/growth_agent.hpp>
 #include <string>
 #include <vector>
@@ -35,11 +36,17 @@ struct growth_appraisal {
 ///         SaysWhatAnAgentCannotRead
 [[nodiscard]] std::vector<growth_appraisal> appraise(const adapt::growth_agent&, const std::vector<growth_task>&);
 
+/// Of their accuracies, and by how much these are below the best of their tables.
+[[nodiscard]] double mean_accuracy(const std::vector<growth_appraisal>&);
+[[nodiscard]] double mean_regret(const std::vector<growth_appraisal>&);  ///< see mean_accuracy()
+
 /// The appraisals as JSON: of each scenario the steps with their probabilities and actions, accuracy and rank.
 /// Tests   tests/examples/growth_eval_test.cpp: GoesThroughTheTables
-[[nodiscard]] std::string as_json(const std::string& agent, const std::vector<growth_appraisal>&);
+[[nodiscard]] nlohmann::ordered_json document_of(const std::string& agent, const std::vector<growth_appraisal>&);
 /// As a table for a terminal.
 [[nodiscard]] std::string as_text(const std::vector<growth_appraisal>&);
+/// Accuracies of sequences with one architecture, as text.
+[[nodiscard]] std::string twins_of(const growth_appraisal&);
 
 }  // namespace rubato::lab
 

@@ -1,11 +1,15 @@
 #include "growth_weights.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <initializer_list>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -117,8 +121,64 @@ void put_layer(const reader& from, const std::string& name, std::size_t layer, n
   std::copy(read_bias.values.begin(), read_bias.values.end(), bias.begin());
 }
 
-[[nodiscard]] std::set<std::string> names_of_weights() {
-  std::set<std::string> names;
+[[nodiscard]] growth_vocabulary vocabulary_in(const std::filesystem::path& path, const json& all) {
+  const reader from{path, all};
+  const numbers table = from.matrix("embedding");
+  const auto row_in = [&](const std::string& name, const json& row) {
+    if (!row.is_number_unsigned() || row.get<std::uint64_t>() >= table.rows)
+      from.refuse(name + ": found " + row.dump() + ", expected a whole number below " + std::to_string(table.rows));
+    return row.get<std::uint32_t>();
+  };
+  const json& ids = from.member("ids");
+  if (!ids.is_object()) from.refuse("ids: found no object, expected one with a number for each layer");
+  std::vector<adapt::layer_word> words;
+  for (const auto& [layer, row] : ids.items()) words.push_back({layer, row_in("ids: \"" + layer + '"', row)});
+  std::optional<std::uint32_t> unknown;
+  if (const auto at = all.find("unknown"); at != all.end()) unknown = row_in("unknown", *at);
+  auto made = adapt::layer_vocabulary::make(std::move(words), static_cast<std::uint32_t>(table.rows), unknown);
+  if (!made) from.refuse(made.error().message);
+  return {.words = std::move(*made), .embeddings = table.values, .width = table.columns};
+}
+
+[[nodiscard]] json vocabulary_as_json(const adapt::growth_agent& agent) {
+  json ids = json::object(), rows = json::array();
+  for (const adapt::layer_word& word : agent.vocabulary.words()) ids[word.layer] = word.row;
+  const std::size_t width = agent.network.shape().embedding;
+  const std::span<const float> all = agent.network.embeddings();
+  for (std::size_t row = 0; row * width < all.size(); ++row) {
+    const auto numbers = all.subspan(row * width, width);
+    rows.push_back(json(std::vector<float>(numbers.begin(), numbers.end())));
+  }
+  json made{{"ids", ids}, {"embedding", rows}};
+  if (const auto unknown = agent.vocabulary.unknown()) made["unknown"] = *unknown;
+  return made;
+}
+
+// So many rows and columns, of numbers by row and column.
+template <class Number>
+[[nodiscard]] json matrix_as_json(std::size_t rows, std::size_t columns, Number number) {
+  json made = json::array();
+  for (std::size_t r = 0; r < rows; ++r) {
+    std::vector<float> row(columns);
+    for (std::size_t c = 0; c < columns; ++c) row[c] = number(r, c);
+    made.push_back(json(row));
+  }
+  return made;
+}
+void put_lstm(const nn::lstm& from, const std::string& prefix, const std::string& suffix, json& to) {
+  const std::size_t inputs = from.inputs(), units = from.units(), gates = 4 * units;
+  const std::span<const float> all = from.parameters();
+  const auto of_input = [&](std::size_t g, std::size_t i) { return all[i * gates + g]; };
+  to[prefix + "weight_ih_l0" + suffix] = matrix_as_json(gates, inputs, of_input);
+  to[prefix + "weight_hh_l0" + suffix] =
+      matrix_as_json(gates, units, [&](std::size_t g, std::size_t u) { return of_input(g, inputs + u); });
+  const auto bias = all.subspan((inputs + units) * gates, gates);
+  to[prefix + "bias_ih_l0" + suffix] = std::vector<float>(bias.begin(), bias.end());
+  to[prefix + "bias_hh_l0" + suffix] = std::vector<float>(gates, 0.0F);
+}
+
+[[nodiscard]] std::set<std::string> names_of_members() {
+  std::set<std::string> names{"vocabulary", "time"};
   for (const char* const suffix : {"", "_reverse"})
     for (const char* const part : {"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"}) {
       names.insert("encoder.encoder." + std::string{part} + suffix);
@@ -129,30 +189,21 @@ void put_layer(const reader& from, const std::string& name, std::size_t layer, n
   return names;
 }
 
-}  // namespace
+constexpr std::array<std::pair<const char*, adapt::time_encoding>, 2> time_names{
+    {{"sines", adapt::time_encoding::sines}, {"cosines", adapt::time_encoding::cosines}}};
 
-growth_vocabulary read_growth_vocabulary(const std::filesystem::path& path) {
-  const json all = read_json(path);
-  const reader from{path, all};
-  const numbers table = from.matrix("embedding");
-  const json& ids = from.member("ids");
-  if (!ids.is_object()) from.refuse("ids: found no object, expected one with a number for each layer");
-  std::vector<adapt::layer_word> words;
-  for (const auto& [layer, row] : ids.items()) {
-    if (!row.is_number_unsigned() || row.get<std::uint64_t>() >= table.rows)
-      from.refuse("ids: \"" + layer + "\": found " + row.dump() + ", expected a whole number below " +
-                  std::to_string(table.rows));
-    words.push_back({layer, row.get<std::uint32_t>()});
-  }
-  auto made = adapt::layer_vocabulary::make(std::move(words), static_cast<std::uint32_t>(table.rows));
-  if (!made) from.refuse(made.error().message);
-  return {.words = std::move(*made), .embeddings = table.values, .width = table.columns};
+[[nodiscard]] adapt::time_encoding time_in(const reader& from, const json& all) {
+  const auto at = all.find("time");
+  if (at == all.end()) return adapt::time_encoding::sines;
+  for (const auto& [name, encoding] : time_names)
+    if (*at == name) return encoding;
+  from.refuse("time: found " + at->dump() + ", expected \"sines\" or \"cosines\"");
 }
 
-adapt::growth_agent read_growth_weights(const std::filesystem::path& path, const growth_vocabulary& vocabulary) {
-  const json all = read_json(path);
+[[nodiscard]] adapt::growth_agent agent_in(const std::filesystem::path& path, const json& all,
+                                           const growth_vocabulary& vocabulary) {
   const reader from{path, all};
-  from.expect_only(names_of_weights());
+  from.expect_only(names_of_members());
   const adapt::growth_shape shape{.vocabulary = vocabulary.words.rows(),
                                   .embedding = vocabulary.width,
                                   .encoder = from.matrix("encoder.encoder.weight_hh_l0").columns,
@@ -167,7 +218,60 @@ adapt::growth_agent read_growth_weights(const std::filesystem::path& path, const
   put_lstm(from, "decider.lstm.", "", network->decider());
   for (std::size_t layer = 0; layer < 3; ++layer)
     put_layer(from, "decider.linear" + std::to_string(layer + 1), layer, network->head());
-  return {.network = std::move(*network), .vocabulary = vocabulary.words};
+  return {.network = std::move(*network), .vocabulary = vocabulary.words, .time = time_in(from, all)};
+}
+
+}  // namespace
+
+growth_vocabulary read_growth_vocabulary(const std::filesystem::path& path) {
+  return vocabulary_in(path, read_json(path));
+}
+
+growth_vocabulary vocabulary_of(const std::vector<growth_task>& tasks, std::size_t width, random_sequence& random) {
+  std::vector<adapt::layer_word> words;
+  const auto add = [&](const std::string& layer) {
+    if (std::ranges::find(words, layer, &adapt::layer_word::layer) == words.end())
+      words.push_back({layer, static_cast<std::uint32_t>(words.size())});
+  };
+  for (const growth_task& task : tasks) {
+    for (const std::string& layer : task.start.layers()) add(layer);
+    for (const adapt::growable_block& block : task.start.blocks())
+      for (const std::string& layer : block.insertion) add(layer);
+  }
+  const auto unknown = static_cast<std::uint32_t>(words.size());
+  growth_vocabulary made{.words = *adapt::layer_vocabulary::make(std::move(words), unknown + 1, unknown),
+                         .embeddings = std::vector<float>((unknown + 1) * width),
+                         .width = width};
+  for (float& each : made.embeddings) each = static_cast<float>(random.normal());
+  return made;
+}
+
+adapt::growth_agent read_growth_weights(const std::filesystem::path& path, const std::filesystem::path& vocabulary) {
+  const json all = read_json(path);
+  const auto own = all.find("vocabulary");
+  if (own == all.end()) return agent_in(path, all, read_growth_vocabulary(vocabulary));
+  if (!own->is_object()) throw user_error{path.string() + ": vocabulary: found no object, expected one"};
+  return agent_in(path, all, vocabulary_in(path.string() + ": vocabulary", *own));
+}
+
+std::string as_json(const adapt::growth_agent& agent) {
+  adapt::growth_network network = agent.network;
+  json all;
+  put_lstm(network.encoder_forwards(), "encoder.encoder.", "", all);
+  put_lstm(network.encoder_backwards(), "encoder.encoder.", "_reverse", all);
+  put_lstm(network.decider(), "decider.lstm.", "", all);
+  for (std::size_t layer = 0; layer < 3; ++layer) {
+    const auto weights = network.head().weight(layer);
+    const auto bias = network.head().bias(layer);
+    const std::string name = "decider.linear" + std::to_string(layer + 1);
+    all[name + ".weight"] = matrix_as_json(bias.size(), network.head().layers()[layer].inputs,
+                                           [&](std::size_t o, std::size_t i) { return weights(i, o); });
+    all[name + ".bias"] = std::vector<float>(bias.begin(), bias.end());
+  }
+  all["vocabulary"] = vocabulary_as_json(agent);
+  for (const auto& [name, encoding] : time_names)
+    if (encoding == agent.time) all["time"] = name;
+  return all.dump() + "\n";
 }
 
 }  // namespace rubato::lab

@@ -99,6 +99,40 @@ void add_compare_options(CLI::App& command, compare_arguments& given) {
   add_run_options(command, given);
 }
 
+void add_growth_train_options(CLI::App& train, growth_train_arguments& given) {
+  train.add_option("--tables", given.tables, "Folder of tables MODEL_SCENARIO.csv")->required();
+  auto* on = train
+                 .add_option("--on", given.on,
+                             "One agent for these, such as convnet2_early, or convnet2 for all of that model; several "
+                             "are joined by +; it learns from whole tables")
+                 ->capture_default_str();
+  auto* reinforce = train
+                        .add_option("--reinforce", given.reinforce,
+                                    "Instead, by REINFORCE: TASKS:EPISODES, or TASKS:EPISODES:TEMPERATURE, several "
+                                    "in turn")
+                        ->excludes(on);
+  train.add_flag("--leave-one-out", given.leave_one_out, "An agent for each task, which has not seen it")
+      ->excludes(reinforce);
+  train.add_option("--from", given.from, "Weights to go on with; default: at random");
+  train.add_option("--vocabulary", given.vocabulary,
+                   "JSON file of the layers that --from knows; default: its own, or vocab.json beside the tables");
+  train.add_option("--time", given.time, "How the time is encoded: as published, or so that start and end differ")
+      ->check(CLI::IsMember({"sines", "cosines"}))
+      ->capture_default_str();
+  train.add_option("--updates", given.updates, "With --on")->check(whole(1, 1'000'000'000))->capture_default_str();
+  train.add_option("--learning-rate", given.learning_rate, "Default: 0.001, or 0.0001 with --reinforce");
+  train.add_option("--entropy", given.entropy, "Its factor in the end; default: 0.01, or 0 with --reinforce");
+  train.add_flag("--baseline", given.baseline, "Compare rewards with their average")->needs(reinforce);
+  train.add_option("--temperature-form", given.temperature_form, "What a temperature divides")
+      ->check(CLI::IsMember({"second-softmax", "preferences"}))
+      ->needs(reinforce)
+      ->capture_default_str();
+  train.add_option("--seeds", given.seeds, "How many agents")->check(whole(1, 10'000))->capture_default_str();
+  train.add_option("--first-seed", given.first_seed, "Seed of the first")->capture_default_str();
+  train.add_option("--save", given.save, "Write the weights of the best agent there");
+  train.add_option("--json", given.json, "Write the result there as JSON; - prints it");
+  train.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
+}
 void add_batch_train_options(CLI::App& command, batch_train_arguments& given) {
   const auto number = [&](const std::string& name, auto& to, const std::string& what, std::uint64_t least) {
     command.add_option(name, to, what)->check(whole(least, 1'000'000))->capture_default_str();
@@ -369,6 +403,9 @@ int run(int argc, char** argv) {
   growth_eval->add_option("--vocabulary", to_evaluate.vocabulary,
                           "JSON file of the layers that it knows; default: vocab.json beside the tables");
   growth_eval->add_option("--json", to_evaluate.json, "Write the result there as JSON; - prints it");
+  growth_train_arguments to_teach;
+  auto* growth_train = growth->add_subcommand("train", "Train them on tables; show what they come to");
+  add_growth_train_options(*growth_train, to_teach);
   explain_arguments to_explain;
   auto* explained = app.add_subcommand("explain", "Show which features drive the decisions of a policy file");
   add_explain_options(*explained, to_explain);
@@ -422,6 +459,7 @@ int run(int argc, char** argv) {
   if (inspect->parsed()) return run_inspect(file, json);
   if (explained->parsed()) return run_explain(to_explain);
   if (growth_eval->parsed()) return run_growth_eval(to_evaluate);
+  if (growth_train->parsed()) return run_growth_train(to_teach);
   if (exported->parsed()) return run_export(file);
   if (fitted->parsed()) return run_fit(to_fit);
   if (advised->parsed()) return run_advise(to_advise);

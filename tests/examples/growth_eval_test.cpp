@@ -117,9 +117,9 @@ TEST(GrowthTasks, SaysWhatIsWrongWithATable) {
 
 TEST(GrowthWeights, ReadsWeights) {
   const growth_files files;
-  const auto vocabulary = read_growth_vocabulary(files.write("vocab.json", vocabulary_text()));
-  EXPECT_EQ(vocabulary.words.rows(), 2U);
-  EXPECT_EQ(vocabulary.width, 1U);
+  const auto vocabulary = files.write("vocab.json", vocabulary_text());
+  EXPECT_EQ(read_growth_vocabulary(vocabulary).words.rows(), 2U);
+  EXPECT_EQ(read_growth_vocabulary(vocabulary).width, 1U);
   nlohmann::json all = weights({0, 3, 1, 2});
   all["decider.lstm.weight_ih_l0"][1][0] = 0.25;
   all["encoder.encoder.bias_ih_l0"][2] = 0.5;
@@ -133,7 +133,7 @@ TEST(GrowthWeights, ReadsWeights) {
 
 TEST(GrowthWeights, SaysWhatIsWrong) {
   const growth_files files;
-  const auto vocabulary = read_growth_vocabulary(files.write("vocab.json", vocabulary_text()));
+  const auto vocabulary = files.write("vocab.json", vocabulary_text());
   const auto refusal = [&](const nlohmann::json& all) {
     const std::filesystem::path path = files.write("weights.json", all.dump());
     const std::string said = message_of<user_error>([&] { return read_growth_weights(path, vocabulary).time; });
@@ -168,7 +168,7 @@ TEST(GrowthWeights, SaysWhatIsWrong) {
 
 TEST(GrowthEval, GoesThroughTheTables) {
   const growth_files files;
-  const auto vocabulary = read_growth_vocabulary(files.write("vocab.json", vocabulary_text()));
+  const auto vocabulary = files.write("vocab.json", vocabulary_text());
   const auto agent = read_growth_weights(files.write("weights.json", weights({0, 3, 1, 2}).dump()), vocabulary);
   const std::vector<growth_task> tasks = read_growth_tasks(tables);
   const std::vector<growth_appraisal> all = appraise(agent, tasks);
@@ -178,7 +178,7 @@ TEST(GrowthEval, GoesThroughTheTables) {
   ASSERT_EQ(all[0].steps.size(), 3U);
   EXPECT_EQ(all[0].steps[2].action, 1U);
   EXPECT_EQ(all[1].rank, 1U);
-  const auto document = nlohmann::json::parse(as_json("ones", all));
+  const auto document = document_of("ones", all);
   EXPECT_EQ(document["scenarios"][1]["rank"], 1);
   EXPECT_EQ(document["scenarios"][0]["actions"], (std::vector<int>{1, 1, 1}));
   EXPECT_EQ(document["scenarios"][0]["steps"][0]["probabilities"].size(), 4U);
@@ -187,7 +187,7 @@ TEST(GrowthEval, GoesThroughTheTables) {
 
 TEST(GrowthEval, TwinsHaveOneArchitecture) {
   const growth_files files;
-  const auto vocabulary = read_growth_vocabulary(files.write("vocab.json", vocabulary_text()));
+  const auto vocabulary = files.write("vocab.json", vocabulary_text());
   const std::vector<growth_task> tasks = read_growth_tasks(tables);
   const auto of = [&](const std::vector<double>& preferences) {
     return appraise(read_growth_weights(files.write("weights.json", weights(preferences).dump()), vocabulary),
@@ -201,7 +201,7 @@ TEST(GrowthEval, TwinsHaveOneArchitecture) {
 
 TEST(GrowthEval, SaysWhatAnAgentCannotRead) {
   const growth_files files;
-  const auto vocabulary = read_growth_vocabulary(files.write("vocab.json", R"({"embedding":[[1],[2]],"ids":{"a":0}})"));
+  const auto vocabulary = files.write("vocab.json", R"({"embedding":[[1],[2]],"ids":{"a":0}})");
   const auto agent = read_growth_weights(files.write("weights.json", weights({0, 3, 1, 2}).dump()), vocabulary);
   const std::string said = message_of<user_error>([&] { return appraise(agent, read_growth_tasks(tables)).size(); });
   EXPECT_EQ(said.find("convnet2, early: growth_agent: layer 0: found \"Conv2d(3, 32"), 0U) << said;

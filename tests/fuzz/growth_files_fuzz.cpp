@@ -26,13 +26,10 @@ void read_table(const std::string& file) {
 }
 
 // One row, for whatever layer.
-const lab::growth_vocabulary& known() {
-  static const lab::growth_vocabulary words{*adapt::layer_vocabulary::make({{"a", 0}}, 1, 0), {0.5F, -1}, 2};
-  return words;
-}
+const char* const known = R"({"ids": {"a": 0}, "embedding": [[0.5, -1]], "unknown": 0})";
 
-void read_weights(const std::string& file) {
-  const adapt::growth_agent agent = lab::read_growth_weights(file, known());
+void read_weights(const std::string& file, const std::string& vocabulary) {
+  const adapt::growth_agent agent = lab::read_growth_weights(file, vocabulary);
   const auto model = adapt::growable_model::make({"a", "b"}, {{0, 1, {"c"}}});
   if (const auto said = agent.advise(*model, 1, 2)) {
     float sum = 0;
@@ -45,11 +42,12 @@ void run(input bytes) {
   static const scratch_folder folder;
   input_reader in{bytes};
   const unsigned what = in.byte() % 3U;
+  static const std::string vocabulary = folder.write("vocabulary", known);
   const std::string file = folder.write("file", text_of(in.rest()));
   try {
     if (what == 0) read_table(file);
     if (what == 1) static_cast<void>(lab::read_growth_vocabulary(file));
-    if (what == 2) read_weights(file);
+    if (what == 2) read_weights(file, vocabulary);
   } catch (const support::user_error& e) {
     const std::string said = e.what();
     require(said.starts_with(file), "a refusal begins with the file:", said);

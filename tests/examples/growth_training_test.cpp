@@ -1,0 +1,199 @@
+#include "../../examples/lab/growth_training.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "../../examples/lab/growth_eval.hpp"
+#include "../../examples/lab/growth_trials.hpp"
+#include "../../examples/lab/growth_weights.hpp"
+#include "../../examples/support/user_error.hpp"
+#include "lab_program.hpp"
+#include "temporary_directory.hpp"
+
+namespace rubato::lab::growth_training_test {
+namespace {
+
+using rubato::support::user_error;
+using rubato::test::message_of;
+
+const std::string folder = std::string{RUBATO_SOURCE_DIR} + "/examples/data/growth";
+
+const std::vector<growth_task>& all() {
+  static const std::vector<growth_task> tasks = read_growth_tasks(folder);
+  return tasks;
+}
+std::vector<float> weights_of(const adapt::growth_agent& agent) {
+  std::vector<float> numbers(agent.network.embeddings().begin(), agent.network.embeddings().end());
+  for (const auto part : agent.network.parameters()) numbers.insert(numbers.end(), part.begin(), part.end());
+  return numbers;
+}
+growth_training_plan short_plan() {
+  return {.tasks = tasks_named("convnet2_early", all(), ""), .expected = {.updates = 3}};
+}
+
+TEST(GrowthTraining, FindsTasksByName) {
+  EXPECT_EQ(tasks_named("all", all(), "--on").size(), 10U);
+  EXPECT_EQ(tasks_named("convnet3", all(), "--on").size(), 5U);
+  const auto two = tasks_named("convnet3_late+convnet2_early", all(), "--on");
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_EQ(two[0].model + two[0].scenario, "convnet3late");
+  EXPECT_EQ(message_of<user_error>([] { return tasks_named("convnet2+convnet2_late", all(), "--on").size(); }),
+            "--on: found convnet2_late twice in \"convnet2+convnet2_late\"");
+  const std::string said = message_of<user_error>([] { return tasks_named("resnet", all(), "--on").size(); });
+  EXPECT_TRUE(said.starts_with("--on: found \"resnet\", expected one of convnet2_early, ")) << said;
+  EXPECT_TRUE(said.ends_with("convnet3_late, a model's name, or all")) << said;
+}
+
+TEST(GrowthTraining, ReadsStages) {
+  const auto stages = stages_in("convnet2_early:75000,convnet2:200:10", all(), "--reinforce");
+  ASSERT_EQ(stages.size(), 2U);
+  EXPECT_EQ(stages[0].episodes, 75'000U);
+  EXPECT_EQ(stages[0].temperature, 1);
+  EXPECT_EQ(stages[1].tasks.size(), 5U);
+  EXPECT_EQ(stages[1].temperature, 10);
+  const auto refusal = [](const char* text) {
+    return message_of<user_error>([&] { return stages_in(text, all(), "--reinforce").size(); });
+  };
+  EXPECT_EQ(refusal("all"), "--reinforce: found \"all\", expected TASKS:EPISODES or TASKS:EPISODES:TEMPERATURE");
+  EXPECT_EQ(refusal("all:0"), "--reinforce: found \"all:0\", expected 1 to 1000000000 episodes");
+  EXPECT_EQ(refusal("all:5:0.5"), "--reinforce: found \"all:5:0.5\", expected a temperature of 1 to 1e6");
+  EXPECT_TRUE(refusal("none:5").starts_with("--reinforce: found \"none\", expected one of "));
+}
+
+TEST(GrowthTraining, VocabularyHasAllLayers) {
+  random_sequence random{1};
+  const growth_vocabulary known = vocabulary_of(all(), 16, random);
+  EXPECT_EQ(known.embeddings.size(), known.words.rows() * std::size_t{16});
+  EXPECT_EQ(known.words.rows(), known.words.words().size() + 1);
+  for (const growth_task& task : all()) {
+    adapt::growable_model model = task.start;
+    for (std::size_t block = 0; block < 3; ++block) model.deepen(block);
+    for (const std::string& layer : model.layers())
+      EXPECT_NE(known.words.row_of(layer), known.words.unknown()) << layer;
+  }
+  EXPECT_EQ(known.words.row_of("Dropout(p=0.5, inplace=False)"), known.words.unknown());
+}
+
+TEST(GrowthTraining, LearnsByBoth) {
+  growth_training_plan plan{.tasks = tasks_named("convnet2_late+convnet3_late", all(), ""),
+                            .expected = {.updates = 700}};
+  for (const growth_appraisal& each : appraise(trained(plan, 1), plan.tasks))
+    EXPECT_LE(each.rank, 3U) << each.task->model;
+  growth_training_plan drawn{.stages = stages_in("convnet2_late:300,convnet2_late:1200", all(), ""),
+                             .reinforce = {.learning_rate = 1e-3, .baseline = adapt::growth_baseline::average}};
+  const auto tasks = tasks_named("convnet2_late", all(), "");
+  EXPECT_GT(appraise(trained(drawn, 1), tasks)[0].accuracy, tasks[0].table.mean() + 0.01);
+}
+
+TEST(GrowthTraining, SameSeedSameAgent) {
+  EXPECT_EQ(weights_of(trained(short_plan(), 1)), weights_of(trained(short_plan(), 1)));
+  EXPECT_NE(weights_of(trained(short_plan(), 1)), weights_of(trained(short_plan(), 2)));
+}
+
+TEST(GrowthTraining, WhatIsWrittenIsReadAgain) {
+  const test::temporary_directory files;
+  const std::filesystem::path path = files.path() / "agent.json";
+  for (const adapt::time_encoding time : {adapt::time_encoding::sines, adapt::time_encoding::cosines}) {
+    growth_training_plan plan = short_plan();
+    plan.time = time;
+    const adapt::growth_agent agent = trained(plan, 1);
+    std::ofstream{path} << as_json(agent);
+    const adapt::growth_agent again = read_growth_weights(path, "no such file");
+    EXPECT_EQ(weights_of(again), weights_of(agent));
+    EXPECT_EQ(again.time, time);
+    EXPECT_EQ(again.vocabulary.unknown(), agent.vocabulary.unknown());
+    EXPECT_EQ(as_json(again), as_json(agent));
+    plan.from = again;
+    plan.expected.updates = 1;
+    EXPECT_NE(weights_of(trained(plan, 1)), weights_of(again)) << "it goes on";
+  }
+}
+
+TEST(GrowthTraining, SaysWhatIsWrongWithItsVocabulary) {
+  const test::temporary_directory files;
+  const std::filesystem::path path = files.path() / "agent.json";
+  const nlohmann::json good = nlohmann::json::parse(as_json(trained(short_plan(), 1)));
+  const auto refusal = [&](auto change) {
+    nlohmann::json bad = good;
+    change(bad);
+    std::ofstream{path} << bad.dump();
+    const std::string said = message_of<user_error>([&] { return read_growth_weights(path, "no such file").time; });
+    return said.substr(std::min(said.size(), path.string().size() + 2));
+  };
+  EXPECT_EQ(refusal([](auto&) {}), "");
+  EXPECT_EQ(refusal([](auto& bad) { bad["vocabulary"] = 3; }), "vocabulary: found no object, expected one");
+  EXPECT_EQ(refusal([](auto& bad) { bad["vocabulary"].erase("ids"); }), "vocabulary: found no \"ids\", expected one");
+  EXPECT_EQ(refusal([](auto& bad) { bad["vocabulary"]["unknown"] = 99; }),
+            "vocabulary: unknown: found 99, expected a whole number below 10");
+  EXPECT_EQ(refusal([](auto& bad) { bad["time"] = "days"; }),
+            "time: found \"days\", expected \"sines\" or \"cosines\"");
+  std::ofstream{path} << R"({"decider.linear1.bias": []})";
+  EXPECT_EQ(message_of<user_error>([&] { return read_growth_weights(path, "no such file").time; }),
+            "no such file: cannot be read");
+}
+
+TEST(GrowthTraining, ReportsTrials) {
+  const auto tasks = tasks_named("convnet2_early", all(), "");
+  std::vector<growth_trial> trials;
+  for (const std::uint64_t seed : {1, 2}) trials.push_back({seed, appraise(trained(short_plan(), seed), tasks)});
+  const auto document = nlohmann::json::parse(as_json("expected gradient", trials));
+  EXPECT_EQ(document["agents"].size(), 2U);
+  EXPECT_EQ(document["agents"][1]["agent"], "seed 2");
+  EXPECT_EQ(document["agents"][0]["scenarios"][0]["rank"], trials[0].judged[0].rank);
+  EXPECT_EQ(document["mean_accuracy"]["mean"], (trials[0].judged[0].accuracy + trials[1].judged[0].accuracy) / 2);
+  EXPECT_TRUE(document["mean_regret"].contains("low"));
+  trials.pop_back();
+  EXPECT_FALSE(nlohmann::json::parse(as_json("", trials))["mean_regret"].contains("low")) << "of one there is none";
+  EXPECT_NE(as_text(trials).find("convnet2  early"), std::string::npos);
+}
+
+TEST(GrowthProgram, TrainsSavesAndEvaluates) {
+  const test::lab_program lab;
+  const std::string tables = "--tables '" + folder + "' ";
+  EXPECT_EQ(lab.run("growth train " + tables +
+                    "--on convnet2_late --updates 5 --seeds 2 --threads 2 --save a.json --json two.json")
+                .status,
+            0);
+  EXPECT_EQ(
+      lab.run("growth train " + tables + "--on convnet2_late --updates 5 --seeds 2 --threads 1 --json one.json").status,
+      0);
+  EXPECT_EQ(lab.content("one.json"), lab.content("two.json")) << "whatever the threads";
+  const auto trained_ones = nlohmann::json::parse(lab.content("two.json"));
+  EXPECT_EQ(lab.run("growth eval a.json " + tables + "--json seen.json").status, 0);
+  const auto seen = nlohmann::json::parse(lab.content("seen.json"));
+  double best = 0;
+  for (const auto& each : trained_ones["agents"]) best = std::max(best, each["mean_accuracy"].get<double>());
+  EXPECT_EQ(seen["scenarios"][4]["accuracy"], best) << "that of the best agent";
+}
+
+TEST(GrowthProgram, LeavesOneOut) {
+  const test::lab_program lab;
+  const auto made = lab.run("growth train --tables '" + folder +
+                            "' --on convnet2_late+convnet3_late --leave-one-out --updates 2 --json -");
+  EXPECT_EQ(made.status, 0) << made.text;
+  EXPECT_EQ(nlohmann::json::parse(made.text)["agents"][0]["scenarios"].size(), 2U);
+}
+
+TEST(GrowthProgram, BadInputIsOneLineAndStatus2) {
+  const test::lab_program lab;
+  const auto refusal = [&](const std::string& options) {
+    const auto made = lab.run("growth train --tables '" + folder + "' " + options + " 2>&1");
+    EXPECT_EQ(made.status, 2) << options;
+    EXPECT_EQ(std::ranges::count(made.text, '\n'), 1) << made.text;
+    return made.text;
+  };
+  EXPECT_NE(refusal("--on convnet2_late --leave-one-out").find("expected at least 2"), std::string::npos);
+  EXPECT_NE(refusal("--leave-one-out --save a.json").find("--save"), std::string::npos);
+  EXPECT_NE(refusal("--learning-rate 2").find("learning_rate is 2, expected above 0, at most 1"), std::string::npos);
+  EXPECT_NE(refusal("--from nothing.json").find("nothing.json: cannot be read"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "a.json"));
+}
+
+}  // namespace
+}  // namespace rubato::lab::growth_training_test

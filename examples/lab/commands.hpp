@@ -196,6 +196,24 @@ struct growth_train_arguments {
   std::string save;
   std::string json;
   unsigned threads = 0;  ///< 0: as many as the machine has
+  bool quiet = false;
+};
+
+/// Options of `rubato-lab growth tables` as they are given.
+struct growth_tables_arguments {
+  std::string pattern = "checkers";  ///< see points_of()
+  std::string data;                  ///< folder of images instead
+  std::string name;                  ///< of the model; empty: the pattern, or "images"
+  std::string hidden = "8,8,8";      ///< widths
+  double epochs = 60;
+  std::size_t samples = 4'000;
+  double learning_rate = 0.01;
+  std::uint32_t steps = 3;
+  std::uint32_t repeats = 3;
+  std::uint64_t first_seed = 1;
+  std::string out;       ///< folder
+  unsigned threads = 0;  ///< 0: as many as the machine has
+  bool quiet = false;
 };
 
 /// Options of `rubato-lab batch train` as they are given; the defaults are those of batch_training_request.
@@ -239,6 +257,7 @@ struct report_arguments {
 /// An agent that grows models, by tables.
 [[nodiscard]] int run_growth_eval(const growth_eval_arguments&);
 [[nodiscard]] int run_growth_train(const growth_train_arguments&);
+[[nodiscard]] int run_growth_tables(const growth_tables_arguments&);
 [[nodiscard]] int run_policies(bool json);
 [[nodiscard]] int run_inspect(const std::string& file, bool json);
 [[nodiscard]] int run_explain(const explain_arguments&);

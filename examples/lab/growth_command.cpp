@@ -17,6 +17,7 @@
 #include "output_file.hpp"
 #include "result_output.hpp"
 #include "support/parallel.hpp"
+#include "support/progress.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
@@ -86,6 +87,7 @@ int run_growth_train(const growth_train_arguments& given) {
     for (std::size_t t = 0; t < (given.leave_one_out ? judged.size() : 1); ++t)
       lessons.push_back({seed, given.leave_one_out ? std::optional{t} : std::nullopt});
   const std::atomic<bool>& stop = catch_interrupt();
+  support::progress shown{std::cerr, "training", lessons.size(), {.quiet = given.quiet}};
   support::share_out(
       lessons.size(), given_threads(given.threads), stop, [] { return 0; },
       [&](int, std::size_t nth) {
@@ -93,6 +95,7 @@ int run_growth_train(const growth_train_arguments& given) {
         if (const auto out = lessons[nth].left_out)
           own.tasks.erase(own.tasks.begin() + static_cast<std::ptrdiff_t>(*out));
         lessons[nth].agent = trained(own, lessons[nth].seed);
+        shown.advance();
       });
   if (stop) {
     std::cerr << "rubato-lab: interrupted; nothing is written\n";

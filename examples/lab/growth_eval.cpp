@@ -11,18 +11,10 @@
 namespace rubato::lab {
 namespace {
 
-// The actions of a sequence, from the first on.
-[[nodiscard]] std::vector<std::uint32_t> actions_of(std::size_t number, const adapt::growth_table& table) {
-  std::vector<std::uint32_t> actions(table.steps());
-  for (std::size_t s = actions.size(); s-- > 0; number /= table.actions())
-    actions[s] = static_cast<std::uint32_t>(number % table.actions());
-  return actions;
-}
-
 // How often each block was deepened; the last number, of doing nothing, is of no matter to the model.
 [[nodiscard]] std::vector<std::uint32_t> architecture_of(std::size_t number, const adapt::growth_table& table) {
   std::vector<std::uint32_t> insertions(table.actions() - 1, 0);
-  for (const std::uint32_t action : actions_of(number, table))
+  for (const std::uint32_t action : table.actions_of(number))
     if (action < insertions.size()) ++insertions[action];
   return insertions;
 }

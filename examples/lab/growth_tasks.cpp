@@ -8,9 +8,12 @@
 #include <iterator>
 #include <optional>
 #include <rubato/core/number_text.hpp>
+#include <set>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
+#include "growth_models.hpp"
 #include "support/name_parts.hpp"
 #include "support/text_lines.hpp"
 #include "support/user_error.hpp"
@@ -18,31 +21,11 @@
 namespace rubato::lab {
 namespace {
 
-using adapt::growable_block;
 using support::user_error;
 
 constexpr std::size_t longest_row = 4096;
 constexpr std::array scenario_names{"early", "early_middle", "middle", "middle_late", "late"};
-constexpr std::array model_names{"convnet2", "convnet3"};
-
-// Layers as PyTorch prints them.
-[[nodiscard]] std::string convolution(int in, int out, bool padded = false) {
-  return "Conv2d(" + std::to_string(in) + ", " + std::to_string(out) + ", kernel_size=(3, 3), stride=(1, 1)" +
-         (padded ? ", padding=(1, 1))" : ")");
-}
-[[nodiscard]] std::string normalisation(int channels) {
-  return "BatchNorm2d(" + std::to_string(channels) +
-         ", eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)";
-}
-[[nodiscard]] std::string linear(int in, int out) {
-  return "Linear(in_features=" + std::to_string(in) + ", out_features=" + std::to_string(out) + ", bias=True)";
-}
-const std::string relu = "ReLU()", flat_pool = "AdaptiveAvgPool2d(output_size=(1, 1))",
-                  halving_pool = "AvgPool2d(kernel_size=(2, 2), stride=(2, 2), padding=0)";
-
-[[nodiscard]] growable_block convolutional_block(std::uint32_t first, int channels) {
-  return {first, 3, {convolution(channels, channels, true), normalisation(channels), relu}};
-}
+constexpr std::array published_names{"convnet2", "convnet3"};
 
 // Lines may end as on Windows.
 [[nodiscard]] bool next_row(support::text_lines& lines, std::string& row) {
@@ -81,25 +64,6 @@ const std::string relu = "ReLU()", flat_pool = "AdaptiveAvgPool2d(output_size=(1
 }
 
 }  // namespace
-
-adapt::growable_model published_model(const std::string& name) {
-  const growable_block last{.first = 0, .layers = 2, .insertion = {linear(10, 10), relu}};
-  std::vector<std::string> layers;
-  std::vector<growable_block> blocks;
-  if (name == "convnet2") {
-    layers = {convolution(3, 32), normalisation(32), relu, halving_pool, convolution(32, 32), normalisation(32), relu,
-              flat_pool,          linear(32, 10),    relu};
-    blocks = {convolutional_block(0, 32), convolutional_block(4, 32), last};
-  } else if (name == "convnet3") {
-    layers = {convolution(3, 64), normalisation(64), relu, convolution(64, 32), normalisation(32), relu,
-              flat_pool,          linear(32, 10),    relu};
-    blocks = {convolutional_block(0, 64), convolutional_block(3, 32), last};
-  } else {
-    throw user_error{"model \"" + name + "\": expected convnet2 or convnet3"};
-  }
-  blocks.back().first = static_cast<std::uint32_t>(layers.size() - 2);
-  return *adapt::growable_model::make(std::move(layers), std::move(blocks));
-}
 
 adapt::growth_table read_growth_table(const std::filesystem::path& file) {
   support::text_lines lines{file, longest_row};
@@ -161,12 +125,19 @@ adapt::growth_table read_growth_table(const std::filesystem::path& file) {
 }
 
 std::vector<growth_task> read_growth_tasks(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  std::set<std::string> names{published_names.begin(), published_names.end()};
+  for (const auto& each : std::filesystem::directory_iterator{folder, ignored})
+    if (each.path().extension() == ".json") names.insert(each.path().stem().string());
   std::vector<growth_task> tasks;
-  for (const std::string model : model_names)
+  for (const std::string& model : names)
     for (const std::string scenario : scenario_names) {
       const std::filesystem::path file = folder / (model + "_" + scenario + ".csv");
       if (!std::filesystem::exists(file)) continue;
-      growth_task task{model, scenario, published_model(model), read_growth_table(file)};
+      const std::filesystem::path described = folder / (model + ".json");
+      growth_task task{model, scenario,
+                       std::filesystem::exists(described) ? read_growable_model(described) : published_model(model),
+                       read_growth_table(file)};
       if (task.table.actions() != task.start.blocks().size() + 1)
         throw user_error{file.string() + ": found " + std::to_string(task.table.actions()) + " actions, expected " +
                          std::to_string(task.start.blocks().size() + 1)};
@@ -174,6 +145,24 @@ std::vector<growth_task> read_growth_tasks(const std::filesystem::path& folder) 
     }
   if (tasks.empty()) throw user_error{folder.string() + ": found no table, expected files such as convnet2_early.csv"};
   return tasks;
+}
+
+std::string as_csv(const adapt::growth_table& table) {
+  using rubato::detail::text_of;
+  std::string text, times;
+  for (std::uint32_t s = 1; s <= table.steps(); ++s) {
+    text += "a" + std::to_string(s) + ",";
+    times += ",timeleft" + std::to_string(s) + "_s";
+  }
+  text += "final_test_acc,rank,totaltime_s" + times + "\n";
+  for (std::size_t n = 0; n < table.sequences(); ++n) {
+    const std::vector<std::uint32_t> actions = table.actions_of(n);
+    for (const std::uint32_t action : actions) text += std::to_string(action) + ",";
+    text += text_of(table.accuracy(n)) + "," + std::to_string(table.rank(n)) + "," + text_of(table.budget());
+    for (const double left : table.outcome(n).time_left) text += "," + text_of(left);
+    text += "\n";
+  }
+  return text;
 }
 
 }  // namespace rubato::lab

@@ -17,11 +17,6 @@ struct growth_task {
   adapt::growth_table table;
 };
 
-/// The convolutional networks of the report: 10 layers for images of 32 x 32 ("convnet2"), and 9 ("convnet3"), with
-/// three blocks each.
-/// Tests   tests/examples/growth_eval_test.cpp: ModelsAreThePublishedOnes
-[[nodiscard]] adapt::growable_model published_model(const std::string& name);
-
 /// A table as CSV: columns "a1,a2,a3,final_test_acc,rank,totaltime_s,timeleft1_s,timeleft2_s,timeleft3_s" (one a and
 /// one timeleft for each step), a row for each sequence of actions, in any order. The budget is the longest total time.
 /// Errors  user_error, naming the file and the line: it cannot be read, other columns, a field that is no number, a
@@ -29,9 +24,13 @@ struct growth_task {
 /// Tests   tests/examples/growth_eval_test.cpp: FindsTheTablesOfAFolder, SaysWhatIsWrongWithATable
 [[nodiscard]] adapt::growth_table read_growth_table(const std::filesystem::path& file);
 
-/// The tables MODEL_SCENARIO.csv in this folder for the models and scenarios that are known; from the first model's
-/// earliest scenario on.
-/// Errors  those of read_growth_table; user_error where there is none
+/// Such a text.
+/// Tests   tests/examples/growth_tables_test.cpp: ATableIsReadAgain
+[[nodiscard]] std::string as_csv(const adapt::growth_table& table);
+
+/// The tables MODEL_SCENARIO.csv in this folder, of the published models and of those with a file MODEL.json, see
+/// read_growable_model(); by models, each from its earliest scenario on.
+/// Errors  those of read_growth_table and read_growable_model; user_error where there is none
 /// Tests   tests/examples/growth_eval_test.cpp: FindsTheTablesOfAFolder
 [[nodiscard]] std::vector<growth_task> read_growth_tasks(const std::filesystem::path& folder);
 

@@ -132,6 +132,33 @@ void add_growth_train_options(CLI::App& train, growth_train_arguments& given) {
   train.add_option("--save", given.save, "Write the weights of the best agent there");
   train.add_option("--json", given.json, "Write the result there as JSON; - prints it");
   train.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
+  train.add_flag("--quiet", given.quiet, "No progress");
+}
+void add_growth_tables_options(CLI::App& tables, growth_tables_arguments& given) {
+  auto* data = tables.add_option("--data", given.data, "Learn the images of this folder");
+  tables.add_option("--pattern", given.pattern, "Or points of a square")
+      ->check(CLI::IsMember({"checkers", "spirals"}))
+      ->excludes(data)
+      ->capture_default_str();
+  tables.add_option("--name", given.name, "Of the model, in the names of files; default: the pattern, or images");
+  tables.add_option("--hidden", given.hidden, "Widths of the hidden layers that it begins with")->capture_default_str();
+  tables.add_option("--epochs", given.epochs, "Budget, in epochs of the model that it begins with")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+  tables.add_option("--samples", given.samples, "To learn from; others are held out")
+      ->check(whole(1, 1'000'000))
+      ->capture_default_str();
+  tables.add_option("--learning-rate", given.learning_rate, "Of Adam, at first; it falls to a tenth")
+      ->check(CLI::Range(1e-9, 1.0))
+      ->capture_default_str();
+  tables.add_option("--steps", given.steps, "Actions of a sequence")->check(whole(1, 6))->capture_default_str();
+  tables.add_option("--repeats", given.repeats, "Trainings of each sequence, whose mean counts")
+      ->check(whole(1, 10'000))
+      ->capture_default_str();
+  tables.add_option("--first-seed", given.first_seed, "Seed of the first")->capture_default_str();
+  tables.add_option("--out", given.out, "Folder to write NAME.json and NAME_SCENARIO.csv to")->required();
+  tables.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
+  tables.add_flag("--quiet", given.quiet, "No progress");
 }
 void add_batch_train_options(CLI::App& command, batch_train_arguments& given) {
   const auto number = [&](const std::string& name, auto& to, const std::string& what, std::uint64_t least) {
@@ -406,6 +433,9 @@ int run(int argc, char** argv) {
   growth_train_arguments to_teach;
   auto* growth_train = growth->add_subcommand("train", "Train them on tables; show what they come to");
   add_growth_train_options(*growth_train, to_teach);
+  growth_tables_arguments to_table;
+  auto* growth_tables = growth->add_subcommand("tables", "Train small models in every way of growing; write tables");
+  add_growth_tables_options(*growth_tables, to_table);
   explain_arguments to_explain;
   auto* explained = app.add_subcommand("explain", "Show which features drive the decisions of a policy file");
   add_explain_options(*explained, to_explain);
@@ -460,6 +490,7 @@ int run(int argc, char** argv) {
   if (explained->parsed()) return run_explain(to_explain);
   if (growth_eval->parsed()) return run_growth_eval(to_evaluate);
   if (growth_train->parsed()) return run_growth_train(to_teach);
+  if (growth_tables->parsed()) return run_growth_tables(to_table);
   if (exported->parsed()) return run_export(file);
   if (fitted->parsed()) return run_fit(to_fit);
   if (advised->parsed()) return run_advise(to_advise);

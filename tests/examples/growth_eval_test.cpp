@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "../../examples/lab/growth_models.hpp"
 #include "../../examples/lab/growth_tasks.hpp"
 #include "../../examples/lab/growth_weights.hpp"
 #include "../../examples/support/user_error.hpp"

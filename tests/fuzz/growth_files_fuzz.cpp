@@ -1,4 +1,4 @@
-// What `growth eval` reads: tables, vocabularies, weights. By the first byte, modulo 3.
+// What `growth eval` reads: tables, vocabularies, weights, models. By the first byte, modulo 4.
 #include <algorithm>
 #include <cstdint>
 #include <rubato/io/utf8.hpp>
@@ -7,6 +7,7 @@
 
 #include "fuzz_target.hpp"
 #include "lab/growth_eval.hpp"
+#include "lab/growth_models.hpp"
 #include "lab/growth_tasks.hpp"
 #include "lab/growth_weights.hpp"
 #include "scratch_folder.hpp"
@@ -38,16 +39,24 @@ void read_weights(const std::string& file, const std::string& vocabulary) {
   }
 }
 
+void read_model(const std::string& file) {
+  const adapt::growable_model model = lab::read_growable_model(file);
+  for (const adapt::growable_block& each : model.blocks())
+    require(each.first + each.layers <= model.layers().size(), "blocks are within the layers");
+  require(lab::as_json(model).size() < 1'000'000, "a model is as long as its file at most");
+}
+
 void run(input bytes) {
   static const scratch_folder folder;
   input_reader in{bytes};
-  const unsigned what = in.byte() % 3U;
+  const unsigned what = in.byte() % 4U;
   static const std::string vocabulary = folder.write("vocabulary", known);
   const std::string file = folder.write("file", text_of(in.rest()));
   try {
     if (what == 0) read_table(file);
     if (what == 1) static_cast<void>(lab::read_growth_vocabulary(file));
     if (what == 2) read_weights(file, vocabulary);
+    if (what == 3) read_model(file);
   } catch (const support::user_error& e) {
     const std::string said = e.what();
     require(said.starts_with(file), "a refusal begins with the file:", said);

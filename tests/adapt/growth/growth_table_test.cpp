@@ -39,6 +39,9 @@ TEST(GrowthTable, NumbersSequences) {
   EXPECT_EQ(t.number_of(actions{0, 1}), 1U);
   EXPECT_EQ(t.number_of(actions{1}), 2U) << "goes on with action 0";
   EXPECT_EQ(t.accuracy(t.number_of(actions{1, 1})), 0.4);
+  for (std::size_t n = 0; n < 4; ++n) EXPECT_EQ(t.number_of(t.actions_of(n)), n);
+  EXPECT_EQ(t.actions_of(1), (actions{0, 1}));
+  EXPECT_EQ(t.outcome(2).accuracy, 0.3);
   EXPECT_EQ(t.best(), 0.4);
   EXPECT_NEAR(t.mean(), 0.25, 1e-12);
 }

@@ -92,6 +92,15 @@ class growth_table {
     for (std::size_t s = 0; s < steps_; ++s) number = number * actions_ + (s < first.size() ? first[s] : 0);
     return number;
   }
+  /// The actions of a sequence, from the first on. Allocates.
+  [[nodiscard]] std::vector<std::uint32_t> actions_of(std::size_t number) const {
+    std::vector<std::uint32_t> actions(steps_);
+    for (std::size_t s = steps_; s-- > 0; number /= actions_)
+      actions[s] = static_cast<std::uint32_t>(number % actions_);
+    return actions;
+  }
+  /// What a sequence comes to, and when its actions were asked for.
+  [[nodiscard]] const growth_outcome& outcome(std::size_t number) const noexcept { return outcomes_[number]; }
   /// The accuracy that this sequence comes to.
   [[nodiscard]] double accuracy(std::size_t number) const noexcept { return outcomes_[number].accuracy; }
   /// Its place by accuracy, from 1 on. Of equals the lower number is before the other.

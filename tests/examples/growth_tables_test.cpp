@@ -1,0 +1,242 @@
+#include "../../examples/lab/growth_tables.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "../../examples/lab/growth_models.hpp"
+#include "../../examples/lab/growth_tasks.hpp"
+#include "../../examples/lab/plane_points.hpp"
+#include "../../examples/support/user_error.hpp"
+#include "lab_program.hpp"
+#include "temporary_directory.hpp"
+
+namespace rubato::lab::growth_tables_test {
+namespace {
+
+using rubato::support::user_error;
+using rubato::test::message_of;
+
+const plane_points& spirals() {
+  static const plane_points points = points_of("spirals", 700, 1);
+  return points;
+}
+sim::data_split few() { return sim::split(spirals().view(), 400, 300); }
+const growth_job_options small{.hidden = {6, 4}, .epochs = 10, .batch = 32};
+
+std::vector<float> outputs_of(const growth_job& job) {
+  std::vector<float> outputs;
+  for (std::size_t n = 0; n < 20; ++n) {
+    const auto pixels = spirals().view().image(n);
+    const std::vector<float> input{static_cast<float>(pixels[0]) / 255, static_cast<float>(pixels[1]) / 255};
+    std::vector<float> output(2);
+    job.network().evaluate(input, output);
+    outputs.insert(outputs.end(), output.begin(), output.end());
+  }
+  return outputs;
+}
+std::vector<float> parameters_of(const growth_job& job) {
+  const auto all = job.network().parameters();
+  return {all.begin(), all.end()};
+}
+
+TEST(PlanePoints, PointsAreOfTheirPattern) {
+  const plane_points checkers = points_of("checkers", 500, 3);
+  for (std::size_t n = 0; n < 500; ++n) {
+    const auto at = checkers.view().image(n);
+    const double x = at[0] / 63.75, y = at[1] / 63.75;
+    if (std::abs(x - std::round(x)) < 0.02 || std::abs(y - std::round(y)) < 0.02) continue;  // rounded across a line
+    EXPECT_EQ(checkers.labels[n], (static_cast<int>(x) + static_cast<int>(y)) % 2);
+  }
+  EXPECT_EQ(points_of("spirals", 50, 3).coordinates, points_of("spirals", 50, 3).coordinates);
+  EXPECT_NE(points_of("spirals", 50, 3).coordinates, points_of("spirals", 50, 4).coordinates);
+  EXPECT_TRUE(spirals().view().consistent());
+  const auto ones = std::ranges::count(spirals().labels, 1);
+  EXPECT_GT(ones, 250);
+  EXPECT_LT(ones, 450);
+  EXPECT_EQ(message_of<user_error>([] { return points_of("rings", 5, 1).labels.size(); }),
+            "pattern \"rings\": expected checkers or spirals");
+}
+
+TEST(GrowthJob, LearnsAndStopsAtTheBudget) {
+  growth_job job{few(), {.hidden = {16, 16}, .epochs = 60, .batch = 16}, 1};
+  const double before = job.accuracy();
+  int epochs = 0;
+  while (job.train()) ++epochs;
+  EXPECT_EQ(epochs, 60);
+  EXPECT_NEAR(job.time_left(), 0, 1e-9);
+  EXPECT_GT(job.accuracy(), before + 0.1);
+  const std::vector<float> last = parameters_of(job);
+  EXPECT_FALSE(job.train());
+  EXPECT_EQ(parameters_of(job), last);
+}
+
+TEST(GrowthJob, DeepeningKeepsTheOutputs) {
+  growth_job job{few(), small, 1};
+  job.train();
+  const std::vector<float> before = outputs_of(job);
+  for (const std::size_t block : {1U, 0U, 1U, 0U}) {
+    job.deepen(block);
+    EXPECT_EQ(outputs_of(job), before);
+  }
+  std::vector<std::size_t> widths;
+  for (const auto& layer : job.network().layers()) widths.push_back(layer.outputs);
+  EXPECT_EQ(widths, (std::vector<std::size_t>{6, 6, 6, 4, 4, 4, 2}));
+  job.train();
+  EXPECT_NE(outputs_of(job), before) << "it learns on";
+}
+
+TEST(GrowthJob, DeeperTakesLonger) {
+  growth_job job{few(), small, 1};
+  job.train();
+  EXPECT_DOUBLE_EQ(job.time_left(), 9);
+  job.deepen(0);
+  job.train();
+  EXPECT_DOUBLE_EQ(job.time_left(), 9 - (2 * 6 + 6 * 6 + 6 * 4 + 4 * 2) / (2 * 6 + 6 * 4 + 4 * 2.0));
+}
+
+TEST(GrowthJob, ACopyGoesOnByItself) {
+  growth_job job{few(), small, 1};
+  job.train();
+  growth_job copy = job, other = job;
+  copy.deepen(0);
+  while (copy.train()) {
+  }
+  EXPECT_DOUBLE_EQ(job.time_left(), 9);
+  job.train();
+  other.train();
+  EXPECT_EQ(parameters_of(job), parameters_of(other));
+}
+
+TEST(GrowthJob, SameSeedSameAccuracy) {
+  const auto weights_of = [](std::uint64_t seed) {
+    growth_job job{few(), small, seed};
+    job.train();
+    return parameters_of(job);
+  };
+  EXPECT_EQ(weights_of(1), weights_of(1));
+  EXPECT_NE(weights_of(1), weights_of(2));
+}
+
+TEST(GrowthTables, EachSequenceIsATraining) {
+  const tabled_job of{.job = small, .at = 0.35, .steps = 2};
+  const auto all = every_outcome(of, few(), 7);
+  ASSERT_EQ(all.size(), 9U);
+  for (std::size_t number = 0; number < 9; ++number) {
+    growth_job job{few(), small, 7};
+    for (int e = 0; e < 4; ++e) job.train();
+    const std::size_t first = number / 3, second = number % 3;
+    EXPECT_EQ(all[number].time_left.at(0), job.time_left());
+    if (first < 2) job.deepen(first);
+    job.train();
+    EXPECT_EQ(all[number].time_left.at(1), job.time_left());
+    if (second < 2) job.deepen(second);
+    while (job.train()) {
+    }
+    EXPECT_EQ(all[number].accuracy, job.accuracy()) << number;
+  }
+}
+
+TEST(GrowthTables, RepeatsAreAveraged) {
+  const std::vector<adapt::growth_outcome> one{{0.25, {5}}, {0.5, {5}}}, two{{0.75, {5}}, {0.5, {5}}};
+  const repeated_table made = mean_of({one, two}, 2, 10);
+  EXPECT_EQ(made.table.accuracy(0), 0.5);
+  EXPECT_EQ(made.table.accuracy(1), 0.5);
+  EXPECT_EQ(made.table.budget(), 10);
+  EXPECT_DOUBLE_EQ(made.standard_error, std::sqrt((0.25 * 0.25 + 0) / 2)) << "0.25 of the first, 0 of the second";
+  EXPECT_DOUBLE_EQ(made.of_difference, 0.125) << "from the means 0.375 and 0.625";
+  EXPECT_TRUE(std::isnan(mean_of({one}, 2, 10).standard_error));
+}
+
+TEST(GrowthTables, ATableIsReadAgain) {
+  const test::temporary_directory files;
+  const adapt::growth_table table =
+      mean_of({every_outcome({.job = small, .at = 0.35, .steps = 2}, few(), 7)}, 3, small.epochs).table;
+  std::ofstream{files.path() / "t.csv"} << as_csv(table);
+  const adapt::growth_table again = read_growth_table(files.path() / "t.csv");
+  ASSERT_EQ(again.sequences(), table.sequences());
+  EXPECT_EQ(again.budget(), table.budget());
+  for (std::size_t n = 0; n < table.sequences(); ++n) {
+    EXPECT_EQ(again.accuracy(n), table.accuracy(n));
+    EXPECT_EQ(again.outcome(n).time_left, table.outcome(n).time_left);
+  }
+}
+
+TEST(GrowthModels, APerceptronIsWhatTheJobTrains) {
+  adapt::growable_model model = perceptron(2, {6, 4}, 2);
+  model.deepen(1);
+  growth_job job{few(), small, 1};
+  job.deepen(1);
+  std::vector<std::string> expected;
+  for (const auto& layer : job.network().layers()) {
+    expected.push_back("Linear(in_features=" + std::to_string(layer.inputs) +
+                       ", out_features=" + std::to_string(layer.outputs) + ", bias=True)");
+    expected.push_back("ReLU()");
+  }
+  expected.pop_back();
+  EXPECT_EQ(std::vector<std::string>(model.layers().begin(), model.layers().end()), expected);
+}
+
+TEST(GrowthModels, AModelIsReadAgain) {
+  const test::temporary_directory files;
+  for (const adapt::growable_model& model : {published_model("convnet2"), perceptron(2, {6, 4}, 2)}) {
+    std::ofstream{files.path() / "model.json"} << as_json(model);
+    EXPECT_EQ(as_json(read_growable_model(files.path() / "model.json")), as_json(model));
+  }
+}
+
+TEST(GrowthModels, SaysWhatIsWrongWithAModel) {
+  const test::temporary_directory files;
+  const std::filesystem::path path = files.path() / "model.json";
+  const auto refusal = [&](const std::string& text) {
+    std::ofstream{path} << text;
+    const std::string said = message_of<user_error>([&] { return read_growable_model(path).insertions(); });
+    return said.substr(std::min(said.size(), path.string().size() + 2));
+  };
+  EXPECT_EQ(refusal(R"({"layers": ["a"], "blocks": [{"first": 0, "layers": 1, "insertion": ["b"]}]})"), "");
+  EXPECT_EQ(refusal("[1]"), "found no JSON object, expected one");
+  EXPECT_EQ(refusal(R"({"layers": "a"})"), "found no array \"layers\", expected one");
+  EXPECT_EQ(refusal(R"({"layers": [1], "blocks": []})"), "layers: found 1, expected strings");
+  EXPECT_EQ(refusal(R"({"layers": ["a"]})"), "found no array \"blocks\", expected one");
+  EXPECT_EQ(refusal(R"({"layers": ["a"], "blocks": [], "name": 1})"), "found \"name\", which is no part of a model");
+  EXPECT_EQ(refusal(R"({"layers": ["a"], "blocks": [3]})"), "block 0: found 3, expected an object");
+  EXPECT_EQ(refusal(R"({"layers": ["a"], "blocks": [{"first": -1}]})"),
+            "block 0: found no \"first\" from 0 to 1000000, expected one");
+  EXPECT_EQ(refusal(R"({"layers": ["a"], "blocks": []})"),
+            "growable_model: found no block that can be deepened, expected at least 1");
+}
+
+TEST(GrowthProgram, MakesTablesAndLearnsFromThem) {
+  const test::lab_program lab;
+  const std::string small_ones = "growth tables --samples 60 --hidden 3,3 --epochs 8 --steps 2 --repeats 2 --quiet ";
+  EXPECT_EQ(lab.run(small_ones + "--threads 1 --out one").status, 0);
+  EXPECT_EQ(lab.run(small_ones + "--threads 3 --out two/three").status, 0);
+  for (const char* const file : {"checkers.json", "checkers_early.csv", "checkers_late.csv"})
+    EXPECT_EQ(lab.content("one/" + std::string{file}), lab.content("two/three/" + std::string{file})) << file;
+  EXPECT_EQ(read_growth_tasks(lab.folder.path() / "one").size(), 5U);
+  EXPECT_EQ(lab.run("growth train --tables one --updates 2 --quiet").status, 0);
+}
+
+TEST(GrowthProgram, ImpossibleTablesAreOneLineAndStatus2) {
+  const test::lab_program lab;
+  const auto refusal = [&](const std::string& options) {
+    const auto made = lab.run("growth tables --quiet " + options + " 2>&1");
+    EXPECT_EQ(made.status, 2) << options;
+    EXPECT_EQ(std::ranges::count(made.text, '\n'), 1) << made.text;
+    return made.text;
+  };
+  EXPECT_NE(refusal("--hidden 3,x --out o").find("--hidden: found \"x\" in \"3,x\", expected widths from 1 to 1024"),
+            std::string::npos);
+  EXPECT_NE(refusal("--name a/b --out o").find("--name: found \"a/b\", expected a name of files"), std::string::npos);
+  EXPECT_NE(refusal("--data nowhere --out o").find("nowhere"), std::string::npos);
+  EXPECT_NE(refusal("--out quick.json").find("--out: quick.json"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "o"));
+}
+
+}  // namespace
+}  // namespace rubato::lab::growth_tables_test

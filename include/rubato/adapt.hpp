@@ -8,6 +8,7 @@
 #include "adapt/batch_sizers/random.hpp"
 #include "adapt/batch_sizers/speed_proportional.hpp"
 #include "adapt/batch_sizers/warm_up.hpp"
+#include "adapt/growth/block_agent.hpp"
 #include "adapt/growth/growth_agent.hpp"
 #include "adapt/growth/growth_table.hpp"
 #include "adapt/growth/scheduler.hpp"

@@ -42,6 +42,8 @@ LEAST = {
                       "--set": "objective.max_time=50"},
     "batch explain": {"--seeds": "1", "--set": "objective.max_time=50"},
     "batch train": {"--updates": "1", "--generations": "1", "--selection-tasks": "2"},
+    "growth train": {"--updates": "1", "--seeds": "1"},
+    "growth tables": {"--samples": "50", "--hidden": "2,2", "--repeats": "1"},
     "search-switch": {"--bsp-runs": "1", "--runs": "1", "--pushes": "200", "--candidates": "2"},
     "experiment": {"--seeds": "1", "--set": "objective.workload=3200"},
     "explain": {"--seeds": "1"},
@@ -59,7 +61,8 @@ NOT_RUN = {
     r"python3 bench/experiments/digits_as_idx\.py|python3 -m venv|\S+/pip install|\S+/python tests/": "needs PyPI",
     r"for i in .*bench/bin/scale|bench/experiments/scale_best|build/bench/bin/(scale|gloo_scale) ": "takes minutes, is timed",
     r"(for workload in .* )?rubato-lab search-switch --logs DIR": "needs logs; tests/examples/search_switch_test.cpp has some",
-    r"rubato-lab growth eval ": "needs weights; tests/examples/growth_eval_test.cpp has some",
+    r"rubato-lab growth eval WEIGHTS": "needs weights; tests/examples/growth_eval_test.cpp has some",
+    r"rubato-lab growth train .*--reinforce": "takes minutes",
     r"/usr/bin/python3 tests/(mutation|coverage)/run\.py": "takes half an hour, and is a check itself",
     r"/usr/bin/python3 tests/proof/shield\.py|build/release/bin/conformance": "is a test, and needs python3-z3",
     r"cmp ": "compares the results of a training that is cut short here",
@@ -103,7 +106,7 @@ def shortened(command):
     """As it is run: what words stand for, and least work."""
     command = re.sub(r"\[(--set [^\]]*|NAME)\]", r"\1", command)
     command = re.sub(r"(?<![\w-])([A-Z]+(?:_[A-Z]+)?)(?![\w*-])", lambda word: STANDS_FOR.get(word[1], word[1]), command)
-    lab = re.match(r"(\S*rubato-lab) ((?:batch )?[\w-]+)", command)
+    lab = re.match(r"(\S*rubato-lab) ((?:batch |growth )?[\w-]+)", command)
     if not lab or "--help" in command:
         return command
     kind = lab[2]

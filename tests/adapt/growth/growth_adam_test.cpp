@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <rubato/adapt/growth/block_network.hpp>
 #include <vector>
 
 #include "small_tables.hpp"
@@ -13,16 +14,17 @@ using namespace rubato::adapt;
 namespace growth_adam_test {
 namespace {
 
-std::vector<float> weights_of(const growth_network& network) {
+template <class Network>
+std::vector<float> weights_of(const Network& network) {
   std::vector<float> all;
   for (const auto part : network.parameters()) all.insert(all.end(), part.begin(), part.end());
   return all;
 }
 
-TEST(GrowthAdam, StepsDownhill) {
-  growth_network network = test::small_network(1);
+template <class Network>
+void step_downhill(Network network) {
   const std::vector<float> before = weights_of(network);
-  growth_adam adam{network, 0.5};
+  basic_growth_adam adam{network, 0.5};
   adam.set_learning_rate(0.01);
   for (auto& part : adam.gradient())
     for (float& each : part) each = 3;
@@ -31,6 +33,11 @@ TEST(GrowthAdam, StepsDownhill) {
   for (std::size_t i = 0; i < before.size(); ++i) EXPECT_NEAR(after[i], before[i] - 0.01F, 1e-5F);
   for (const auto& part : adam.gradient())
     for (const float each : part) EXPECT_EQ(each, 0);
+}
+
+TEST(GrowthAdam, StepsDownhill) {
+  step_downhill(test::small_network(1));
+  step_downhill(*block_network::make({.vocabulary = 4, .embedding = 2, .encoder = 3, .decider = 2, .hidden = 4}));
 }
 
 TEST(GrowthAdam, LeavesTheNetworkWhereNoNumbersCome) {

@@ -29,6 +29,16 @@ TEST(GrowthPath, HasEveryPrefix) {
   EXPECT_EQ(path.most_layers(), 3U);
 }
 
+TEST(GrowthPath, KnowsWhereTheBlocksAre) {
+  const growth_path path = path_to(3);
+  using places = std::vector<block_place>;
+  EXPECT_EQ(path.after({}).blocks, (places{{0, 0, 0}, {1, 1, 0}}));
+  EXPECT_EQ(path.after(actions{0}).blocks, (places{{0, 0, 1}, {2, 2, 0}}));
+  EXPECT_EQ(path.after(actions{1}).blocks, (places{{0, 0, 0}, {1, 1, 1}}));
+  EXPECT_EQ(path.after(actions{2}).blocks, path.after({}).blocks);
+  EXPECT_EQ(path.blocks(), 2U);
+}
+
 TEST(GrowthPath, NextLeadsToPlacesAndSequences) {
   const growth_path path = path_to(3);
   ASSERT_EQ(path.places().size(), 4U);
@@ -60,6 +70,19 @@ TEST(GrowthPath, GoesByTheMostProbableActions) {
     bias[favourite] = 100;
     EXPECT_EQ(most_probable_sequence(network, path, work), 4U * favourite);
   }
+  block_network other = *block_network::make({.vocabulary = 4});
+  block_network::workspace room = workspace_of(other, path.most_layers(), path.blocks());
+  EXPECT_EQ(most_probable_sequence(other, path, room), 0U) << "of equals the first";
+  nn::dynamic_mlp& head = other.head();
+  head.weight(0)(head.inputs() - 1, 0) = head.weight(1)(0, 0) = head.weight(2)(0, 0) = 1;  // for doing nothing
+  EXPECT_EQ(most_probable_sequence(other, path, room), 8U);
+}
+
+TEST(GrowthPath, ABlockNetworkServesAll) {
+  const growth_path path = path_to(3);
+  EXPECT_TRUE(serves(test::small_network(1), path));
+  EXPECT_FALSE(serves(*growth_network::make({.vocabulary = 4, .actions = 4}), path));
+  EXPECT_TRUE(serves(*block_network::make({.vocabulary = 4}), path));
 }
 
 }  // namespace

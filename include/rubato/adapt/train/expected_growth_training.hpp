@@ -6,13 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "../../core/number_text.hpp"
 #include "../growth/growth_agent.hpp"
-#include "../growth/growth_network.hpp"
 #include "../growth/growth_table.hpp"
 #include "growth_adam.hpp"
 #include "growth_path.hpp"
@@ -41,9 +41,9 @@ struct expected_growth_options {
   return {};
 }
 
-/// Trains the network of a growth agent on tables by the policy gradient itself, where growth_trainer follows an
-/// estimate of it from the sequence that was drawn: a table tells what every sequence comes to, so that the expectation
-/// over all of them can be computed. Nothing is drawn, and no baseline is needed.
+/// Trains the network of a growth_agent or a block_agent on tables by the policy gradient itself, where growth_trainer
+/// follows an estimate of it from the sequence that was drawn: a table tells what every sequence comes to, so that the
+/// expectation over all of them can be computed. Nothing is drawn, and no baseline is needed.
 ///
 ///     expected_growth_trainer training{std::move(agent.network), {early, late}};
 ///     training.run();
@@ -51,42 +51,45 @@ struct expected_growth_options {
 ///
 /// Each update takes one table, and makes better what the policy comes to in it on average, and its entropy at every
 /// place, weighted by how often the policy comes there. Rewards are counted from the table's mean in units of its
-/// standard deviation, so that all tables count alike.
+/// standard deviation, so that all tables count alike. Those of a block_network may have different numbers of actions.
 ///
 /// Cost    an update: a forward and a backward of the network for each place of the table (21 for three steps of four
 ///         actions), less the backward where the policy comes with a probability below 1e-6. Allocates when it is made.
 ///         Deterministic: the same options and network give the same bits, with the same kernels. Not thread-safe.
 /// Tests   tests/adapt/growth/expected_growth_training_test.cpp: GradientIsThatOfTheExpectedReward, FindsTheBestOfEach,
-///         TablesOfOneValueTeachNothing, RunsInParts, SameBits, WhatIsNotFiniteIsNotLearned, RefusesBadOptions
+///         OneBlockNetworkLearnsTablesOfOneTwoAndThreeBlocks, TablesOfOneValueTeachNothing, RunsInParts, SameBits,
+///         WhatIsNotFiniteIsNotLearned, RefusesBadOptions
 /// Source  Sutton, McAllester, Singh and Mansour, "Policy gradient methods for reinforcement learning with function
 ///         approximation", NIPS 1999, theorem 1
+template <class Network>
 class expected_growth_trainer {
  public:
-  /// Pre  problem(options) is empty; at least one path, whose tables have as many actions as the network
-  expected_growth_trainer(growth_network network, std::vector<growth_path> paths,
-                          const expected_growth_options& options = {})
+  /// Pre  problem(options) is empty; at least one path; the tables have as many actions as a growth_network
+  expected_growth_trainer(Network network, std::vector<growth_path> paths, const expected_growth_options& options = {})
       : options_{options},
         network_{std::move(network)},
         paths_{std::move(paths)},
-        adam_{network_, options.learning_rate},
-        slopes_(network_.shape().actions) {
+        adam_{network_, options.learning_rate} {
     RUBATO_ASSERT(problem(options).empty(), "options out of range: problem() says which");
     RUBATO_ASSERT(!paths_.empty(), "expected_growth_trainer: a path is needed");
-    std::size_t layers = 0, places = 0;
+    std::size_t layers = 0, places = 0, blocks = 0;
     for (const growth_path& path : paths_) {
-      RUBATO_ASSERT(path.table().actions() == slopes_.size(), "expected_growth_trainer: tables of other actions");
+      RUBATO_ASSERT(serves(network_, path), "expected_growth_trainer: tables of other actions");
       layers = (std::max)(layers, path.most_layers());
       places = (std::max)(places, path.places().size());
+      blocks = (std::max)(blocks, path.blocks());
       rewards_.push_back(rewards_of(path.table()));
     }
-    for (std::size_t p = 0; p < places; ++p) works_.emplace_back(network_, layers);
-    probabilities_.resize(places, std::vector<float>(slopes_.size()));
+    for (std::size_t p = 0; p < places; ++p) works_.push_back(workspace_of(network_, layers, blocks));
+    probabilities_.resize(places, std::vector<float>(blocks + 1));
+    slopes_.resize(blocks + 1);
+    worths_.resize(blocks + 1);
     reach_.resize(places);
     worth_.resize(places);
   }
 
-  [[nodiscard]] const growth_network& network() const noexcept { return network_; }  ///< as it is now
-  [[nodiscard]] std::uint64_t updates() const noexcept { return updates_; }          ///< so far
+  [[nodiscard]] const Network& network() const noexcept { return network_; }  ///< as it is now
+  [[nodiscard]] std::uint64_t updates() const noexcept { return updates_; }   ///< so far
   /// Updates whose gradient was not finite: nothing was learned from them.
   [[nodiscard]] std::uint64_t rejected_updates() const noexcept { return rejected_updates_; }
 
@@ -135,10 +138,9 @@ class expected_growth_trainer {
     const std::size_t places = path.places().size();
     reach_[0] = 1;
     for (std::size_t at = 0; at < places; ++at) {
-      const growth_path::place& here = path.places()[at];
-      const auto preferences = network_.forward(here.layers, here.time, works_[at]);
+      const auto preferences = preferences_at(network_, path.places()[at], works_[at]);
       std::vector<float>& p = probabilities_[at];
-      std::copy(preferences.begin(), preferences.end(), p.begin());
+      p.assign(preferences.begin(), preferences.end());
       softmax(p);
       for (std::uint32_t a = 0; a < p.size(); ++a)
         if (const std::size_t to = path.next(at, a); to < places) reach_[to] = reach_[at] * static_cast<double>(p[a]);
@@ -148,7 +150,6 @@ class expected_growth_trainer {
   void appraise(const growth_path& path, std::size_t at, const std::vector<double>& rewards, double entropy) {
     const std::size_t places = path.places().size();
     const std::vector<float>& p = probabilities_[at];
-    worths_.resize(p.size());
     worth_[at] = 0;
     for (std::uint32_t a = 0; a < p.size(); ++a) {
       const std::size_t to = path.next(at, a);
@@ -160,15 +161,15 @@ class expected_growth_trainer {
     if (reach_[at] < negligible) return;
     for (std::size_t a = 0; a < p.size(); ++a)
       slopes_[a] = static_cast<float>(reach_[at] * static_cast<double>(p[a]) * (worth_[at] - worths_[a]));
-    network_.backward(slopes_, works_[at], adam_.gradient());
+    network_.backward(std::span<const float>{slopes_}.first(p.size()), works_[at], adam_.gradient());
   }
 
   expected_growth_options options_;
-  growth_network network_;
+  Network network_;
   std::vector<growth_path> paths_;
   std::vector<std::vector<double>> rewards_;  // of each path, by sequence
-  growth_adam adam_;
-  std::vector<growth_network::workspace> works_;  // of each place, as what follows
+  basic_growth_adam<Network> adam_;
+  std::vector<typename Network::workspace> works_;  // of each place, as what follows
   std::vector<std::vector<float>> probabilities_;
   std::vector<double> reach_, worth_;
   std::vector<float> slopes_;  // of each action, as what follows

@@ -11,27 +11,28 @@
 
 namespace rubato::inline RUBATO_ABI::adapt {
 
-/// Adam for all parts of a growth_network, with the gradient that it goes by.
+/// Adam for all parts of a growth_network or a block_network, with the gradient that it goes by.
 ///
 /// Cost    step(): O(parameters). Allocates when it is made. Not thread-safe.
 /// Tests   tests/adapt/growth/growth_adam_test.cpp: StepsDownhill, LeavesTheNetworkWhereNoNumbersCome
-class growth_adam {
+template <class Network>
+class basic_growth_adam {
  public:
-  growth_adam(const growth_network& network, double learning_rate) : gradient_{network.no_gradient()} {
+  basic_growth_adam(const Network& network, double learning_rate) : gradient_{network.no_gradient()} {
     for (const auto part : network.parameters())
       adams_.emplace_back(part.size(), nn::adam_options{.learning_rate = learning_rate});
   }
 
-  [[nodiscard]] growth_network::gradient& gradient() noexcept { return gradient_; }  ///< for backward() to add to
+  [[nodiscard]] typename Network::gradient& gradient() noexcept { return gradient_; }  ///< for backward() to add to
   /// One step by the gradient, which is zeros then. False where it is not finite: the network is as before.
   /// Precondition: `network` has the shape of the one that this was made for.
-  bool step(growth_network& network) {
+  bool step(Network& network) {
     const auto finite = [](const auto& part) {
       return std::ranges::all_of(part, [](float x) { return pinned::is_finite(x); });
     };
     const bool steps = std::ranges::all_of(gradient_, finite);
     const auto parameters = network.parameters();
-    for (std::size_t p = 0; p < growth_network::parts; ++p) {
+    for (std::size_t p = 0; p < Network::parts; ++p) {
       if (steps) adams_[p].step(parameters[p], gradient_[p]);
       std::ranges::fill(gradient_[p], 0.0F);
     }
@@ -43,9 +44,11 @@ class growth_adam {
   }
 
  private:
-  growth_network::gradient gradient_;
+  typename Network::gradient gradient_;
   std::vector<nn::adam> adams_;
 };
+
+using growth_adam = basic_growth_adam<growth_network>;  ///< see basic_growth_adam
 
 }  // namespace rubato::inline RUBATO_ABI::adapt
 

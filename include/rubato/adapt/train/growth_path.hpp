@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "../../core/result.hpp"
+#include "../growth/block_network.hpp"
 #include "../growth/growable_model.hpp"
 #include "../growth/growth_network.hpp"
 #include "../growth/growth_table.hpp"
@@ -21,12 +23,14 @@ namespace rubato::inline RUBATO_ABI::adapt {
 
 /// All that can become of a model by a table, as a network reads it: no model is touched while an agent learns.
 ///
-/// Tests   tests/adapt/growth/growth_path_test.cpp: HasEveryPrefix, NextLeadsToPlacesAndSequences, RefusesOtherTables
+/// Tests   tests/adapt/growth/growth_path_test.cpp: HasEveryPrefix, KnowsWhereTheBlocksAre,
+///         NextLeadsToPlacesAndSequences, RefusesOtherTables
 class growth_path {
  public:
   /// What an agent is asked at.
   struct place {
     std::vector<std::uint32_t> layers{};   ///< rows of the vocabulary
+    std::vector<block_place> blocks{};     ///< see block_places
     std::array<float, time_codes> time{};  ///< see encoded_time
   };
 
@@ -52,6 +56,8 @@ class growth_path {
   }
   /// The most layers that the model comes to.
   [[nodiscard]] std::size_t most_layers() const noexcept { return most_layers_; }
+  /// The blocks of the model, which stay as many.
+  [[nodiscard]] std::size_t blocks() const noexcept { return table_.actions() - 1; }
   /// The place after these actions.
   [[nodiscard]] const place& after(std::span<const std::uint32_t> actions) const noexcept {
     return places_[index_of(actions)];
@@ -75,7 +81,8 @@ class growth_path {
     auto rows = words.rows_of(model.layers());
     if (!rows) return rows.error();
     most_layers_ = (std::max)(most_layers_, rows->size());
-    places_[index_of(actions)] = {std::move(*rows), encoded_time(table_.time_left(actions), table_.budget(), time)};
+    places_[index_of(actions)] = {std::move(*rows), block_places(model),
+                                  encoded_time(table_.time_left(actions), table_.budget(), time)};
     if (actions.size() + 1 == table_.steps()) return {};
     for (std::uint32_t action = 0; action < table_.actions(); ++action) {
       growable_model next = model;
@@ -93,16 +100,51 @@ class growth_path {
   std::size_t most_layers_ = 0;
 };
 
-/// The sequence of a network's most probable actions on a path, as its number in the table; of equals the first.
-/// Precondition: the network has as many actions as the table; `work` is for at least path.most_layers().
-/// Tests   tests/adapt/growth/growth_path_test.cpp: GoesByTheMostProbableActions
+/// Whether a network has as many actions as a path's table: a block_network has those of any.
+/// Tests   tests/adapt/growth/growth_path_test.cpp: ABlockNetworkServesAll
 template <std::floating_point T>
-[[nodiscard]] std::size_t most_probable_sequence(const basic_growth_network<T>& network, const growth_path& path,
-                                                 growth_network_workspace<T>& work) noexcept {
+[[nodiscard]] bool serves(const basic_growth_network<T>& network, const growth_path& path) noexcept {
+  return network.shape().actions == path.table().actions();
+}
+template <std::floating_point T>
+[[nodiscard]] bool serves(const basic_block_network<T>&, const growth_path&) noexcept {
+  return true;
+}
+
+/// Memory for models of at most so many layers and blocks, for either kind of network. Allocates.
+template <std::floating_point T>
+[[nodiscard]] growth_network_workspace<T> workspace_of(const basic_growth_network<T>& network, std::size_t layers,
+                                                       std::size_t) {
+  return {network, layers};
+}
+template <std::floating_point T>
+[[nodiscard]] block_network_workspace<T> workspace_of(const basic_block_network<T>& network, std::size_t layers,
+                                                      std::size_t blocks) {
+  return {network, layers, blocks};
+}
+
+/// What either kind of network says at a place, in `work`: its preference for each action.
+template <std::floating_point T>
+[[nodiscard]] std::span<const T> preferences_at(const basic_growth_network<T>& network, const growth_path::place& at,
+                                                growth_network_workspace<T>& work) noexcept {
+  return network.forward(at.layers, at.time, work);
+}
+template <std::floating_point T>
+[[nodiscard]] std::span<const T> preferences_at(const basic_block_network<T>& network, const growth_path::place& at,
+                                                block_network_workspace<T>& work) noexcept {
+  return network.forward(at.layers, at.blocks, at.time, work);
+}
+
+/// The sequence of the most probable actions of a network, either kind, on a path, as its number in the table; of
+/// equals the first.
+/// Precondition: the network serves() the path; `work` is for at least path.most_layers(), and path.blocks().
+/// Tests   tests/adapt/growth/growth_path_test.cpp: GoesByTheMostProbableActions
+template <class Network>
+[[nodiscard]] std::size_t most_probable_sequence(const Network& network, const growth_path& path,
+                                                 typename Network::workspace& work) noexcept {
   std::size_t at = 0;
   while (at < path.places().size()) {
-    const growth_path::place& here = path.places()[at];
-    const auto preferences = network.forward(here.layers, here.time, work);
+    const auto preferences = preferences_at(network, path.places()[at], work);
     at = path.next(at, static_cast<std::uint32_t>(std::ranges::max_element(preferences) - preferences.begin()));
   }
   return at - path.places().size();

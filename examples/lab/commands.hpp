@@ -189,6 +189,7 @@ struct growth_train_arguments {
   std::uint64_t updates = 6000;
   double learning_rate = 0;  ///< 0: the method's
   double entropy = -1;       ///< of the end, or of REINFORCE; below 0: the method's
+  double time_noise = 0;
   bool baseline = false;
   std::string temperature_form = "second-softmax";
   std::uint32_t seeds = 1;

@@ -47,6 +47,7 @@ namespace {
         read_growth_weights(given.from, given.vocabulary.empty() ? std::filesystem::path{given.tables} / "vocab.json"
                                                                : std::filesystem::path{given.vocabulary});
   plan.expected.updates = given.updates;
+  plan.expected.time_noise = given.time_noise;
   plan.reinforce.baseline = given.baseline ? adapt::growth_baseline::average : adapt::growth_baseline::none;
   plan.reinforce.form = given.temperature_form == "preferences" ? adapt::temperature_form::preferences
                                                                 : adapt::temperature_form::second_softmax;

@@ -91,7 +91,9 @@ std::vector<growth_stage> stages_in(const std::string& text, const std::vector<g
 adapt::growth_agent trained(const growth_training_plan& plan, std::uint64_t seed) {
   adapt::growth_agent agent = plan.from ? *plan.from : new_agent(all_tasks_of(plan), plan.time, seed);
   if (!plan.tasks.empty()) {
-    adapt::expected_growth_trainer training{agent.network, paths_of(plan.tasks, agent), plan.expected};
+    adapt::expected_growth_options options = plan.expected;
+    options.seed = seed + 2'000'003;  // other draws than the parameters have
+    adapt::expected_growth_trainer training{agent.network, paths_of(plan.tasks, agent), options};
     training.run();
     agent.network = training.network();
   }

@@ -122,6 +122,11 @@ void add_growth_train_options(CLI::App& train, growth_train_arguments& given) {
   train.add_option("--updates", given.updates, "With --on")->check(whole(1, 1'000'000'000))->capture_default_str();
   train.add_option("--learning-rate", given.learning_rate, "Default: 0.001, or 0.0001 with --reinforce");
   train.add_option("--entropy", given.entropy, "Its factor in the end; default: 0.01, or 0 with --reinforce");
+  train
+      .add_option("--time-noise", given.time_noise,
+                  "With --on: how far times are varied, as a share of the budget; for times that no table has")
+      ->excludes(reinforce)
+      ->capture_default_str();
   train.add_flag("--baseline", given.baseline, "Compare rewards with their average")->needs(reinforce);
   train.add_option("--temperature-form", given.temperature_form, "What a temperature divides")
       ->check(CLI::IsMember({"second-softmax", "preferences"}))

@@ -44,7 +44,8 @@ double worth_of(const Network& network, const growth_path& path, double entropy)
   for (std::size_t n = 0; n < 9; ++n) mean += growth_reward(path.table().accuracy(n)) / 9;
   for (std::size_t n = 0; n < 9; ++n) squares += std::pow(growth_reward(path.table().accuracy(n)) - mean, 2) / 9;
   const auto policy_at = [&](std::vector<std::uint32_t> actions) {
-    const auto preferences = preferences_at(network, path.after(actions), work);
+    const growth_path::place& at = path.after(actions);
+    const auto preferences = preferences_at(network, at, at.time, work);
     std::vector<double> p(preferences.begin(), preferences.end());
     double sum = 0;
     for (double& each : p) sum += each = std::exp(each);
@@ -148,6 +149,24 @@ TEST(ExpectedGrowthTraining, TablesOfOneValueTeachNothing) {
   for (const float each : p) EXPECT_NEAR(each, 1.0F / 3, 0.01F);
 }
 
+// Two tables of which each sequence is best in one, and one between them in time, which it has not seen.
+TEST(ExpectedGrowthTraining, TimeNoiseTeachesOtherTimes) {
+  const growth_path early = path_to(3, 80), late = path_to(3, 20), between = path_to(3, 50);
+  const auto rank_of = [&](double noise) {
+    double ranks = 0;
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      expected_growth_trainer training{small_network(seed),
+                                       {early, late},
+                                       {.learning_rate = 3e-3, .updates = 600, .time_noise = noise, .seed = seed}};
+      training.run();
+      ranks += between.table().rank(training.greedy(between)) / 5.0;
+    }
+    return ranks;
+  };
+  EXPECT_EQ(rank_of(0.3), 1);
+  EXPECT_GT(rank_of(0), 1) << "or there is nothing to teach";
+}
+
 std::vector<float> weights_of(const growth_network& network) {
   std::vector<float> all;
   for (const auto part : network.parameters()) all.insert(all.end(), part.begin(), part.end());
@@ -191,6 +210,7 @@ TEST(ExpectedGrowthTraining, RefusesBadOptions) {
   EXPECT_EQ(problem(expected_growth_options{.entropy_first = 0}), "entropy_first is 0, expected above 0, at most 1e3");
   EXPECT_EQ(problem(expected_growth_options{.entropy_last = 0.5}),
             "entropy_last is 0.5, expected above 0, at most entropy_first");
+  EXPECT_EQ(problem(expected_growth_options{.time_noise = -1}), "time_noise is -1, expected 0 to 1");
   EXPECT_EQ(problem(expected_growth_options{.updates = 0}), "updates is 0, expected at least 1");
 }
 

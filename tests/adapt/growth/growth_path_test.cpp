@@ -50,6 +50,16 @@ TEST(GrowthPath, NextLeadsToPlacesAndSequences) {
   }
 }
 
+TEST(GrowthPath, TimesCanBeLater) {
+  const growth_path path = path_to(3);
+  const growth_path::place& start = path.places()[0];
+  EXPECT_EQ(start.time_left, 80);
+  EXPECT_EQ(path.time_at(start, 0), start.time);
+  EXPECT_EQ(path.time_at(start, 30), encoded_time(50, 100, time_encoding::sines));
+  EXPECT_EQ(path.time_at(start, 500), encoded_time(0, 100, time_encoding::sines));
+  EXPECT_EQ(path.time_at(start, -500), encoded_time(100, 100, time_encoding::sines));
+}
+
 TEST(GrowthPath, RefusesOtherTables) {
   const auto model = growable_model::make({"a", "b"}, {{0, 1, {"x"}}, {1, 1, {"y"}}});
   const auto other = growth_table::make(2, 100, {{0.5, {50}}, {0.5, {50}}});

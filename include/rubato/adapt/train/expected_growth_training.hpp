@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../../core/number_text.hpp"
+#include "../../core/rng.hpp"
 #include "../growth/growth_agent.hpp"
 #include "../growth/growth_table.hpp"
 #include "growth_adam.hpp"
@@ -25,6 +26,11 @@ struct expected_growth_options {
   double entropy_first = 0.3;    ///< factor of the entropy's bonus at first, in units of a table's spread of rewards
   double entropy_last = 0.01;    ///< and in the end; it falls by equal factors
   std::uint64_t updates = 6000;  ///< of the network, each by one table: the tables take turns
+  /// Standard deviation of how much later than the table says an update has it, as a share of the budget. Above 0 an
+  /// agent learns what is good around a time, and knows more about times that no table has, and less about those of the
+  /// tables.
+  double time_noise = 0;
+  std::uint64_t seed = 1;  ///< of that noise
 };
 
 /// What is wrong with them, as a sentence; empty if nothing is.
@@ -38,6 +44,7 @@ struct expected_growth_options {
   if (!(o.entropy_last > 0 && o.entropy_last <= o.entropy_first))
     return is("entropy_last", o.entropy_last, "above 0, at most entropy_first");
   if (o.updates == 0) return is("updates", 0, "at least 1");
+  if (!(o.time_noise >= 0 && o.time_noise <= 1)) return is("time_noise", o.time_noise, "0 to 1");
   return {};
 }
 
@@ -57,8 +64,8 @@ struct expected_growth_options {
 ///         actions), less the backward where the policy comes with a probability below 1e-6. Allocates when it is made.
 ///         Deterministic: the same options and network give the same bits, with the same kernels. Not thread-safe.
 /// Tests   tests/adapt/growth/expected_growth_training_test.cpp: GradientIsThatOfTheExpectedReward, FindsTheBestOfEach,
-///         OneBlockNetworkLearnsTablesOfOneTwoAndThreeBlocks, TablesOfOneValueTeachNothing, RunsInParts, SameBits,
-///         WhatIsNotFiniteIsNotLearned, RefusesBadOptions
+///         OneBlockNetworkLearnsTablesOfOneTwoAndThreeBlocks, TablesOfOneValueTeachNothing, TimeNoiseTeachesOtherTimes,
+///         RunsInParts, SameBits, WhatIsNotFiniteIsNotLearned, RefusesBadOptions
 /// Source  Sutton, McAllester, Singh and Mansour, "Policy gradient methods for reinforcement learning with function
 ///         approximation", NIPS 1999, theorem 1
 template <class Network>
@@ -69,7 +76,8 @@ class expected_growth_trainer {
       : options_{options},
         network_{std::move(network)},
         paths_{std::move(paths)},
-        adam_{network_, options.learning_rate} {
+        adam_{network_, options.learning_rate},
+        random_{options.seed} {
     RUBATO_ASSERT(problem(options).empty(), "options out of range: problem() says which");
     RUBATO_ASSERT(!paths_.empty(), "expected_growth_trainer: a path is needed");
     std::size_t layers = 0, places = 0, blocks = 0;
@@ -127,18 +135,20 @@ class expected_growth_trainer {
     adam_.set_learning_rate(options_.learning_rate * (std::min)(1.0, 2 * (1 - done)));
     const std::size_t which = static_cast<std::size_t>(updates_ % paths_.size());
     const growth_path& path = paths_[which];
-    look(path);
+    look(path, options_.time_noise > 0 ? options_.time_noise * path.table().budget() * random_.normal() : 0.0);
     for (std::size_t at = path.places().size(); at-- > 0;) appraise(path, at, rewards_[which], entropy);
     if (!adam_.step(network_)) ++rejected_updates_;
     ++updates_;
   }
 
   // What the policy does at each place, and how often it comes there.
-  void look(const growth_path& path) {
+  void look(const growth_path& path, double later) {
     const std::size_t places = path.places().size();
     reach_[0] = 1;
     for (std::size_t at = 0; at < places; ++at) {
-      const auto preferences = preferences_at(network_, path.places()[at], works_[at]);
+      const growth_path::place& here = path.places()[at];
+      const auto preferences =
+          preferences_at(network_, here, later == 0 ? here.time : path.time_at(here, later), works_[at]);
       std::vector<float>& p = probabilities_[at];
       p.assign(preferences.begin(), preferences.end());
       softmax(p);
@@ -174,6 +184,7 @@ class expected_growth_trainer {
   std::vector<double> reach_, worth_;
   std::vector<float> slopes_;  // of each action, as what follows
   std::vector<double> worths_;
+  random_sequence random_;
   std::uint64_t updates_ = 0, rejected_updates_ = 0;
 };
 

@@ -24,7 +24,7 @@ namespace rubato::inline RUBATO_ABI::adapt {
 /// All that can become of a model by a table, as a network reads it: no model is touched while an agent learns.
 ///
 /// Tests   tests/adapt/growth/growth_path_test.cpp: HasEveryPrefix, KnowsWhereTheBlocksAre,
-///         NextLeadsToPlacesAndSequences, RefusesOtherTables
+///         NextLeadsToPlacesAndSequences, TimesCanBeLater, RefusesOtherTables
 class growth_path {
  public:
   /// What an agent is asked at.
@@ -32,6 +32,7 @@ class growth_path {
     std::vector<std::uint32_t> layers{};   ///< rows of the vocabulary
     std::vector<block_place> blocks{};     ///< see block_places
     std::array<float, time_codes> time{};  ///< see encoded_time
+    double time_left = 0;                  ///< of the table's budget
   };
 
   /// Errors  invalid_option: a table with another number of actions than the model has blocks and one; a layer that the
@@ -42,7 +43,7 @@ class growth_path {
       return error{errc::invalid_option, "growth_path: found a table of " + std::to_string(table.actions()) +
                                              " actions, expected " + std::to_string(start.blocks().size() + 1) +
                                              ", one for each block and one for nothing"};
-    growth_path path{table};
+    growth_path path{table, time};
     std::vector<std::uint32_t> actions;
     if (error e = path.add(start, words, time, actions); e.code != errc::ok) return e;
     return path;
@@ -54,6 +55,11 @@ class growth_path {
   [[nodiscard]] std::size_t next(std::size_t from, std::uint32_t action) const noexcept {
     return from * table_.actions() + action + 1;
   }
+  /// The time at a place as it is encoded, so much later or, below 0, earlier: but not before the budget began, nor
+  /// after it has ended.
+  [[nodiscard]] std::array<float, time_codes> time_at(const place& at, double later) const noexcept {
+    return encoded_time((std::clamp)(at.time_left - later, 0.0, table_.budget()), table_.budget(), time_);
+  }
   /// The most layers that the model comes to.
   [[nodiscard]] std::size_t most_layers() const noexcept { return most_layers_; }
   /// The blocks of the model, which stay as many.
@@ -64,7 +70,7 @@ class growth_path {
   }
 
  private:
-  explicit growth_path(const growth_table& table) : table_{table} {
+  growth_path(const growth_table& table, time_encoding time) : table_{table}, time_{time} {
     std::size_t places = 0;
     for (std::uint32_t s = 0; s < table.steps(); ++s) places = places * table.actions() + 1;
     places_.resize(places);
@@ -82,7 +88,8 @@ class growth_path {
     if (!rows) return rows.error();
     most_layers_ = (std::max)(most_layers_, rows->size());
     places_[index_of(actions)] = {std::move(*rows), block_places(model),
-                                  encoded_time(table_.time_left(actions), table_.budget(), time)};
+                                  encoded_time(table_.time_left(actions), table_.budget(), time),
+                                  table_.time_left(actions)};
     if (actions.size() + 1 == table_.steps()) return {};
     for (std::uint32_t action = 0; action < table_.actions(); ++action) {
       growable_model next = model;
@@ -96,6 +103,7 @@ class growth_path {
   }
 
   growth_table table_;
+  time_encoding time_;
   std::vector<place> places_;  // see next()
   std::size_t most_layers_ = 0;
 };
@@ -123,16 +131,18 @@ template <std::floating_point T>
   return {network, layers, blocks};
 }
 
-/// What either kind of network says at a place, in `work`: its preference for each action.
+/// What either kind of network says at a place and a time, in `work`: its preference for each action.
 template <std::floating_point T>
 [[nodiscard]] std::span<const T> preferences_at(const basic_growth_network<T>& network, const growth_path::place& at,
+                                                const std::array<float, time_codes>& time,
                                                 growth_network_workspace<T>& work) noexcept {
-  return network.forward(at.layers, at.time, work);
+  return network.forward(at.layers, time, work);
 }
 template <std::floating_point T>
 [[nodiscard]] std::span<const T> preferences_at(const basic_block_network<T>& network, const growth_path::place& at,
+                                                const std::array<float, time_codes>& time,
                                                 block_network_workspace<T>& work) noexcept {
-  return network.forward(at.layers, at.blocks, at.time, work);
+  return network.forward(at.layers, at.blocks, time, work);
 }
 
 /// The sequence of the most probable actions of a network, either kind, on a path, as its number in the table; of
@@ -144,7 +154,8 @@ template <class Network>
                                                  typename Network::workspace& work) noexcept {
   std::size_t at = 0;
   while (at < path.places().size()) {
-    const auto preferences = preferences_at(network, path.places()[at], work);
+    const growth_path::place& here = path.places()[at];
+    const auto preferences = preferences_at(network, here, here.time, work);
     at = path.next(at, static_cast<std::uint32_t>(std::ranges::max_element(preferences) - preferences.begin()));
   }
   return at - path.places().size();

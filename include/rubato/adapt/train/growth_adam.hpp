@@ -18,6 +18,7 @@ namespace rubato::inline RUBATO_ABI::adapt {
 template <class Network>
 class basic_growth_adam {
  public:
+  /// For networks of this one's shape, with a gradient of zeros.
   basic_growth_adam(const Network& network, double learning_rate) : gradient_{network.no_gradient()} {
     for (const auto part : network.parameters())
       adams_.emplace_back(part.size(), nn::adam_options{.learning_rate = learning_rate});

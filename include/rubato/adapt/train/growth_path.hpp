@@ -114,6 +114,7 @@ template <std::floating_point T>
 [[nodiscard]] bool serves(const basic_growth_network<T>& network, const growth_path& path) noexcept {
   return network.shape().actions == path.table().actions();
 }
+/// Likewise.
 template <std::floating_point T>
 [[nodiscard]] bool serves(const basic_block_network<T>&, const growth_path&) noexcept {
   return true;
@@ -125,6 +126,7 @@ template <std::floating_point T>
                                                        std::size_t) {
   return {network, layers};
 }
+/// Likewise.
 template <std::floating_point T>
 [[nodiscard]] block_network_workspace<T> workspace_of(const basic_block_network<T>& network, std::size_t layers,
                                                       std::size_t blocks) {
@@ -138,6 +140,7 @@ template <std::floating_point T>
                                                 growth_network_workspace<T>& work) noexcept {
   return network.forward(at.layers, time, work);
 }
+/// Likewise.
 template <std::floating_point T>
 [[nodiscard]] std::span<const T> preferences_at(const basic_block_network<T>& network, const growth_path::place& at,
                                                 const std::array<float, time_codes>& time,

@@ -31,8 +31,8 @@ enum class optimizer_state {
 /// An optimizer over a grown model.
 template <class Optimizer>
 struct grown_optimizer {
-  std::unique_ptr<Optimizer> optimizer{};
-  std::size_t carried = 0;  ///< parameters whose state it has; all others begin anew
+  std::unique_ptr<Optimizer> optimizer{};  ///< over all parameters
+  std::size_t carried = 0;                 ///< parameters whose state it has; all others begin anew
 };
 
 namespace detail {

@@ -22,13 +22,13 @@ namespace rubato::inline RUBATO_ABI::libtorch {
 
 /// A step of a growable_sequential: a block if it has units, a layer if it has one, else a flattening.
 struct growable_part {
-  std::string name{};
+  std::string name{};                   ///< of its own, for parameters and messages
   std::vector<rectified_unit> units{};  ///< the original one, and what was inserted behind it, the newest first
-  torch::nn::AnyModule layer{};
-  std::string printed{};  ///< what PyTorch prints for the layer, where that is given
+  torch::nn::AnyModule layer{};         ///< empty for a block or a flattening
+  std::string printed{};                ///< what PyTorch prints for the layer, where that is given
 
-  [[nodiscard]] bool is_block() const noexcept { return !units.empty(); }
-  [[nodiscard]] bool is_layer() const noexcept { return !layer.is_empty(); }
+  [[nodiscard]] bool is_block() const noexcept { return !units.empty(); }     ///< see above
+  [[nodiscard]] bool is_layer() const noexcept { return !layer.is_empty(); }  ///< see above
   /// What has weights: a block's original layer, or the layer; it may not exist.
   [[nodiscard]] weighted_layer weighted() const {
     if (is_block()) return units.front()->weighted();
@@ -73,6 +73,7 @@ class growable_sequential_impl : public torch::nn::Cloneable<growable_sequential
   /// Parts that growable_sequential::make() has looked at.
   explicit growable_sequential_impl(std::vector<growable_part> parts) : parts_{std::move(parts)} { register_parts(); }
 
+  /// What leaves the last part.
   torch::Tensor forward(torch::Tensor x) { return run(std::move(x), parts_.size()); }
   /// What leaves the original layers of this block, before anything that was inserted.
   /// Precondition: block < blocks()

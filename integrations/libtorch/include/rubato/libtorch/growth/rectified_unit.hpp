@@ -22,8 +22,8 @@ namespace rubato::inline RUBATO_ABI::libtorch {
 
 /// A Linear or a Conv2d, whose weights have the outputs in their first dimension and the inputs in the second.
 struct weighted_layer {
-  torch::nn::LinearImpl* linear = nullptr;
-  torch::nn::Conv2dImpl* conv = nullptr;
+  torch::nn::LinearImpl* linear = nullptr;  ///< either this
+  torch::nn::Conv2dImpl* conv = nullptr;    ///< or this
 
   /// The module, if it is one of them.
   [[nodiscard]] static weighted_layer of(torch::nn::Module& module) noexcept {
@@ -32,7 +32,9 @@ struct weighted_layer {
   [[nodiscard]] bool exists() const noexcept { return linear != nullptr || conv != nullptr; }  ///< is one of them
   /// Precondition for all that follow: exists()
   [[nodiscard]] torch::Tensor& weight() const noexcept { return linear != nullptr ? linear->weight : conv->weight; }
+  /// Undefined if there is none.
   [[nodiscard]] torch::Tensor& bias() const noexcept { return linear != nullptr ? linear->bias : conv->bias; }
+  /// Of channels, which a convolution keeps apart.
   [[nodiscard]] std::int64_t groups() const noexcept { return linear != nullptr ? 1 : conv->options.groups(); }
   [[nodiscard]] std::int64_t outputs() const { return weight().size(0); }            ///< features or channels
   [[nodiscard]] std::int64_t inputs() const { return weight().size(1) * groups(); }  ///< likewise
@@ -64,7 +66,9 @@ class rectified_unit_impl : public torch::nn::Cloneable<rectified_unit_impl> {
   torch::nn::Conv2d conv{nullptr};       ///< or this
   torch::nn::BatchNorm2d norm{nullptr};  ///< and this
 
+  /// With a ReLU.
   explicit rectified_unit_impl(torch::nn::Linear layer) : linear{register_module("linear", std::move(layer))} {}
+  /// With a ReLU.
   rectified_unit_impl(torch::nn::Conv2d layer, torch::nn::BatchNorm2d behind)
       : conv{register_module("conv", std::move(layer))}, norm{register_module("norm", std::move(behind))} {}
 
@@ -78,6 +82,7 @@ class rectified_unit_impl : public torch::nn::Cloneable<rectified_unit_impl> {
     };
     copy("linear", linear), copy("conv", conv), copy("norm", norm);
   }
+  /// What the layers make of it.
   torch::Tensor forward(const torch::Tensor& x) { return torch::relu(linear ? linear(x) : norm(conv(x))); }
 
   /// The layer with weights.
@@ -129,7 +134,11 @@ class rectified_unit_impl : public torch::nn::Cloneable<rectified_unit_impl> {
         .momentum(norm->options.momentum());
   }
 };
-TORCH_MODULE_IMPL(rectified_unit, rectified_unit_impl);
+/// Holds a rectified_unit_impl, as torch's modules are held.
+class rectified_unit : public torch::nn::ModuleHolder<rectified_unit_impl> {
+ public:
+  using torch::nn::ModuleHolder<rectified_unit_impl>::ModuleHolder;
+};
 
 }  // namespace rubato::inline RUBATO_ABI::libtorch
 

@@ -133,12 +133,12 @@ class expected_growth_trainer {
     const double done = static_cast<double>(updates_) / static_cast<double>(options_.updates);
     const double entropy = options_.entropy_first * std::pow(options_.entropy_last / options_.entropy_first, done);
     adam_.set_learning_rate(options_.learning_rate * (std::min)(1.0, 2 * (1 - done)));
-    const std::size_t which = static_cast<std::size_t>(updates_ % paths_.size());
-    const growth_path& path = paths_[which];
+    const growth_path& path = paths_[turn_];
     look(path, options_.time_noise > 0 ? options_.time_noise * path.table().budget() * random_.normal() : 0.0);
-    for (std::size_t at = path.places().size(); at-- > 0;) appraise(path, at, rewards_[which], entropy);
+    for (std::size_t at = path.places().size(); at-- > 0;) appraise(path, at, rewards_[turn_], entropy);
     if (!adam_.step(network_)) ++rejected_updates_;
     ++updates_;
+    if (++turn_ == paths_.size()) turn_ = 0;
   }
 
   // What the policy does at each place, and how often it comes there.
@@ -185,6 +185,7 @@ class expected_growth_trainer {
   std::vector<float> slopes_;  // of each action, as what follows
   std::vector<double> worths_;
   random_sequence random_;
+  std::size_t turn_ = 0;  // whose update is next
   std::uint64_t updates_ = 0, rejected_updates_ = 0;
 };
 

@@ -1,16 +1,13 @@
 #ifndef RUBATO_ADAPT_GROWTH_BLOCK_AGENT_HPP
 #define RUBATO_ADAPT_GROWTH_BLOCK_AGENT_HPP
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "../../core/number_text.hpp"
 #include "../../core/result.hpp"
-#include "../../pinned.hpp"
 #include "block_network.hpp"
 #include "growable_model.hpp"
 #include "growth_agent.hpp"
@@ -38,25 +35,19 @@ struct basic_block_agent {
   /// Errors  invalid_option: a layer that the vocabulary has no row for; a budget that is not above 0, a time that is
   ///         not a number; preferences that are no numbers
   [[nodiscard]] result<growth_advice> advise(const growable_model& model, double time_left, double budget) const {
-    using rubato::detail::text_of;
     const auto refusal = [](std::string what) {
       return error{errc::invalid_option, "block_agent: " + std::move(what)};
     };
-    if (!(budget > 0) || !pinned::is_finite(budget))
-      return refusal("budget is " + text_of(budget) + ", expected a number above 0");
-    if (!pinned::is_finite(time_left)) return refusal("time left is " + text_of(time_left) + ", expected a number");
+    if (std::string wrong = detail::problem_of_times(time_left, budget); !wrong.empty())
+      return refusal(std::move(wrong));
     const auto rows = vocabulary.rows_of(model.layers());
     if (!rows) return refusal(rows.error().message);
     const std::vector<block_place> blocks = block_places(model);
     typename basic_block_network<T>::workspace work{network, rows->size(), blocks.size()};
     const auto preferences = network.forward(*rows, blocks, encoded_time(time_left, budget, time), work);
-    growth_advice said;
-    for (const T each : preferences) said.probabilities.push_back(static_cast<float>(each));
-    if (std::ranges::any_of(said.probabilities, [](float x) { return !pinned::is_finite(x); }))
-      return refusal("a preference is not a finite number");
-    softmax(said.probabilities);
-    said.action = static_cast<std::size_t>(std::ranges::max_element(said.probabilities) - said.probabilities.begin());
-    return said;
+    auto said = detail::advice_by(preferences);
+    if (!said) return refusal("a preference is not a finite number");
+    return std::move(*said);
   }
 };
 

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -35,6 +36,30 @@ inline void softmax(std::span<float> preferences) noexcept {
   for (float& x : preferences) x = static_cast<float>(std::exp(static_cast<double>(x) - most) / sum);
 }
 
+namespace detail {
+
+// What is wrong with the times that an agent is told; empty if nothing is.
+[[nodiscard]] inline std::string problem_of_times(double time_left, double budget) {
+  using rubato::detail::text_of;
+  if (!(budget > 0) || !pinned::is_finite(budget))
+    return "budget is " + text_of(budget) + ", expected a number above 0";
+  if (!pinned::is_finite(time_left)) return "time left is " + text_of(time_left) + ", expected a number";
+  return {};
+}
+
+// Of preferences, or nothing where one is no number.
+template <std::floating_point T>
+[[nodiscard]] std::optional<growth_advice> advice_by(std::span<const T> preferences) {
+  growth_advice said;
+  for (const T each : preferences) said.probabilities.push_back(static_cast<float>(each));
+  if (!std::ranges::all_of(said.probabilities, [](float x) { return pinned::is_finite(x); })) return std::nullopt;
+  softmax(said.probabilities);
+  said.action = static_cast<std::size_t>(std::ranges::max_element(said.probabilities) - said.probabilities.begin());
+  return said;
+}
+
+}  // namespace detail
+
 /// Says where a model should grow, when devices are free: a network, the layers that it knows, and how it is told the
 /// time.
 ///
@@ -56,13 +81,11 @@ struct basic_growth_agent {
   ///         network has actions for; a budget that is not above 0, a time that is not a number; preferences that are
   ///         no numbers
   [[nodiscard]] result<growth_advice> advise(const growable_model& model, double time_left, double budget) const {
-    using rubato::detail::text_of;
     const auto refusal = [](std::string what) {
       return error{errc::invalid_option, "growth_agent: " + std::move(what)};
     };
-    if (!(budget > 0) || !pinned::is_finite(budget))
-      return refusal("budget is " + text_of(budget) + ", expected a number above 0");
-    if (!pinned::is_finite(time_left)) return refusal("time left is " + text_of(time_left) + ", expected a number");
+    if (std::string wrong = detail::problem_of_times(time_left, budget); !wrong.empty())
+      return refusal(std::move(wrong));
     const std::size_t blocks = network.shape().actions - 1;
     if (model.blocks().size() != blocks)
       return refusal("found a model of " + std::to_string(model.blocks().size()) +
@@ -71,12 +94,9 @@ struct basic_growth_agent {
     if (!rows) return refusal(rows.error().message);
     typename basic_growth_network<T>::workspace work{network, rows->size()};
     const auto preferences = network.forward(*rows, encoded_time(time_left, budget, time), work);
-    growth_advice said{.probabilities = {preferences.begin(), preferences.end()}};
-    if (std::ranges::any_of(said.probabilities, [](float x) { return !pinned::is_finite(x); }))
-      return refusal("a preference is not a finite number");
-    softmax(said.probabilities);
-    said.action = static_cast<std::size_t>(std::ranges::max_element(said.probabilities) - said.probabilities.begin());
-    return said;
+    auto said = detail::advice_by(preferences);
+    if (!said) return refusal("a preference is not a finite number");
+    return std::move(*said);
   }
 };
 

@@ -58,6 +58,31 @@ inline std::string saved(const c10::Dict<std::string, torch::Tensor>& state) {
   return file;
 }
 
+/// The dictionary of tensors in a file, all of them, or what is wrong with it.
+inline result<std::map<std::string, torch::Tensor>> tensors_in(const std::string& path) {
+  std::vector<char> bytes;
+  try {  // the standard library throws where a folder is read
+    std::ifstream file{path, std::ios::binary};
+    if (!file) return error{errc::io, "cannot read " + path};
+    bytes.assign(std::istreambuf_iterator<char>{file}, {});
+  } catch (const std::exception& e) {
+    return error{errc::io, "cannot read " + path + ": " + sentence_of(e)};
+  }
+  std::map<std::string, torch::Tensor> all;
+  try {
+    const torch::IValue value = torch::jit::pickle_load(bytes);
+    if (!value.isGenericDict()) return error{errc::corrupt, path + ": not a dictionary of tensors"};
+    for (const auto& each : value.toGenericDict()) {
+      if (!each.key().isString() || !each.value().isTensor())
+        return error{errc::corrupt, path + ": not a dictionary of tensors"};
+      all.emplace(each.key().toStringRef(), each.value().toTensor());
+    }
+  } catch (const std::exception& e) {
+    return error{errc::corrupt, path + ": not a state that torch has saved: " + sentence_of(e)};
+  }
+  return all;
+}
+
 }  // namespace detail
 
 /// Writes parameters and buffers under their names, as torch.save(module.state_dict(), path) does in Python, complete
@@ -90,27 +115,10 @@ inline result<std::uint64_t> save_state(const std::string& path, const torch::nn
 /// Tests   tests/integrations/libtorch/state_file_test.cpp: RoundTrip, ReadsWhatPythonWrote, RefusesOtherModules,
 ///         RefusesWhatIsNoState
 inline result<std::uint64_t> load_state(const std::string& path, const torch::nn::Module& module) {
-  std::vector<char> bytes;
-  try {  // the standard library throws where a folder is read
-    std::ifstream file{path, std::ios::binary};
-    if (!file) return error{errc::io, "cannot read " + path};
-    bytes.assign(std::istreambuf_iterator<char>{file}, {});
-  } catch (const std::exception& e) {
-    return error{errc::io, "cannot read " + path + ": " + sentence_of(e)};
-  }
+  const auto read = detail::tensors_in(path);
+  if (!read) return read.error();
+  const std::map<std::string, torch::Tensor>& saved = *read;
   const torch::NoGradGuard no_graph;
-  std::map<std::string, torch::Tensor> saved;
-  try {
-    const torch::IValue all = torch::jit::pickle_load(bytes);
-    if (!all.isGenericDict()) return error{errc::corrupt, path + ": not a dictionary of tensors"};
-    for (const auto& each : all.toGenericDict()) {
-      if (!each.key().isString() || !each.value().isTensor())
-        return error{errc::corrupt, path + ": not a dictionary of tensors"};
-      saved.emplace(each.key().toStringRef(), each.value().toTensor());
-    }
-  } catch (const std::exception& e) {
-    return error{errc::corrupt, path + ": not a state that torch has saved: " + sentence_of(e)};
-  }
   std::map<std::string, torch::Tensor> wanted = detail::named_state(module);
   for (const auto& [name, tensor] : saved)
     if (!wanted.contains(name)) return error{errc::wrong_kind, path + ": the module has no " + name};

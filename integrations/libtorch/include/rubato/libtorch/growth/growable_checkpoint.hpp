@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <rubato/core/result.hpp>
 #include <rubato/io/atomic_file.hpp>
@@ -34,31 +32,6 @@ inline std::string outline_text(const growable_sequential& model) {
 }
 inline torch::Tensor bytes_of(std::string text) {
   return torch::from_blob(text.data(), {static_cast<std::int64_t>(text.size())}, torch::kUInt8).clone();
-}
-
-/// The dictionary of tensors in a file, all of them, or what is wrong with it.
-inline result<std::map<std::string, torch::Tensor>> tensors_in(const std::string& path) {
-  std::vector<char> bytes;
-  try {  // the standard library throws where a folder is read
-    std::ifstream file{path, std::ios::binary};
-    if (!file) return error{errc::io, "cannot read " + path};
-    bytes.assign(std::istreambuf_iterator<char>{file}, {});
-  } catch (const std::exception& e) {
-    return error{errc::io, "cannot read " + path + ": " + sentence_of(e)};
-  }
-  std::map<std::string, torch::Tensor> all;
-  try {
-    const torch::IValue value = torch::jit::pickle_load(bytes);
-    if (!value.isGenericDict()) return error{errc::corrupt, path + ": not a dictionary of tensors"};
-    for (const auto& each : value.toGenericDict()) {
-      if (!each.key().isString() || !each.value().isTensor())
-        return error{errc::corrupt, path + ": not a dictionary of tensors"};
-      all.emplace(each.key().toStringRef(), each.value().toTensor());
-    }
-  } catch (const std::exception& e) {
-    return error{errc::corrupt, path + ": not a state that torch has saved: " + sentence_of(e)};
-  }
-  return all;
 }
 
 /// The first line in which the text of a file is not that of the model; empty where they are alike.

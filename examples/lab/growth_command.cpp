@@ -22,12 +22,21 @@
 
 namespace rubato::lab {
 
+namespace {
+
+// For agents that have none with them.
+template <class Arguments>
+[[nodiscard]] std::filesystem::path vocabulary_file(const Arguments& given) {
+  return given.vocabulary.empty() ? std::filesystem::path{given.tables} / "vocab.json"
+                                  : std::filesystem::path{given.vocabulary};
+}
+
+}  // namespace
+
 int run_growth_eval(const growth_eval_arguments& given) {
   result_output to{given.json, {{"WEIGHTS", given.weights}, {"--vocabulary", given.vocabulary}}};
-  const std::filesystem::path tables{given.tables};
-  const adapt::growth_agent agent = read_growth_weights(
-      given.weights, given.vocabulary.empty() ? tables / "vocab.json" : std::filesystem::path{given.vocabulary});
-  const auto tasks = read_growth_tasks(tables);
+  const adapt::growth_agent agent = read_growth_weights(given.weights, vocabulary_file(given));
+  const auto tasks = read_growth_tasks(given.tables);
   const auto appraisals = appraise(agent, tasks);
   return to.put(document_of(std::filesystem::path{given.weights}.stem().string(), appraisals).dump(2) + "\n",
                 as_text(appraisals));
@@ -42,10 +51,7 @@ namespace {
   else
     plan.stages = stages_in(given.reinforce, all, "--reinforce");
   plan.time = given.time == "sines" ? adapt::time_encoding::sines : adapt::time_encoding::cosines;
-  if (!given.from.empty())
-    plan.from =
-        read_growth_weights(given.from, given.vocabulary.empty() ? std::filesystem::path{given.tables} / "vocab.json"
-                                                               : std::filesystem::path{given.vocabulary});
+  if (!given.from.empty()) plan.from = read_growth_weights(given.from, vocabulary_file(given));
   plan.expected.updates = given.updates;
   plan.expected.time_noise = given.time_noise;
   plan.reinforce.baseline = given.baseline ? adapt::growth_baseline::average : adapt::growth_baseline::none;

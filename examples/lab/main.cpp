@@ -44,10 +44,14 @@ void add_set_option(CLI::App& command, std::vector<std::string>& settings) {
   add_repeatable(command, "--set", settings, "KEY=VALUE: change a key of the scenario; repeatable");
 }
 
+void add_threads_option(CLI::App& command, unsigned& threads) {
+  command.add_option("--threads", threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
+}
+
 // Options of whatever makes runs.
 template <class Arguments>
 void add_run_options(CLI::App& command, Arguments& given) {
-  command.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
+  add_threads_option(command, given.threads);
   command.add_option("--data", given.data, "Folder of MNIST or CIFAR-10 files; default: the images that ship");
   if constexpr (requires { given.quiet; }) command.add_flag("--quiet", given.quiet, "No progress");
 }
@@ -136,7 +140,7 @@ void add_growth_train_options(CLI::App& train, growth_train_arguments& given) {
   train.add_option("--first-seed", given.first_seed, "Seed of the first")->capture_default_str();
   train.add_option("--save", given.save, "Write the weights of the best agent there");
   train.add_option("--json", given.json, "Write the result there as JSON; - prints it");
-  train.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
+  add_threads_option(train, given.threads);
   train.add_flag("--quiet", given.quiet, "No progress");
 }
 void add_growth_tables_options(CLI::App& tables, growth_tables_arguments& given) {
@@ -162,7 +166,7 @@ void add_growth_tables_options(CLI::App& tables, growth_tables_arguments& given)
       ->capture_default_str();
   tables.add_option("--first-seed", given.first_seed, "Seed of the first")->capture_default_str();
   tables.add_option("--out", given.out, "Folder to write NAME.json and NAME_SCENARIO.csv to")->required();
-  tables.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
+  add_threads_option(tables, given.threads);
   tables.add_flag("--quiet", given.quiet, "No progress");
 }
 void add_batch_train_options(CLI::App& command, batch_train_arguments& given) {
@@ -181,7 +185,7 @@ void add_batch_train_options(CLI::App& command, batch_train_arguments& given) {
   command.add_option("--out", given.out, "Policy file to write")->required();
   command.add_option("--licence", given.licence, "Of the policy, for its card: an SPDX identifier");
   command.add_flag("--resume", given.resume, "Go on with a training that was interrupted");
-  command.add_option("--threads", given.threads, "Threads; the result does not depend on it")->check(whole(1, 1'024));
+  add_threads_option(command, given.threads);
   command.add_flag("--quiet", given.quiet, "No progress");
 }
 

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "networks_in_double.hpp"
+
 using namespace rubato;
 using namespace rubato::adapt;
 
@@ -40,74 +42,25 @@ std::vector<T> preferences(const basic_block_network<T>& net, const std::vector<
   return {all.begin(), all.end()};
 }
 
-using matrix = std::vector<std::vector<double>>;
-
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-// The hidden states of an LSTM, step by step.
-template <class T>
-matrix states_of(const matrix& sequence, const nn::basic_lstm<T>& of) {
-  const std::size_t in = of.inputs(), n = of.units();
-  const std::span<const T> p = of.parameters();
-  std::vector<double> hidden(n, 0), cells(n, 0);
-  matrix all;
-  for (const auto& step : sequence) {
-    std::vector<double> gates(4 * n);
-    for (std::size_t g = 0; g < 4 * n; ++g) {
-      gates[g] = static_cast<double>(p[(in + n) * 4 * n + g]);
-      for (std::size_t i = 0; i < in; ++i) gates[g] += step[i] * static_cast<double>(p[i * 4 * n + g]);
-      for (std::size_t u = 0; u < n; ++u) gates[g] += hidden[u] * static_cast<double>(p[(in + u) * 4 * n + g]);
-    }
-    for (std::size_t u = 0; u < n; ++u) {
-      cells[u] = sigmoid(gates[n + u]) * cells[u] + sigmoid(gates[u]) * std::tanh(gates[2 * n + u]);
-      hidden[u] = sigmoid(gates[3 * n + u]) * std::tanh(cells[u]);
-    }
-    all.push_back(hidden);
-  }
-  return all;
-}
-
 template <class T>
 std::vector<double> preferences_in_double(basic_block_network<T> net, const std::vector<std::uint32_t>& layers,
                                           const std::vector<block_place>& places) {
-  const std::size_t width = net.shape().embedding, units = net.shape().encoder;
-  matrix read;
-  for (const std::uint32_t row : layers) {
-    read.emplace_back();
-    for (std::size_t i = 0; i < width; ++i)
-      read.back().push_back(static_cast<double>(net.embeddings()[row * width + i]));
-  }
-  const matrix ahead = states_of(read, net.encoder_forwards());
-  matrix back = states_of({read.rbegin(), read.rend()}, net.encoder_backwards());
-  std::ranges::reverse(back);
+  const test::model_in_double read = test::encoded_in_double(net, layers);
   const auto append = [](std::vector<double>& to, const auto& what) { to.insert(to.end(), what.begin(), what.end()); };
-  matrix joined = ahead;
-  for (std::size_t i = 0; i < layers.size(); ++i) append(joined[i], back[i]);
-  const std::vector<double> state = states_of(joined, net.decider()).back();
   std::vector<double> all;
   for (std::size_t a = 0; a <= places.size(); ++a) {
     std::vector<double> values(some_time.begin(), some_time.end());
-    append(values, state);
+    append(values, read.state);
     if (a < places.size()) {
-      append(values, ahead[places[a].last]);
-      append(values, back[places[a].first]);
+      append(values, read.ahead[places[a].last]);
+      append(values, read.back[places[a].first]);
       const double n = places[a].insertions, b = static_cast<double>(a);
       append(values, std::array{n / (n + 1), b / static_cast<double>(places.size()), 0.0});
     } else {
-      values.resize(values.size() + 2 * units + 2);
+      values.resize(values.size() + 2 * net.shape().encoder + 2);
       values.push_back(1);
     }
-    for (std::size_t l = 0; l < 3; ++l) {
-      std::vector<double> next;
-      for (std::size_t o = 0; o < net.head().bias(l).size(); ++o) {
-        double sum = static_cast<double>(net.head().bias(l)[o]);
-        for (std::size_t i = 0; i < values.size(); ++i)
-          sum += values[i] * static_cast<double>(net.head().weight(l)(i, o));
-        next.push_back(l < 2 && sum < 0 ? 0 : sum);
-      }
-      values = next;
-    }
-    all.push_back(values[0]);
+    all.push_back(test::outputs_of(net.head(), values)[0]);
   }
   return all;
 }

@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "networks_in_double.hpp"
+
 using namespace rubato;
 using namespace rubato::adapt;
 
@@ -28,60 +30,11 @@ growth_network network(std::uint64_t seed, const growth_shape& shape = small) {
   return made;
 }
 
-using matrix = std::vector<std::vector<double>>;
-
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-// The hidden states of an LSTM, step by step.
-matrix states_of(const matrix& sequence, const nn::lstm& of) {
-  const std::size_t in = of.inputs(), n = of.units();
-  const std::span<const float> p = of.parameters();
-  std::vector<double> hidden(n, 0), cells(n, 0);
-  matrix all;
-  for (const auto& step : sequence) {
-    std::vector<double> gates(4 * n);
-    for (std::size_t g = 0; g < 4 * n; ++g) {
-      gates[g] = static_cast<double>(p[(in + n) * 4 * n + g]);
-      for (std::size_t i = 0; i < in; ++i) gates[g] += step[i] * static_cast<double>(p[i * 4 * n + g]);
-      for (std::size_t u = 0; u < n; ++u) gates[g] += hidden[u] * static_cast<double>(p[(in + u) * 4 * n + g]);
-    }
-    for (std::size_t u = 0; u < n; ++u) {
-      cells[u] = sigmoid(gates[n + u]) * cells[u] + sigmoid(gates[u]) * std::tanh(gates[2 * n + u]);
-      hidden[u] = sigmoid(gates[3 * n + u]) * std::tanh(cells[u]);
-    }
-    all.push_back(hidden);
-  }
-  return all;
-}
-
 std::vector<double> preferences_in_double(growth_network net, const std::vector<std::uint32_t>& layers) {
-  const std::size_t width = net.shape().embedding;
-  matrix read;
-  for (const std::uint32_t row : layers)
-    read.emplace_back(net.embeddings().begin() + static_cast<std::ptrdiff_t>(row * width),
-                      net.embeddings().begin() + static_cast<std::ptrdiff_t>((row + 1) * width));
-  const matrix ahead = states_of(read, net.encoder_forwards());
-  const matrix back = states_of({read.rbegin(), read.rend()}, net.encoder_backwards());
-  matrix joined;
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    joined.push_back(ahead[i]);
-    const auto& other = back[layers.size() - 1 - i];
-    joined.back().insert(joined.back().end(), other.begin(), other.end());
-  }
   std::vector<double> values(some_time.begin(), some_time.end());
-  const matrix states = states_of(joined, net.decider());
-  values.insert(values.end(), states.back().begin(), states.back().end());
-  for (std::size_t l = 0; l < 3; ++l) {
-    std::vector<double> next;
-    for (std::size_t o = 0; o < net.head().bias(l).size(); ++o) {
-      double sum = static_cast<double>(net.head().bias(l)[o]);
-      for (std::size_t i = 0; i < values.size(); ++i)
-        sum += values[i] * static_cast<double>(net.head().weight(l)(i, o));
-      next.push_back(l < 2 && sum < 0 ? 0 : sum);
-    }
-    values = next;
-  }
-  return values;
+  const std::vector<double> state = test::encoded_in_double(net, layers).state;
+  values.insert(values.end(), state.begin(), state.end());
+  return test::outputs_of(net.head(), values);
 }
 
 TEST(GrowthNetwork, MatchesALoopInDouble) {

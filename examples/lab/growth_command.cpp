@@ -35,7 +35,7 @@ template <class Arguments>
 
 int run_growth_eval(const growth_eval_arguments& given) {
   result_output to{given.json, {{"WEIGHTS", given.weights}, {"--vocabulary", given.vocabulary}}};
-  const adapt::growth_agent agent = read_growth_weights(given.weights, vocabulary_file(given));
+  const any_growth_agent agent = read_growth_weights(given.weights, vocabulary_file(given));
   const auto tasks = read_growth_tasks(given.tables);
   const auto appraisals = appraise(agent, tasks);
   return to.put(document_of(std::filesystem::path{given.weights}.stem().string(), appraisals).dump(2) + "\n",
@@ -50,6 +50,7 @@ namespace {
     plan.tasks = tasks_named(given.on, all, "--on");
   else
     plan.stages = stages_in(given.reinforce, all, "--reinforce");
+  plan.blocks = given.network == "blocks";
   plan.time = given.time == "sines" ? adapt::time_encoding::sines : adapt::time_encoding::cosines;
   if (!given.from.empty()) plan.from = read_growth_weights(given.from, vocabulary_file(given));
   plan.expected.updates = given.updates;
@@ -71,7 +72,7 @@ namespace {
 struct lesson {
   std::uint64_t seed = 0;
   std::optional<std::size_t> left_out{};  // of the plan's tasks
-  std::optional<adapt::growth_agent> agent{};
+  std::optional<any_growth_agent> agent{};
 };
 
 }  // namespace

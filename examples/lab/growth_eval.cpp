@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <variant>
 
 #include "aligned_text.hpp"
 #include "number_text.hpp"
@@ -11,27 +12,27 @@
 namespace rubato::lab {
 namespace {
 
-// How often each block was deepened; the last number, of doing nothing, is of no matter to the model.
+// How often each action was taken, in whatever order; the last one, doing nothing, is of no matter to the model.
 [[nodiscard]] std::vector<std::uint32_t> architecture_of(std::size_t number, const adapt::growth_table& table) {
-  std::vector<std::uint32_t> insertions(table.actions() - 1, 0);
+  std::vector<std::uint32_t> taken(table.actions() - 1, 0);
   for (const std::uint32_t action : table.actions_of(number))
-    if (action < insertions.size()) ++insertions[action];
-  return insertions;
+    if (action < taken.size()) ++taken[action];
+  return taken;
 }
 
-[[nodiscard]] growth_appraisal appraise(const adapt::growth_agent& agent, const growth_task& task) {
+[[nodiscard]] growth_appraisal appraise(const any_growth_agent& agent, const growth_task& task) {
   const adapt::growth_table& table = task.table;
   growth_appraisal made{.task = &task};
   adapt::growable_model model = task.start;
   std::vector<std::uint32_t> actions;
   while (actions.size() < table.steps()) {
     const double left = table.time_left(actions);
-    auto said = agent.advise(model, left, table.budget());
+    auto said = std::visit([&](const auto& kind) { return kind.advise(model, left, table.budget()); }, agent);
     if (!said) throw support::user_error{task.model + ", " + task.scenario + ": " + said.error().message};
     const auto action = static_cast<std::uint32_t>(said->action);
     made.steps.push_back({left, std::move(said->probabilities), action});
     actions.push_back(action);
-    if (action < model.blocks().size()) model.deepen(action);
+    model.grow(action);
   }
   const std::size_t number = table.number_of(actions);
   made.accuracy = made.twins_least = made.twins_most = table.accuracy(number);
@@ -48,7 +49,7 @@ namespace {
 
 }  // namespace
 
-std::vector<growth_appraisal> appraise(const adapt::growth_agent& agent, const std::vector<growth_task>& tasks) {
+std::vector<growth_appraisal> appraise(const any_growth_agent& agent, const std::vector<growth_task>& tasks) {
   std::vector<growth_appraisal> all;
   for (const growth_task& task : tasks) all.push_back(appraise(agent, task));
   return all;

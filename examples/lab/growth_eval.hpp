@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
-#include <rubato/adapt/growth/growth_agent.hpp>
 #include <string>
 #include <vector>
 
 #include "growth_tasks.hpp"
+#include "growth_weights.hpp"
 
 namespace rubato::lab {
 
@@ -34,7 +34,7 @@ struct growth_appraisal {
 /// Errors  user_error: the agent cannot read a model of a task
 /// Tests   tests/examples/growth_eval_test.cpp: GoesThroughTheTables, TwinsHaveOneArchitecture,
 ///         SaysWhatAnAgentCannotRead
-[[nodiscard]] std::vector<growth_appraisal> appraise(const adapt::growth_agent&, const std::vector<growth_task>&);
+[[nodiscard]] std::vector<growth_appraisal> appraise(const any_growth_agent&, const std::vector<growth_task>&);
 
 /// Of their accuracies, and by how much these are below the best of their tables.
 [[nodiscard]] double mean_accuracy(const std::vector<growth_appraisal>&);

@@ -13,7 +13,8 @@
 namespace rubato::lab {
 namespace {
 
-constexpr std::uint64_t stream_of_weights = 0, stream_of_order = 1;
+constexpr std::uint64_t stream_of_weights = 0, stream_of_order = 1, stream_of_widening = 2;
+constexpr double widening_noise = 0.01;  // of the standard deviation of a layer's weights
 
 [[nodiscard]] std::vector<std::size_t> widths_of(const sim::dataset& images, const std::vector<std::size_t>& hidden) {
   std::vector<std::size_t> widths{images.inputs};
@@ -29,6 +30,18 @@ constexpr std::uint64_t stream_of_weights = 0, stream_of_order = 1;
   for (const nn::layer_shape& layer : network.layers())
     weights += static_cast<double>(layer.inputs) * static_cast<double>(layer.outputs);
   return weights;
+}
+[[nodiscard]] std::vector<std::size_t> widths_of(const nn::dynamic_mlp& network) {
+  std::vector<std::size_t> widths{network.inputs()};
+  for (const nn::layer_shape& layer : network.layers()) widths.push_back(layer.outputs);
+  return widths;
+}
+[[nodiscard]] double deviation_of(std::span<const float> all) {
+  const double count = static_cast<double>(all.size());
+  const double mean = std::accumulate(all.begin(), all.end(), 0.0) / count;
+  double squares = 0;
+  for (const float each : all) squares += std::pow(static_cast<double>(each) - mean, 2);
+  return std::sqrt(squares / count);
 }
 // The images of these numbers, pixels from 0 to 1.
 void put(const sim::dataset& images, std::span<const std::size_t> numbers, std::vector<float>& inputs) {
@@ -58,12 +71,19 @@ double growth_job::learning_rate() const noexcept {
   return options_.learning_rate * std::pow(0.1, spent_ / options_.epochs);
 }
 
+std::size_t growth_job::first_layer_of(std::size_t block) const noexcept {
+  return std::accumulate(layers_of_.begin(), layers_of_.begin() + static_cast<std::ptrdiff_t>(block), std::size_t{0});
+}
+
+void growth_job::go_on_with(nn::dynamic_mlp grown) {
+  network_ = std::move(grown);
+  adam_ = nn::adam{network_.parameters().size(), {.learning_rate = learning_rate()}};
+}
+
 void growth_job::deepen(std::size_t block) {
-  const std::size_t original =
-      std::accumulate(layers_of_.begin(), layers_of_.begin() + static_cast<std::ptrdiff_t>(block), std::size_t{0});
+  const std::size_t original = first_layer_of(block);
   const std::size_t width = network_.layers()[original].outputs;
-  std::vector<std::size_t> widths{network_.inputs()};
-  for (const nn::layer_shape& layer : network_.layers()) widths.push_back(layer.outputs);
+  std::vector<std::size_t> widths = widths_of(network_);
   widths.insert(widths.begin() + static_cast<std::ptrdiff_t>(original) + 2, width);
   nn::dynamic_mlp deeper = network_of(widths);
   const auto to = deeper.parameters();
@@ -73,9 +93,33 @@ void growth_job::deepen(std::size_t block) {
                 to.begin() + static_cast<std::ptrdiff_t>(here.first));
   }
   for (std::size_t unit = 0; unit < width; ++unit) deeper.weight(original + 1)(unit, unit) = 1;
-  network_ = std::move(deeper);
-  adam_ = nn::adam{network_.parameters().size(), {.learning_rate = learning_rate()}};
+  go_on_with(std::move(deeper));
   ++layers_of_[block];
+}
+
+void growth_job::widen(std::size_t block) {
+  const std::size_t first = first_layer_of(block), behind = first + layers_of_[block];
+  std::vector<std::size_t> widths = widths_of(network_);
+  for (std::size_t l = first; l < behind; ++l) widths[l + 1] *= 2;
+  nn::dynamic_mlp wider = network_of(widths);
+  random_sequence random{seed_, stream_of_widening, ++widenings_ << 32U};
+  for (std::size_t l = 0; l < network_.layers().size(); ++l) {
+    const nn::layer_shape from = network_.layers()[l], to = wider.layers()[l];
+    const bool reads_twice = l > first && l <= behind, is_twice = l >= first && l < behind;
+    const double noise =
+        is_twice ? widening_noise * deviation_of(network_.parameters().subspan(from.first, from.inputs * from.outputs))
+                 : 0;
+    for (std::size_t o = 0; o < to.outputs; ++o) {
+      const bool is_copy = o >= from.outputs;
+      for (std::size_t i = 0; i < to.inputs; ++i) {
+        const float weight = network_.weight(l)(i % from.inputs, o % from.outputs);
+        wider.weight(l)(i, o) =
+            (reads_twice ? weight / 2 : weight) + (is_copy ? static_cast<float>(noise * random.normal()) : 0.0F);
+      }
+      wider.bias(l)[o] = network_.bias(l)[o % from.outputs];
+    }
+  }
+  go_on_with(std::move(wider));
 }
 
 bool growth_job::train() {

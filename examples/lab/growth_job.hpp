@@ -22,11 +22,12 @@ struct growth_job_options {
 /// begin with alike need be trained once.
 ///
 /// Time is counted in multiply-adds: an epoch takes as long as the model has weights, by those of the first model. So
-/// a deeper one has fewer epochs, and nothing depends on the machine. An epoch that the budget does not cover is not
-/// begun. Deepening keeps the outputs, to the bit, and begins with a new Adam.
+/// a deeper or wider one has fewer epochs, and nothing depends on the machine. An epoch that the budget does not cover
+/// is not begun. Deepening keeps the outputs, to the bit, widening nearly; both begin with a new Adam.
 ///
 /// Tests   tests/examples/growth_tables_test.cpp: LearnsAndStopsAtTheBudget, DeepeningKeepsTheOutputs,
-///         DeeperTakesLonger, ACopyGoesOnByItself, SameSeedSameAccuracy
+///         WideningNearlyKeepsTheOutputs, WideningTakesInsertionsAlong, DeeperTakesLonger, ACopyGoesOnByItself,
+///         SameSeedSameAccuracy
 class growth_job {
  public:
   /// The images stay where they are. Parameters and the order of samples are drawn from `seed`.
@@ -39,12 +40,18 @@ class growth_job {
 
   /// Inserts an identity with ReLU behind a block, before what was inserted there earlier. Pre: there is such a block.
   void deepen(std::size_t block);
+  /// Doubles the units of a block, and of what was inserted behind it: each is there twice, and who reads it divides
+  /// its weights among both. The copies' incoming weights get noise, a hundredth of their layer's standard deviation:
+  /// else both would learn the same. Pre: there is such a block.
+  void widen(std::size_t block);
   /// One epoch more; false, and nothing happens, where time is up.
   bool train();
   /// The share of held-out samples that it gets right.
   [[nodiscard]] double accuracy() const;
 
  private:
+  [[nodiscard]] std::size_t first_layer_of(std::size_t block) const noexcept;
+  void go_on_with(nn::dynamic_mlp grown);
   [[nodiscard]] double time_of_an_epoch() const noexcept;
   [[nodiscard]] double learning_rate() const noexcept;
 
@@ -55,6 +62,7 @@ class growth_job {
   nn::dynamic_mlp network_;
   nn::adam adam_;
   double first_weights_, spent_ = 0;
+  std::uint64_t widenings_ = 0;
   std::uint64_t epochs_ = 0;
 };
 

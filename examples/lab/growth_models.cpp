@@ -78,11 +78,12 @@ adapt::growable_model published_model(const std::string& name) {
   return *adapt::growable_model::make(std::move(layers), std::move(blocks));
 }
 
-adapt::growable_model perceptron(std::size_t inputs, const std::vector<std::size_t>& hidden, std::size_t outputs) {
+adapt::growable_model perceptron(std::size_t inputs, const std::vector<std::size_t>& hidden, std::size_t outputs,
+                                 bool widens) {
   std::vector<std::string> layers;
   std::vector<growable_block> blocks;
   for (const std::size_t width : hidden) {
-    blocks.push_back({static_cast<std::uint32_t>(layers.size()), 2, {linear_layer(width, width), relu}});
+    blocks.push_back({static_cast<std::uint32_t>(layers.size()), 2, {linear_layer(width, width), relu}, widens});
     layers.insert(layers.end(), {linear_layer(inputs, width), relu});
     inputs = width;
   }
@@ -104,9 +105,12 @@ adapt::growable_model read_growable_model(const std::filesystem::path& file) {
   for (const json& each : *found) {
     const std::string which = place + "block " + std::to_string(blocks.size()) + ": ";
     if (!each.is_object()) throw user_error{which + "found " + each.dump() + ", expected an object"};
-    expect_only(each, {"first", "layers", "insertion"}, which);
-    blocks.push_back(
-        {number_in(each, "first", which), number_in(each, "layers", which), layers_in(each, "insertion", which)});
+    expect_only(each, {"first", "layers", "insertion", "widens"}, which);
+    const auto widens = each.find("widens");
+    if (widens != each.end() && !widens->is_boolean())
+      throw user_error{which + "widens: found " + widens->dump() + ", expected true or false"};
+    blocks.push_back({number_in(each, "first", which), number_in(each, "layers", which),
+                      layers_in(each, "insertion", which), widens != each.end() && widens->get<bool>()});
   }
   auto made = adapt::growable_model::make(std::move(layers), std::move(blocks));
   if (!made) throw user_error{place + made.error().message};
@@ -115,8 +119,10 @@ adapt::growable_model read_growable_model(const std::filesystem::path& file) {
 
 std::string as_json(const adapt::growable_model& model) {
   nlohmann::ordered_json blocks = nlohmann::ordered_json::array();
-  for (const growable_block& each : model.blocks())
+  for (const growable_block& each : model.blocks()) {
     blocks.push_back({{"first", each.first}, {"layers", each.layers}, {"insertion", each.insertion}});
+    if (each.widens) blocks.back()["widens"] = true;
+  }
   const std::vector<std::string> layers(model.layers().begin(), model.layers().end());
   return nlohmann::ordered_json{{"layers", layers}, {"blocks", blocks}}.dump(2) + "\n";
 }

@@ -15,12 +15,13 @@ namespace rubato::lab {
 /// Tests   tests/examples/growth_eval_test.cpp: ModelsAreThePublishedOnes
 [[nodiscard]] adapt::growable_model published_model(const std::string& name);
 
-/// A perceptron with ReLU: each hidden layer is a block.
+/// A perceptron with ReLU: each hidden layer is a block, and may widen.
 /// Tests   tests/examples/growth_tables_test.cpp: APerceptronIsWhatTheJobTrains
 [[nodiscard]] adapt::growable_model perceptron(std::size_t inputs, const std::vector<std::size_t>& hidden,
-                                               std::size_t outputs);
+                                               std::size_t outputs, bool widens = false);
 
-/// From a JSON file: {"layers": [LAYER, ...], "blocks": [{"first": N, "layers": N, "insertion": [LAYER, ...]}, ...]}.
+/// From a JSON file: {"layers": [LAYER, ...], "blocks": [{"first": N, "layers": N, "insertion": [LAYER, ...]}, ...]}; a
+/// block that widens has "widens": true, too.
 /// Errors  user_error, naming the file: it cannot be read, is no JSON, has other members, or is what growable_model
 ///         refuses
 /// Tests   tests/examples/growth_tables_test.cpp: AModelIsReadAgain, SaysWhatIsWrongWithAModel

@@ -10,9 +10,13 @@ namespace {
 void follow(const growth_job& so_far, const tabled_job& of, std::vector<double>& times,
             std::vector<adapt::growth_outcome>& all) {
   times.push_back(so_far.time_left());
-  for (std::size_t action = 0; action <= of.job.hidden.size(); ++action) {
+  const std::size_t blocks = of.job.hidden.size();
+  for (std::size_t action = 0; action < of.actions(); ++action) {
     growth_job next = so_far;
-    if (action < of.job.hidden.size()) next.deepen(action);
+    if (action < blocks)
+      next.deepen(action);
+    else if (action + 1 < of.actions())
+      next.widen(action - blocks);
     if (times.size() < of.steps) {
       next.train();
       follow(next, of, times, all);

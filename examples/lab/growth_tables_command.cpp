@@ -76,7 +76,8 @@ int run_growth_tables(const growth_tables_arguments& given) {
   read_samples(given, data);
   tabled_job tabled{
       .job = {.hidden = widths_in(given.hidden), .epochs = given.epochs, .learning_rate = given.learning_rate},
-      .steps = given.steps};
+      .steps = given.steps,
+      .widens = given.widen};
   std::error_code failed;
   std::filesystem::create_directories(given.out, failed);
   if (failed) throw support::user_error{"--out: " + given.out + ": " + failed.message()};
@@ -105,7 +106,7 @@ int run_growth_tables(const growth_tables_arguments& given) {
     return interrupted_status();
   }
 
-  const auto actions = static_cast<std::uint32_t>(tabled.job.hidden.size() + 1);
+  const auto actions = static_cast<std::uint32_t>(tabled.actions());
   std::vector<std::vector<std::string>> rows{
       {"scenario", "nothing", "by chance", "best", "sequence", "standard error", "of differences"}};
   for (std::size_t s = 0; s < scenarios.size(); ++s) {
@@ -121,7 +122,8 @@ int run_growth_tables(const growth_tables_arguments& given) {
                     decimals(made.of_difference, 4)});
     files[s + 1].write(as_csv(table));
   }
-  files[0].write(as_json(perceptron(data.split.training.inputs, tabled.job.hidden, data.split.training.classes)));
+  files[0].write(
+      as_json(perceptron(data.split.training.inputs, tabled.job.hidden, data.split.training.classes, tabled.widens)));
   std::cout << aligned_text(rows) << "written: " << (folder / name).string() << ".json and " << scenarios.size()
             << " tables\n";
   return 0;

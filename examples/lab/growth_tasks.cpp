@@ -138,9 +138,9 @@ std::vector<growth_task> read_growth_tasks(const std::filesystem::path& folder) 
       growth_task task{model, scenario,
                        std::filesystem::exists(described) ? read_growable_model(described) : published_model(model),
                        read_growth_table(file)};
-      if (task.table.actions() != task.start.blocks().size() + 1)
+      if (task.table.actions() != task.start.actions())
         throw user_error{file.string() + ": found " + std::to_string(task.table.actions()) + " actions, expected " +
-                         std::to_string(task.start.blocks().size() + 1)};
+                         std::to_string(task.start.actions())};
       tasks.push_back(std::move(task));
     }
   if (tasks.empty()) throw user_error{folder.string() + ": found no table, expected files such as convnet2_early.csv"};

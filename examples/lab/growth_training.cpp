@@ -1,7 +1,9 @@
 #include "growth_training.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "growth_weights.hpp"
 #include "support/name_parts.hpp"
@@ -14,37 +16,67 @@ using support::user_error;
 
 [[nodiscard]] std::string name_of(const growth_task& task) { return task.model + "_" + task.scenario; }
 
-[[nodiscard]] std::vector<adapt::growth_path> paths_of(const std::vector<growth_task>& tasks,
-                                                       const adapt::growth_agent& agent) {
+template <class Agent>
+[[nodiscard]] std::vector<adapt::growth_path> paths_of(const std::vector<growth_task>& tasks, const Agent& agent) {
   std::vector<adapt::growth_path> paths;
   for (const growth_task& task : tasks) {
     auto path = adapt::growth_path::make(task.start, task.table, agent.vocabulary, agent.time);
     if (!path) throw user_error{name_of(task) + ": " + path.error().message};
-    if (task.table.actions() != agent.network.shape().actions)
-      throw user_error{name_of(task) + ": found " + std::to_string(task.table.actions()) + " actions, expected " +
-                       std::to_string(agent.network.shape().actions) + ", as many as the agent has"};
+    if constexpr (std::is_same_v<Agent, adapt::growth_agent>)
+      if (!serves(agent.network, *path))
+        throw user_error{name_of(task) + ": found " + std::to_string(task.table.actions()) + " actions, expected " +
+                         std::to_string(agent.network.shape().actions) + ", as many as the agent has"};
     paths.push_back(std::move(*path));
   }
   return paths;
 }
 
-[[nodiscard]] adapt::growth_agent new_agent(const std::vector<growth_task>& tasks, adapt::time_encoding time,
-                                            std::uint64_t seed) {
-  random_sequence random{seed};
-  const adapt::growth_shape usual;
-  growth_vocabulary known = vocabulary_of(tasks, usual.embedding, random);
-  auto network =
-      adapt::growth_network::make({.vocabulary = known.words.rows(), .actions = tasks.front().table.actions()});
+template <class Agent, class Network>
+[[nodiscard]] Agent drawn(result<Network> network, growth_vocabulary known, adapt::time_encoding time,
+                          random_sequence& random) {
   if (!network) throw user_error{network.error().message};
   std::ranges::copy(known.embeddings, network->embeddings().begin());
   adapt::initialise(*network, random);
   return {.network = std::move(*network), .vocabulary = std::move(known.words), .time = time};
 }
 
+[[nodiscard]] any_growth_agent new_agent(const std::vector<growth_task>& tasks, const growth_training_plan& plan,
+                                         std::uint64_t seed) {
+  random_sequence random{seed};
+  growth_vocabulary known = vocabulary_of(tasks, adapt::growth_shape{}.embedding, random);
+  const std::size_t rows = known.words.rows();
+  if (plan.blocks)
+    return drawn<adapt::block_agent>(adapt::block_network::make({.vocabulary = rows}), std::move(known), plan.time,
+                                     random);
+  return drawn<adapt::growth_agent>(
+      adapt::growth_network::make({.vocabulary = rows, .actions = tasks.front().table.actions()}), std::move(known),
+      plan.time, random);
+}
+
 [[nodiscard]] std::vector<growth_task> all_tasks_of(const growth_training_plan& plan) {
   std::vector<growth_task> all = plan.tasks;
   for (const growth_stage& stage : plan.stages) all.insert(all.end(), stage.tasks.begin(), stage.tasks.end());
   return all;
+}
+
+template <class Agent>
+void train(Agent& agent, const growth_training_plan& plan, std::uint64_t seed) {
+  if (!plan.tasks.empty()) {
+    adapt::expected_growth_options options = plan.expected;
+    options.seed = seed + 2'000'003;  // other draws than the parameters have
+    adapt::expected_growth_trainer training{agent.network, paths_of(plan.tasks, agent), options};
+    training.run();
+    agent.network = training.network();
+  }
+  std::uint64_t draws = seed;
+  for (const growth_stage& stage : plan.stages) {
+    adapt::growth_training_options options = plan.reinforce;
+    options.temperature = stage.temperature;
+    options.seed = draws += 1'000'003;  // others than the parameters have
+    adapt::basic_growth_trainer training{agent.network, paths_of(stage.tasks, agent), options};
+    training.run(stage.episodes);
+    agent.network = training.network();
+  }
 }
 
 }  // namespace
@@ -88,24 +120,9 @@ std::vector<growth_stage> stages_in(const std::string& text, const std::vector<g
   return stages;
 }
 
-adapt::growth_agent trained(const growth_training_plan& plan, std::uint64_t seed) {
-  adapt::growth_agent agent = plan.from ? *plan.from : new_agent(all_tasks_of(plan), plan.time, seed);
-  if (!plan.tasks.empty()) {
-    adapt::expected_growth_options options = plan.expected;
-    options.seed = seed + 2'000'003;  // other draws than the parameters have
-    adapt::expected_growth_trainer training{agent.network, paths_of(plan.tasks, agent), options};
-    training.run();
-    agent.network = training.network();
-  }
-  std::uint64_t draws = seed;
-  for (const growth_stage& stage : plan.stages) {
-    adapt::growth_training_options options = plan.reinforce;
-    options.temperature = stage.temperature;
-    options.seed = draws += 1'000'003;  // others than the parameters have
-    adapt::growth_trainer training{agent.network, paths_of(stage.tasks, agent), options};
-    training.run(stage.episodes);
-    agent.network = training.network();
-  }
+any_growth_agent trained(const growth_training_plan& plan, std::uint64_t seed) {
+  any_growth_agent agent = plan.from ? *plan.from : new_agent(all_tasks_of(plan), plan, seed);
+  std::visit([&](auto& kind) { train(kind, plan, seed); }, agent);
   return agent;
 }
 

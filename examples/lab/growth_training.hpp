@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <rubato/adapt/growth/growth_agent.hpp>
 #include <rubato/adapt/train/expected_growth_training.hpp>
 #include <rubato/adapt/train/growth_training.hpp>
 #include <string>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "growth_tasks.hpp"
+#include "growth_weights.hpp"
 
 namespace rubato::lab {
 
@@ -43,14 +43,15 @@ struct growth_training_plan {
   std::vector<growth_stage> stages{};          ///< by REINFORCE
   adapt::expected_growth_options expected{};   ///< for `tasks`
   adapt::growth_training_options reinforce{};  ///< for `stages`; temperature and seed are theirs
-  std::optional<adapt::growth_agent> from{};   ///< what it goes on with; nothing: an agent that knows nothing
+  std::optional<any_growth_agent> from{};      ///< what it goes on with; nothing: an agent that knows nothing
+  bool blocks = false;                         ///< an agent that knows nothing is one for any number of actions
   adapt::time_encoding time = adapt::time_encoding::cosines;  ///< of an agent that knows nothing
 };
 
 /// An agent after a training. The seed draws embeddings and parameters of an agent that knows nothing, and episodes.
 /// Errors  user_error: `from` does not know a layer, or has another number of actions than a task
-/// Tests   tests/examples/growth_training_test.cpp: LearnsByBoth, SameSeedSameAgent
-[[nodiscard]] adapt::growth_agent trained(const growth_training_plan& plan, std::uint64_t seed);
+/// Tests   tests/examples/growth_training_test.cpp: LearnsByBoth, BothKindsLearn, SameSeedSameAgent
+[[nodiscard]] any_growth_agent trained(const growth_training_plan& plan, std::uint64_t seed);
 
 }  // namespace rubato::lab
 

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "support/user_error.hpp"
@@ -140,7 +141,8 @@ void put_layer(const reader& from, const std::string& name, std::size_t layer, n
   return {.words = std::move(*made), .embeddings = table.values, .width = table.columns};
 }
 
-[[nodiscard]] json vocabulary_as_json(const adapt::growth_agent& agent) {
+template <class Agent>
+[[nodiscard]] json vocabulary_as_json(const Agent& agent) {
   json ids = json::object(), rows = json::array();
   for (const adapt::layer_word& word : agent.vocabulary.words()) ids[word.layer] = word.row;
   const std::size_t width = agent.network.shape().embedding;
@@ -178,7 +180,7 @@ void put_lstm(const nn::lstm& from, const std::string& prefix, const std::string
 }
 
 [[nodiscard]] std::set<std::string> names_of_members() {
-  std::set<std::string> names{"vocabulary", "time"};
+  std::set<std::string> names{"vocabulary", "time", "network"};
   for (const char* const suffix : {"", "_reverse"})
     for (const char* const part : {"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"}) {
       names.insert("encoder.encoder." + std::string{part} + suffix);
@@ -200,17 +202,17 @@ constexpr std::array<std::pair<const char*, adapt::time_encoding>, 2> time_names
   from.refuse("time: found " + at->dump() + ", expected \"sines\" or \"cosines\"");
 }
 
-[[nodiscard]] adapt::growth_agent agent_in(const std::filesystem::path& path, const json& all,
-                                           const growth_vocabulary& vocabulary) {
-  const reader from{path, all};
-  from.expect_only(names_of_members());
-  const adapt::growth_shape shape{.vocabulary = vocabulary.words.rows(),
-                                  .embedding = vocabulary.width,
-                                  .encoder = from.matrix("encoder.encoder.weight_hh_l0").columns,
-                                  .decider = from.matrix("decider.lstm.weight_hh_l0").columns,
-                                  .hidden = from.matrix("decider.linear1.weight").rows,
-                                  .actions = from.matrix("decider.linear3.weight").rows};
-  auto network = adapt::growth_network::make(shape);
+[[nodiscard]] bool is_for_blocks(const reader& from, const json& all) {
+  const auto at = all.find("network");
+  if (at == all.end() || *at == "actions") return false;
+  if (*at != "blocks") from.refuse("network: found " + at->dump() + ", expected \"actions\" or \"blocks\"");
+  return true;
+}
+
+// Either kind, of the shape that the arrays say.
+template <class Agent, class Network>
+[[nodiscard]] Agent agent_with(result<Network> network, const reader& from, const json& all,
+                               const growth_vocabulary& vocabulary) {
   if (!network) from.refuse(network.error().message);
   std::copy(vocabulary.embeddings.begin(), vocabulary.embeddings.end(), network->embeddings().begin());
   put_lstm(from, "encoder.encoder.", "", network->encoder_forwards());
@@ -221,41 +223,29 @@ constexpr std::array<std::pair<const char*, adapt::time_encoding>, 2> time_names
   return {.network = std::move(*network), .vocabulary = vocabulary.words, .time = time_in(from, all)};
 }
 
-}  // namespace
-
-growth_vocabulary read_growth_vocabulary(const std::filesystem::path& path) {
-  return vocabulary_in(path, read_json(path));
+[[nodiscard]] any_growth_agent agent_in(const std::filesystem::path& path, const json& all,
+                                        const growth_vocabulary& vocabulary) {
+  const reader from{path, all};
+  from.expect_only(names_of_members());
+  const adapt::block_shape sizes{.vocabulary = vocabulary.words.rows(),
+                                 .embedding = vocabulary.width,
+                                 .encoder = from.matrix("encoder.encoder.weight_hh_l0").columns,
+                                 .decider = from.matrix("decider.lstm.weight_hh_l0").columns,
+                                 .hidden = from.matrix("decider.linear1.weight").rows};
+  if (is_for_blocks(from, all))
+    return agent_with<adapt::block_agent>(adapt::block_network::make(sizes), from, all, vocabulary);
+  const adapt::growth_shape shape{.vocabulary = sizes.vocabulary,
+                                  .embedding = sizes.embedding,
+                                  .encoder = sizes.encoder,
+                                  .decider = sizes.decider,
+                                  .hidden = sizes.hidden,
+                                  .actions = from.matrix("decider.linear3.weight").rows};
+  return agent_with<adapt::growth_agent>(adapt::growth_network::make(shape), from, all, vocabulary);
 }
 
-growth_vocabulary vocabulary_of(const std::vector<growth_task>& tasks, std::size_t width, random_sequence& random) {
-  std::vector<adapt::layer_word> words;
-  const auto add = [&](const std::string& layer) {
-    if (std::ranges::find(words, layer, &adapt::layer_word::layer) == words.end())
-      words.push_back({layer, static_cast<std::uint32_t>(words.size())});
-  };
-  for (const growth_task& task : tasks) {
-    for (const std::string& layer : task.start.layers()) add(layer);
-    for (const adapt::growable_block& block : task.start.blocks())
-      for (const std::string& layer : block.insertion) add(layer);
-  }
-  const auto unknown = static_cast<std::uint32_t>(words.size());
-  growth_vocabulary made{.words = *adapt::layer_vocabulary::make(std::move(words), unknown + 1, unknown),
-                         .embeddings = std::vector<float>((unknown + 1) * width),
-                         .width = width};
-  for (float& each : made.embeddings) each = static_cast<float>(random.normal());
-  return made;
-}
-
-adapt::growth_agent read_growth_weights(const std::filesystem::path& path, const std::filesystem::path& vocabulary) {
-  const json all = read_json(path);
-  const auto own = all.find("vocabulary");
-  if (own == all.end()) return agent_in(path, all, read_growth_vocabulary(vocabulary));
-  if (!own->is_object()) throw user_error{path.string() + ": vocabulary: found no object, expected one"};
-  return agent_in(path, all, vocabulary_in(path.string() + ": vocabulary", *own));
-}
-
-std::string as_json(const adapt::growth_agent& agent) {
-  adapt::growth_network network = agent.network;
+template <class Agent>
+[[nodiscard]] json document_of(Agent agent) {
+  auto& network = agent.network;
   json all;
   put_lstm(network.encoder_forwards(), "encoder.encoder.", "", all);
   put_lstm(network.encoder_backwards(), "encoder.encoder.", "_reverse", all);
@@ -271,7 +261,58 @@ std::string as_json(const adapt::growth_agent& agent) {
   all["vocabulary"] = vocabulary_as_json(agent);
   for (const auto& [name, encoding] : time_names)
     if (encoding == agent.time) all["time"] = name;
-  return all.dump() + "\n";
+  if (std::is_same_v<Agent, adapt::block_agent>) all["network"] = "blocks";
+  return all;
+}
+
+}  // namespace
+
+growth_vocabulary read_growth_vocabulary(const std::filesystem::path& path) {
+  return vocabulary_in(path, read_json(path));
+}
+
+growth_vocabulary vocabulary_of(const std::vector<growth_task>& tasks, std::size_t width, random_sequence& random) {
+  std::vector<adapt::layer_word> words;
+  const auto add = [&](std::span<const std::string> layers) {
+    for (const std::string& layer : layers)
+      if (std::ranges::find(words, layer, &adapt::layer_word::layer) == words.end())
+        words.push_back({layer, static_cast<std::uint32_t>(words.size())});
+  };
+  for (const growth_task& task : tasks) {
+    add(task.start.layers());
+    for (const adapt::growable_block& block : task.start.blocks()) add(block.insertion);
+    // Widened layers are other layers.
+    std::vector<adapt::growable_model> models{task.start};
+    for (std::uint32_t step = 0; step < task.table.steps(); ++step) {
+      std::vector<adapt::growable_model> grown;
+      for (const adapt::growable_model& model : models)
+        for (std::size_t action = model.blocks().size(); action + 1 < model.actions(); ++action) {
+          grown.push_back(model);
+          grown.back().grow(action);
+          add(grown.back().layers());
+          for (const adapt::growable_block& block : grown.back().blocks()) add(block.insertion);
+        }
+      models = std::move(grown);
+    }
+  }
+  const auto unknown = static_cast<std::uint32_t>(words.size());
+  growth_vocabulary made{.words = *adapt::layer_vocabulary::make(std::move(words), unknown + 1, unknown),
+                         .embeddings = std::vector<float>((unknown + 1) * width),
+                         .width = width};
+  for (float& each : made.embeddings) each = static_cast<float>(random.normal());
+  return made;
+}
+
+any_growth_agent read_growth_weights(const std::filesystem::path& path, const std::filesystem::path& vocabulary) {
+  const json all = read_json(path);
+  const auto own = all.find("vocabulary");
+  if (own == all.end()) return agent_in(path, all, read_growth_vocabulary(vocabulary));
+  if (!own->is_object()) throw user_error{path.string() + ": vocabulary: found no object, expected one"};
+  return agent_in(path, all, vocabulary_in(path.string() + ": vocabulary", *own));
+}
+
+std::string as_json(const any_growth_agent& agent) {
+  return std::visit([](const auto& kind) { return document_of(kind).dump() + "\n"; }, agent);
 }
 
 }  // namespace rubato::lab

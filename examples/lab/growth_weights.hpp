@@ -2,15 +2,20 @@
 #define RUBATO_EXAMPLES_LAB_GROWTH_WEIGHTS_HPP
 
 #include <filesystem>
+#include <rubato/adapt/growth/block_agent.hpp>
 #include <rubato/adapt/growth/growth_agent.hpp>
 #include <rubato/adapt/growth/layer_vocabulary.hpp>
 #include <rubato/core/rng.hpp>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "growth_tasks.hpp"
 
 namespace rubato::lab {
+
+/// An agent for models of so many actions, or one for models of any.
+using any_growth_agent = std::variant<adapt::growth_agent, adapt::block_agent>;
 
 /// The layers that published agents know, and the vector for each row.
 struct growth_vocabulary {
@@ -34,18 +39,20 @@ struct growth_vocabulary {
 /// The agent whose weights are in a JSON file as PyTorch names them: "encoder.encoder.weight_ih_l0" and seven more of
 /// the bidirectional LSTM, "decider.lstm.weight_ih_l0" and three more, "decider.linear1.weight" to
 /// "decider.linear3.bias". The sizes are those of the arrays. Published agents need the file of their vocabulary; those
-/// of as_json() have theirs with them, and say how they encode the time.
+/// of as_json() have theirs with them, and say how they encode the time and of which kind they are.
 /// Errors  user_error, naming the file and the array: it cannot be read, is no JSON, an array is missing, unknown, of
 ///         another shape than the others say, or has a number that is not finite; those of read_growth_vocabulary
 /// Tests   tests/examples/growth_eval_test.cpp: ReadsWeights, SaysWhatIsWrong;
-///         tests/examples/growth_training_test.cpp: WhatIsWrittenIsReadAgain, SaysWhatIsWrongWithItsVocabulary
-[[nodiscard]] adapt::growth_agent read_growth_weights(const std::filesystem::path& path,
-                                                    const std::filesystem::path& vocabulary);
+///         tests/examples/growth_training_test.cpp: WhatIsWrittenIsReadAgain, SaysWhatIsWrongWithItsVocabulary,
+///         SaysWhatIsWrongWithItsKind
+[[nodiscard]] any_growth_agent read_growth_weights(const std::filesystem::path& path,
+                                                   const std::filesystem::path& vocabulary);
 
 /// The agent as such a document. "vocabulary" is an object as in a vocabulary's file, "time" says how the time is
-/// encoded: "sines", as published, where it is missing. It has one bias where PyTorch has two: the other is zeros.
+/// encoded: "sines", as published, where it is missing. "network" is "blocks" for an agent of models of any number of
+/// actions. It has one bias where PyTorch has two: the other is zeros.
 /// Tests   tests/examples/growth_training_test.cpp: WhatIsWrittenIsReadAgain
-[[nodiscard]] std::string as_json(const adapt::growth_agent& agent);
+[[nodiscard]] std::string as_json(const any_growth_agent& agent);
 
 }  // namespace rubato::lab
 

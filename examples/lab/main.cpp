@@ -117,9 +117,13 @@ void add_growth_train_options(CLI::App& train, growth_train_arguments& given) {
                         ->excludes(on);
   train.add_flag("--leave-one-out", given.leave_one_out, "An agent for each task, which has not seen it")
       ->excludes(reinforce);
-  train.add_option("--from", given.from, "Weights to go on with; default: at random");
+  auto* from = train.add_option("--from", given.from, "Weights to go on with; default: at random");
   train.add_option("--vocabulary", given.vocabulary,
                    "JSON file of the layers that --from knows; default: its own, or vocab.json beside the tables");
+  train.add_option("--network", given.network, "What is trained: a preference for each action, or a score for each")
+      ->check(CLI::IsMember({"actions", "blocks"}))
+      ->excludes(from)
+      ->capture_default_str();
   train.add_option("--time", given.time, "How the time is encoded: as published, or so that start and end differ")
       ->check(CLI::IsMember({"sines", "cosines"}))
       ->capture_default_str();
@@ -151,6 +155,7 @@ void add_growth_tables_options(CLI::App& tables, growth_tables_arguments& given)
       ->capture_default_str();
   tables.add_option("--name", given.name, "Of the model, in the names of files; default: the pattern, or images");
   tables.add_option("--hidden", given.hidden, "Widths of the hidden layers that it begins with")->capture_default_str();
+  tables.add_flag("--widen", given.widen, "Widening each of them is an action, too");
   tables.add_option("--epochs", given.epochs, "Budget, in epochs of the model that it begins with")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();

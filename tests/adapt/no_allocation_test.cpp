@@ -46,11 +46,11 @@ TEST(NoAllocation, BlockNetwork) {
   block_network::workspace work{network, 8, 3};
   block_network::gradient sums = network.no_gradient();
   const std::array<std::uint32_t, 8> layers{0, 1, 2, 3, 4, 3, 2, 1};
-  const std::array<block_place, 3> blocks{{{0, 1, 0}, {2, 4, 3}, {7, 7, 1}}};
+  const std::array<block_action, 3> actions{{{0, 1, 0, 0}, {2, 4, 3, 1}, {7, 7, 1, 2}}};
   const std::array<float, 4> slopes{1, 0, -1, 2};
   test::allocations = 0;
   test::counting = true;
-  static_cast<void>(network.forward(layers, blocks, encoded_time(1, 2, time_encoding::sines), work));
+  static_cast<void>(network.forward(layers, actions, encoded_time(1, 2, time_encoding::sines), work));
   network.backward(slopes, work, sums);
   test::counting = false;
   EXPECT_EQ(test::allocations, 0U);

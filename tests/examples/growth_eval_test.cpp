@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "../../examples/lab/growth_models.hpp"
@@ -125,7 +126,7 @@ TEST(GrowthWeights, ReadsWeights) {
   all["decider.lstm.weight_ih_l0"][1][0] = 0.25;
   all["encoder.encoder.bias_ih_l0"][2] = 0.5;
   all["encoder.encoder.bias_hh_l0"][2] = 0.25;
-  adapt::growth_agent agent = read_growth_weights(files.write("weights.json", all.dump()), vocabulary);
+  auto agent = std::get<adapt::growth_agent>(read_growth_weights(files.write("weights.json", all.dump()), vocabulary));
   EXPECT_EQ(agent.network.decider().parameters()[1], 0.25F) << "a row for each input, a column for each gate";
   EXPECT_EQ(agent.network.encoder_forwards().parameters()[8 + 2], 0.75F) << "the sum of both biases";
   EXPECT_EQ(agent.network.embeddings()[1], 0.5F);
@@ -137,7 +138,7 @@ TEST(GrowthWeights, SaysWhatIsWrong) {
   const auto vocabulary = files.write("vocab.json", vocabulary_text());
   const auto refusal = [&](const nlohmann::json& all) {
     const std::filesystem::path path = files.write("weights.json", all.dump());
-    const std::string said = message_of<user_error>([&] { return read_growth_weights(path, vocabulary).time; });
+    const std::string said = message_of<user_error>([&] { return read_growth_weights(path, vocabulary).index(); });
     return said.substr(std::min(said.size(), path.string().size() + 2));
   };
   const nlohmann::json good = weights({0, 3, 1, 2});

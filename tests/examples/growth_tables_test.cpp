@@ -91,6 +91,42 @@ TEST(GrowthJob, DeepeningKeepsTheOutputs) {
   EXPECT_NE(outputs_of(job), before) << "it learns on";
 }
 
+float farthest(const std::vector<float>& a, const std::vector<float>& b) {
+  float most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
+  return most;
+}
+
+TEST(GrowthJob, WideningNearlyKeepsTheOutputs) {
+  growth_job job{few(), small, 1};
+  job.train();
+  for (const std::size_t block : {1U, 0U, 1U}) {
+    const std::vector<float> before = outputs_of(job);
+    job.widen(block);
+    const float moved = farthest(outputs_of(job), before);
+    EXPECT_LT(moved, 0.05F);
+    EXPECT_GT(moved, 0) << "copies differ a little";
+  }
+  std::vector<std::size_t> widths;
+  for (const auto& layer : job.network().layers()) widths.push_back(layer.outputs);
+  EXPECT_EQ(widths, (std::vector<std::size_t>{12, 16, 2}));
+  const double left = job.time_left();
+  job.train();
+  EXPECT_DOUBLE_EQ(job.time_left(), left - (2 * 12 + 12 * 16 + 16 * 2) / (2 * 6 + 6 * 4 + 4 * 2.0));
+}
+
+TEST(GrowthJob, WideningTakesInsertionsAlong) {
+  growth_job job{few(), small, 1};
+  job.train();
+  job.deepen(0), job.deepen(1);
+  const std::vector<float> before = outputs_of(job);
+  job.widen(0);
+  EXPECT_LT(farthest(outputs_of(job), before), 0.05F);
+  std::vector<std::size_t> widths;
+  for (const auto& layer : job.network().layers()) widths.push_back(layer.outputs);
+  EXPECT_EQ(widths, (std::vector<std::size_t>{12, 12, 4, 4, 2}));
+}
+
 TEST(GrowthJob, DeeperTakesLonger) {
   growth_job job{few(), small, 1};
   job.train();
@@ -142,6 +178,21 @@ TEST(GrowthTables, EachSequenceIsATraining) {
   }
 }
 
+TEST(GrowthTables, WideningIsAnAction) {
+  const tabled_job of{.job = small, .at = 0.35, .steps = 1, .widens = true};
+  const auto all = every_outcome(of, few(), 7);
+  ASSERT_EQ(all.size(), 5U);
+  for (std::size_t action = 0; action < 5; ++action) {
+    growth_job job{few(), small, 7};
+    for (int e = 0; e < 4; ++e) job.train();
+    if (action < 2) job.deepen(action);
+    if (action == 2 || action == 3) job.widen(action - 2);
+    while (job.train()) {
+    }
+    EXPECT_EQ(all[action].accuracy, job.accuracy()) << action;
+  }
+}
+
 TEST(GrowthTables, RepeatsAreAveraged) {
   const std::vector<adapt::growth_outcome> one{{0.25, {5}}, {0.5, {5}}}, two{{0.75, {5}}, {0.5, {5}}};
   const repeated_table made = mean_of({one, two}, 2, 10);
@@ -168,10 +219,10 @@ TEST(GrowthTables, ATableIsReadAgain) {
 }
 
 TEST(GrowthModels, APerceptronIsWhatTheJobTrains) {
-  adapt::growable_model model = perceptron(2, {6, 4}, 2);
-  model.deepen(1);
+  adapt::growable_model model = perceptron(2, {6, 4}, 2, true);
   growth_job job{few(), small, 1};
-  job.deepen(1);
+  for (const std::size_t block : {1U, 0U, 1U})
+    model.deepen(block), job.deepen(block), model.widen(block), job.widen(block);
   std::vector<std::string> expected;
   for (const auto& layer : job.network().layers()) {
     expected.push_back("Linear(in_features=" + std::to_string(layer.inputs) +
@@ -184,9 +235,12 @@ TEST(GrowthModels, APerceptronIsWhatTheJobTrains) {
 
 TEST(GrowthModels, AModelIsReadAgain) {
   const test::temporary_directory files;
-  for (const adapt::growable_model& model : {published_model("convnet2"), perceptron(2, {6, 4}, 2)}) {
+  for (const adapt::growable_model& model :
+       {published_model("convnet2"), perceptron(2, {6, 4}, 2), perceptron(2, {6}, 2, true)}) {
     std::ofstream{files.path() / "model.json"} << as_json(model);
-    EXPECT_EQ(as_json(read_growable_model(files.path() / "model.json")), as_json(model));
+    const adapt::growable_model again = read_growable_model(files.path() / "model.json");
+    EXPECT_EQ(as_json(again), as_json(model));
+    EXPECT_EQ(again.actions(), model.actions());
   }
 }
 
@@ -207,6 +261,8 @@ TEST(GrowthModels, SaysWhatIsWrongWithAModel) {
   EXPECT_EQ(refusal(R"({"layers": ["a"], "blocks": [3]})"), "block 0: found 3, expected an object");
   EXPECT_EQ(refusal(R"({"layers": ["a"], "blocks": [{"first": -1}]})"),
             "block 0: found no \"first\" from 0 to 1000000, expected one");
+  EXPECT_EQ(refusal(R"({"layers": ["a"], "blocks": [{"first": 0, "layers": 1, "insertion": ["b"], "widens": 1}]})"),
+            "block 0: widens: found 1, expected true or false");
   EXPECT_EQ(refusal(R"({"layers": ["a"], "blocks": []})"),
             "growable_model: found no block that can be deepened, expected at least 1");
 }

@@ -7,9 +7,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "../../examples/lab/growth_eval.hpp"
+#include "../../examples/lab/growth_models.hpp"
 #include "../../examples/lab/growth_trials.hpp"
 #include "../../examples/lab/growth_weights.hpp"
 #include "../../examples/support/user_error.hpp"
@@ -28,10 +31,14 @@ const std::vector<growth_task>& all() {
   static const std::vector<growth_task> tasks = read_growth_tasks(folder);
   return tasks;
 }
-std::vector<float> weights_of(const adapt::growth_agent& agent) {
-  std::vector<float> numbers(agent.network.embeddings().begin(), agent.network.embeddings().end());
-  for (const auto part : agent.network.parameters()) numbers.insert(numbers.end(), part.begin(), part.end());
-  return numbers;
+std::vector<float> weights_of(const any_growth_agent& agent) {
+  return std::visit(
+      [](const auto& kind) {
+        std::vector<float> numbers(kind.network.embeddings().begin(), kind.network.embeddings().end());
+        for (const auto part : kind.network.parameters()) numbers.insert(numbers.end(), part.begin(), part.end());
+        return numbers;
+      },
+      agent);
 }
 growth_training_plan short_plan() {
   return {.tasks = tasks_named("convnet2_early", all(), ""), .expected = {.updates = 3}};
@@ -91,6 +98,37 @@ TEST(GrowthTraining, LearnsByBoth) {
   EXPECT_GT(appraise(trained(drawn, 1), tasks)[0].accuracy, tasks[0].table.mean() + 0.01);
 }
 
+// The one sequence of two actions that is worth much, for a model whose blocks widen.
+growth_task task_of(const std::vector<std::size_t>& hidden, std::size_t best) {
+  const adapt::growable_model model = perceptron(4, hidden, 2, true);
+  std::vector<adapt::growth_outcome> outcomes(model.actions() * model.actions(), {0.1, {80, 40}});
+  outcomes[best].accuracy = 0.9;
+  return {"perceptron" + std::to_string(hidden.size()), "early", model,
+          *adapt::growth_table::make(static_cast<std::uint32_t>(model.actions()), 100, outcomes)};
+}
+
+TEST(GrowthTraining, BothKindsLearn) {
+  const std::vector<growth_task> one{task_of({3}, 3)}, two{one[0], task_of({3, 5}, 7)};
+  const auto expect_the_best = [](const any_growth_agent& agent, const std::vector<growth_task>& tasks) {
+    for (const growth_appraisal& each : appraise(agent, tasks)) EXPECT_EQ(each.rank, 1U) << each.task->model;
+  };
+  growth_training_plan plan{.tasks = one, .expected = {.learning_rate = 3e-3, .updates = 400}};
+  expect_the_best(trained(plan, 1), one);
+  plan.tasks = two;
+  EXPECT_TRUE(message_of<user_error>([&] {
+                return trained(plan, 1).index();
+              }).ends_with("found 5 actions, expected 3, as many as the agent has"));
+  plan.blocks = true;
+  const any_growth_agent agent = trained(plan, 1);
+  EXPECT_TRUE(std::holds_alternative<adapt::block_agent>(agent));
+  expect_the_best(agent, two);
+  growth_training_plan drawn{
+      .stages = {{one, 3'000}},
+      .reinforce = {.learning_rate = 3e-3, .baseline = adapt::growth_baseline::average, .entropy = 5},
+      .blocks = true};
+  expect_the_best(trained(drawn, 1), one);
+}
+
 TEST(GrowthTraining, SameSeedSameAgent) {
   EXPECT_EQ(weights_of(trained(short_plan(), 1)), weights_of(trained(short_plan(), 1)));
   EXPECT_NE(weights_of(trained(short_plan(), 1)), weights_of(trained(short_plan(), 2)));
@@ -99,15 +137,22 @@ TEST(GrowthTraining, SameSeedSameAgent) {
 TEST(GrowthTraining, WhatIsWrittenIsReadAgain) {
   const test::temporary_directory files;
   const std::filesystem::path path = files.path() / "agent.json";
-  for (const adapt::time_encoding time : {adapt::time_encoding::sines, adapt::time_encoding::cosines}) {
+  const auto facts_of = [](const any_growth_agent& agent) {
+    return std::visit([](const auto& kind) { return std::pair{kind.time, kind.vocabulary.unknown()}; }, agent);
+  };
+  for (const auto& [time, blocks] :
+       {std::pair{adapt::time_encoding::sines, false}, std::pair{adapt::time_encoding::cosines, false},
+        std::pair{adapt::time_encoding::cosines, true}}) {
     growth_training_plan plan = short_plan();
     plan.time = time;
-    const adapt::growth_agent agent = trained(plan, 1);
+    plan.blocks = blocks;
+    const any_growth_agent agent = trained(plan, 1);
     std::ofstream{path} << as_json(agent);
-    const adapt::growth_agent again = read_growth_weights(path, "no such file");
+    const any_growth_agent again = read_growth_weights(path, "no such file");
+    EXPECT_EQ(again.index(), agent.index());
     EXPECT_EQ(weights_of(again), weights_of(agent));
-    EXPECT_EQ(again.time, time);
-    EXPECT_EQ(again.vocabulary.unknown(), agent.vocabulary.unknown());
+    EXPECT_EQ(facts_of(again), facts_of(agent));
+    EXPECT_EQ(facts_of(again).first, time);
     EXPECT_EQ(as_json(again), as_json(agent));
     plan.from = again;
     plan.expected.updates = 1;
@@ -123,7 +168,7 @@ TEST(GrowthTraining, SaysWhatIsWrongWithItsVocabulary) {
     nlohmann::json bad = good;
     change(bad);
     std::ofstream{path} << bad.dump();
-    const std::string said = message_of<user_error>([&] { return read_growth_weights(path, "no such file").time; });
+    const std::string said = message_of<user_error>([&] { return read_growth_weights(path, "no such file").index(); });
     return said.substr(std::min(said.size(), path.string().size() + 2));
   };
   EXPECT_EQ(refusal([](auto&) {}), "");
@@ -134,8 +179,26 @@ TEST(GrowthTraining, SaysWhatIsWrongWithItsVocabulary) {
   EXPECT_EQ(refusal([](auto& bad) { bad["time"] = "days"; }),
             "time: found \"days\", expected \"sines\" or \"cosines\"");
   std::ofstream{path} << R"({"decider.linear1.bias": []})";
-  EXPECT_EQ(message_of<user_error>([&] { return read_growth_weights(path, "no such file").time; }),
+  EXPECT_EQ(message_of<user_error>([&] { return read_growth_weights(path, "no such file").index(); }),
             "no such file: cannot be read");
+}
+
+TEST(GrowthTraining, SaysWhatIsWrongWithItsKind) {
+  const test::temporary_directory files;
+  const std::filesystem::path path = files.path() / "agent.json";
+  const nlohmann::json good = nlohmann::json::parse(as_json(trained(short_plan(), 1)));
+  const auto refusal = [&](const nlohmann::json& kind) {
+    nlohmann::json bad = good;
+    bad["network"] = kind;
+    std::ofstream{path} << bad.dump();
+    const std::string said = message_of<user_error>([&] { return read_growth_weights(path, "no such file").index(); });
+    return said.substr(std::min(said.size(), path.string().size() + 2));
+  };
+  EXPECT_EQ(refusal("actions"), "");
+  EXPECT_EQ(refusal("trees"), "network: found \"trees\", expected \"actions\" or \"blocks\"");
+  EXPECT_EQ(refusal(3), "network: found 3, expected \"actions\" or \"blocks\"");
+  EXPECT_EQ(refusal("blocks"), "decider.linear1.weight: found 128 rows of 24, expected 128 of 128")
+      << "those of the other kind";
 }
 
 TEST(GrowthTraining, ReportsTrials) {

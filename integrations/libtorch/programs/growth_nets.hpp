@@ -20,26 +20,28 @@ inline torch::nn::AdaptiveAvgPool2d flat_pool() {
   return torch::nn::AdaptiveAvgPool2d{torch::nn::AdaptiveAvgPool2dOptions({1, 1})};
 }
 
+/// A convolutional block, which may widen, too.
+inline void add_block(rubato::libtorch::growable_parts& to, const char* name, std::int64_t from, std::int64_t channels,
+                      bool widens) {
+  to.block(name, convolution(from, channels), torch::nn::BatchNorm2d(channels));
+  if (widens) to.widens();
+}
 /// ConvNet2: 10 layers, 10,602 parameters.
-[[nodiscard]] inline rubato::libtorch::growable_sequential conv_net_2() {
-  using namespace torch::nn;
-  return *rubato::libtorch::growable_sequential::make(rubato::libtorch::growable_parts{}
-                                                          .block("block1", convolution(3, 32), BatchNorm2d(32))
-                                                          .layer("pool", AvgPool2d(2))
-                                                          .block("block2", convolution(32, 32), BatchNorm2d(32))
-                                                          .layer("flat_pool", flat_pool())
-                                                          .flatten()
-                                                          .block("block3", Linear(32, 10)));
+[[nodiscard]] inline rubato::libtorch::growable_sequential conv_net_2(bool widens = false) {
+  rubato::libtorch::growable_parts parts;
+  add_block(parts, "block1", 3, 32, widens);
+  parts.layer("pool", torch::nn::AvgPool2d(2));
+  add_block(parts, "block2", 32, 32, widens);
+  parts.layer("flat_pool", flat_pool()).flatten().block("block3", torch::nn::Linear(32, 10));
+  return *rubato::libtorch::growable_sequential::make(parts);
 }
 /// ConvNet3: 9 layers, 20,778 parameters.
-[[nodiscard]] inline rubato::libtorch::growable_sequential conv_net_3() {
-  using namespace torch::nn;
-  return *rubato::libtorch::growable_sequential::make(rubato::libtorch::growable_parts{}
-                                                          .block("block1", convolution(3, 64), BatchNorm2d(64))
-                                                          .block("block2", convolution(64, 32), BatchNorm2d(32))
-                                                          .layer("flat_pool", flat_pool())
-                                                          .flatten()
-                                                          .block("block3", Linear(32, 10)));
+[[nodiscard]] inline rubato::libtorch::growable_sequential conv_net_3(bool widens = false) {
+  rubato::libtorch::growable_parts parts;
+  add_block(parts, "block1", 3, 64, widens);
+  add_block(parts, "block2", 64, 32, widens);
+  parts.layer("flat_pool", flat_pool()).flatten().block("block3", torch::nn::Linear(32, 10));
+  return *rubato::libtorch::growable_sequential::make(parts);
 }
 
 }  // namespace growth_nets

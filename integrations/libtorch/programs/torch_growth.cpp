@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -22,9 +23,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "growth_nets.hpp"
+#include "kept_memory.hpp"
 #include "lab/growth_weights.hpp"
 #include "support/image_files.hpp"
 #include "support/user_error.hpp"
@@ -42,7 +45,7 @@ struct options {
   std::uint64_t seed = 1, samples = 0, steps = 3;
   std::uint32_t batch = 64;
   int threads = 1;
-  bool resume = false, carry = false;
+  bool resume = false, carry = false, widen = false, processor_clock = false;
 };
 using decider = std::function<rubato::result<std::size_t>(const lt::growth_question&)>;
 
@@ -86,7 +89,8 @@ std::optional<decider> decider_named(const std::string& name, bool read_files) {
   const auto files = parts_of(rest, ':');
   if (files.size() > 2 || files[0].empty() || (files.size() == 2 && files[1].empty())) return std::nullopt;
   if (!read_files) return lt::never_grow{};
-  return lt::growth_by_agent{rubato::lab::read_growth_weights(files[0], files.size() == 2 ? files[1] : "")};
+  return std::visit([](const auto& agent) { return decider{lt::growth_by_agent{agent}}; },
+                    rubato::lab::read_growth_weights(files[0], files.size() == 2 ? files[1] : ""));
 }
 
 // CIFAR-10: pixels from -1 to 1, another order in each epoch, by the seed; the last sixth is kept for judging.
@@ -194,12 +198,16 @@ rubato::result<std::uint64_t> write_json(const options& o, const lt::growth_repo
   return file->commit();
 }
 
+// Of all threads of this process.
+double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
 int complain(const std::string& what) { return std::fprintf(stderr, "torch_growth: %s\n", what.c_str()), 1; }
 
 int train(const options& o) {
   using clock = std::chrono::steady_clock;
   using job_type = lt::growth_job<torch::optim::Adam, torch::optim::AdamOptions>;
   at::set_num_threads(o.threads);
+  keep_freed_memory();
   for (const auto& [option, path] : {std::pair{"--checkpoint", &o.checkpoint}, {"--json", &o.json}})
     if (!path->empty())  // it leaves nothing, since it is not committed
       if (const auto file = rubato::atomic_file::create(*path); !file)
@@ -207,7 +215,8 @@ int train(const options& o) {
   const decider decide = *decider_named(o.decide, true);
   images all{o};
   torch::manual_seed(o.seed);
-  const lt::growable_sequential net = o.net == "conv_net_2" ? growth_nets::conv_net_2() : growth_nets::conv_net_3();
+  const lt::growable_sequential net =
+      o.net == "conv_net_2" ? growth_nets::conv_net_2(o.widen) : growth_nets::conv_net_3(o.widen);
 
   const auto begin = clock::now();
   auto last = begin;
@@ -224,9 +233,10 @@ int train(const options& o) {
                      : job_type::make(net, torch::optim::AdamOptions(o.rate), how);
   if (!job) return complain(job.error().message);
 
-  const double before = job->time_used();
+  const double before = job->time_used(), processor_before = processor_seconds();
   const std::function<double()> now = [&] {
     if (o.work_rate > 0) return static_cast<double>(job->work()) / o.work_rate;
+    if (o.processor_clock) return before + processor_seconds() - processor_before;
     return before + std::chrono::duration<double>(clock::now() - begin).count();
   };
   std::vector<adapt::scheduled_change> script;
@@ -279,11 +289,15 @@ int main(int argc, char** argv) {
   app.add_option("--samples", o.samples, "of the training images, the first ones; 0: all")->capture_default_str();
   app.add_option("--batch", o.batch, "samples of a step")->check(CLI::Range(1, 65'535))->capture_default_str();
   app.add_option("--learning-rate", o.rate, "of Adam, at first")->check(CLI::Range(0.0, 100.0))->capture_default_str();
+  app.add_flag("--widen", o.widen, "whoever decides may widen the convolutional blocks, too: actions 3 and 4");
   app.add_flag("--carry", o.carry, "growing keeps the optimizer's moments and its learning rate");
   app.add_option("--seed", o.seed, "of the parameters and of the images' order")->capture_default_str();
-  app.add_option("--work-clock", o.work_rate,
-                 "a second is so many multiply-adds of training, whatever it takes; without it seconds are seconds")
-      ->check(CLI::Range(1.0, 1e18));
+  auto* work = app.add_option("--work-clock", o.work_rate,
+                              "a second is so many multiply-adds of training, whatever they take; without it, and "
+                              "without --processor-clock, seconds are seconds")
+                   ->check(CLI::Range(1.0, 1e18));
+  app.add_flag("--processor-clock", o.processor_clock, "a second is one that this process has had a processor")
+      ->excludes(work);
   app.add_option("--threads", o.threads, "of torch")->check(CLI::Range(1, 256))->capture_default_str();
   auto* checkpoint = app.add_option("--checkpoint", o.checkpoint, "file that is replaced after each completed epoch");
   app.add_flag("--resume", o.resume, "go on from the checkpoint, if there is one; with the options that it began with")

@@ -75,6 +75,26 @@ TEST(BlockAgent, AdvisesModelsOfAnyNumberOfBlocks) {
   }
 }
 
+TEST(BlockAgent, AdvisesToWiden) {
+  block_agent who = agent();
+  who.vocabulary = *layer_vocabulary::make({{"ReLU()", 0}}, 3, 1);
+  const auto linear = [](int in, int out) {
+    return "Linear(in_features=" + std::to_string(in) + ", out_features=" + std::to_string(out) + ", bias=True)";
+  };
+  auto model = *growable_model::make({linear(2, 3), "ReLU()", linear(3, 2)}, {{0, 2, {linear(3, 3), "ReLU()"}, true}});
+  const std::size_t widens = who.network.head().inputs() - 2;
+  nn::dynamic_mlp& head = who.network.head();
+  for (const auto part : who.network.parameters()) std::ranges::fill(part, 0.0F);
+  head.weight(0)(widens, 0) = head.weight(1)(0, 0) = head.weight(2)(0, 0) = 1;
+  const auto said = who.advise(model, 50, 100);
+  ASSERT_TRUE(said) << said.error().message;
+  ASSERT_EQ(said->probabilities.size(), 3U);
+  EXPECT_EQ(said->action, 1U);
+  model.grow(said->action);
+  EXPECT_EQ(model.layers()[0], linear(2, 6));
+  EXPECT_EQ(model.layers()[2], linear(6, 2));
+}
+
 TEST(BlockAgent, ModelAndTimeMatter) {
   const block_agent who = agent();
   growable_model deeper = model(1);

@@ -22,7 +22,7 @@ namespace {
 
 constexpr block_shape small{.vocabulary = 5, .embedding = 3, .encoder = 4, .decider = 2, .hidden = 6};
 const std::vector<std::uint32_t> model{4, 0, 2, 2, 1, 3, 0};
-const std::vector<block_place> blocks{{0, 1, 2}, {3, 5, 0}, {6, 6, 1}};
+const std::vector<block_action> actions{{0, 1, 2, 0}, {3, 5, 0, 1}, {6, 6, 1, 2}, {3, 5, 0, 1, growth_kind::widen}};
 const std::array<float, time_codes> some_time = encoded_time(30, 100, time_encoding::sines);
 
 template <class T = float>
@@ -36,28 +36,30 @@ basic_block_network<T> network(std::uint64_t seed, const block_shape& shape = sm
 
 template <class T>
 std::vector<T> preferences(const basic_block_network<T>& net, const std::vector<std::uint32_t>& layers,
-                           const std::vector<block_place>& places) {
-  typename basic_block_network<T>::workspace work{net, layers.size(), places.size()};
-  const auto all = net.forward(layers, places, some_time, work);
+                           const std::vector<block_action>& growing) {
+  typename basic_block_network<T>::workspace work{net, layers.size(), growing.size()};
+  const auto all = net.forward(layers, growing, some_time, work);
   return {all.begin(), all.end()};
 }
 
 template <class T>
 std::vector<double> preferences_in_double(basic_block_network<T> net, const std::vector<std::uint32_t>& layers,
-                                          const std::vector<block_place>& places) {
+                                          const std::vector<block_action>& growing) {
+  double blocks = 0;
+  for (const block_action& each : growing) blocks = std::max(blocks, each.block + 1.0);
   const test::model_in_double read = test::encoded_in_double(net, layers);
   const auto append = [](std::vector<double>& to, const auto& what) { to.insert(to.end(), what.begin(), what.end()); };
   std::vector<double> all;
-  for (std::size_t a = 0; a <= places.size(); ++a) {
+  for (std::size_t a = 0; a <= growing.size(); ++a) {
     std::vector<double> values(some_time.begin(), some_time.end());
     append(values, read.state);
-    if (a < places.size()) {
-      append(values, read.ahead[places[a].last]);
-      append(values, read.back[places[a].first]);
-      const double n = places[a].insertions, b = static_cast<double>(a);
-      append(values, std::array{n / (n + 1), b / static_cast<double>(places.size()), 0.0});
+    if (a < growing.size()) {
+      append(values, read.ahead[growing[a].last]);
+      append(values, read.back[growing[a].first]);
+      const double n = growing[a].insertions, widens = growing[a].kind == growth_kind::widen ? 1 : 0;
+      append(values, std::array{n / (n + 1), growing[a].block / blocks, widens, 0.0});
     } else {
-      values.resize(values.size() + 2 * net.shape().encoder + 2);
+      values.resize(values.size() + 2 * net.shape().encoder + 3);
       values.push_back(1);
     }
     all.push_back(test::outputs_of(net.head(), values)[0]);
@@ -67,27 +69,27 @@ std::vector<double> preferences_in_double(basic_block_network<T> net, const std:
 
 TEST(BlockNetwork, MatchesALoopInDouble) {
   for (const block_shape& shape : {small, block_shape{.vocabulary = 5}}) {
-    const std::vector<float> ours = preferences(network(1, shape), model, blocks);
-    const std::vector<double> expected = preferences_in_double(network(1, shape), model, blocks);
-    ASSERT_EQ(ours.size(), 4U);
-    for (std::size_t a = 0; a < 4; ++a) EXPECT_NEAR(static_cast<double>(ours[a]), expected[a], 2e-5) << a;
-    const std::vector<double> finer = preferences(network<double>(1, shape), model, blocks);
-    const std::vector<double> exact = preferences_in_double(network<double>(1, shape), model, blocks);
-    for (std::size_t a = 0; a < 4; ++a) EXPECT_NEAR(finer[a], exact[a], 1e-12) << a;
+    const std::vector<float> ours = preferences(network(1, shape), model, actions);
+    const std::vector<double> expected = preferences_in_double(network(1, shape), model, actions);
+    ASSERT_EQ(ours.size(), 5U);
+    for (std::size_t a = 0; a < 5; ++a) EXPECT_NEAR(static_cast<double>(ours[a]), expected[a], 2e-5) << a;
+    const std::vector<double> finer = preferences(network<double>(1, shape), model, actions);
+    const std::vector<double> exact = preferences_in_double(network<double>(1, shape), model, actions);
+    for (std::size_t a = 0; a < 5; ++a) EXPECT_NEAR(finer[a], exact[a], 1e-12) << a;
   }
 }
 
 TEST(BlockNetwork, GradientMatchesFiniteDifferences) {
   basic_block_network<double> net = network<double>(2);
-  basic_block_network<double>::workspace work{net, model.size() + 3, blocks.size() + 2};
-  const std::array<double, 4> slopes{0.5, -1, 2, -0.7};
-  static_cast<void>(net.forward(model, blocks, some_time, work));
+  basic_block_network<double>::workspace work{net, model.size() + 3, actions.size() + 2};
+  const std::array<double, 5> slopes{0.5, -1, 2, 0.3, -0.7};
+  static_cast<void>(net.forward(model, actions, some_time, work));
   basic_block_network<double>::gradient sums = net.no_gradient();
   net.backward(slopes, work, sums);
   const auto loss = [&] {
-    const std::vector<double> p = preferences(net, model, blocks);
+    const std::vector<double> p = preferences(net, model, actions);
     double sum = 0;
-    for (std::size_t a = 0; a < 4; ++a) sum += slopes[a] * p[a];
+    for (std::size_t a = 0; a < 5; ++a) sum += slopes[a] * p[a];
     return sum;
   };
   for (std::size_t part = 0; part < basic_block_network<double>::parts; ++part) {
@@ -109,9 +111,9 @@ TEST(BlockNetwork, GradientMatchesFiniteDifferences) {
 
 TEST(BlockNetwork, GradientsAccumulate) {
   const block_network net = network(3);
-  block_network::workspace work{net, model.size(), blocks.size()};
-  const std::array<float, 4> slopes{1, 0, -1, 0.5F};
-  static_cast<void>(net.forward(model, blocks, some_time, work));
+  block_network::workspace work{net, model.size(), actions.size()};
+  const std::array<float, 5> slopes{1, 0, -1, 0.5F, 2};
+  static_cast<void>(net.forward(model, actions, some_time, work));
   block_network::gradient once = net.no_gradient(), twice = net.no_gradient();
   net.backward(slopes, work, once);
   for (int i = 0; i < 2; ++i) net.backward(slopes, work, twice);
@@ -125,9 +127,9 @@ TEST(BlockNetwork, OneServesAllNumbersOfBlocks) {
   const block_network net = network(4);
   block_network::workspace work{net, model.size(), 5};
   block_network::gradient sums = net.no_gradient();
-  const std::vector<block_place> five{{0, 0, 0}, {1, 2, 1}, {3, 3, 0}, {4, 5, 7}, {6, 6, 0}};
+  const std::vector<block_action> five{{0, 0, 0, 0}, {1, 2, 1, 1}, {3, 3, 0, 2}, {4, 5, 7, 3}, {6, 6, 0, 4}};
   for (const std::size_t count : {1U, 2U, 3U, 5U, 1U}) {
-    const std::vector<block_place> some{five.begin(), five.begin() + static_cast<std::ptrdiff_t>(count)};
+    const std::vector<block_action> some{five.begin(), five.begin() + static_cast<std::ptrdiff_t>(count)};
     const auto ours = net.forward(model, some, some_time, work);
     ASSERT_EQ(ours.size(), count + 1);
     const std::vector<double> expected = preferences_in_double(net, model, some);
@@ -147,9 +149,9 @@ TEST(BlockNetwork, OneServesAllNumbersOfBlocks) {
 // But by where it is among them: the first is at 0, the second of two where the third of four is.
 TEST(BlockNetwork, ScoresDoNotDependOnTheBlocksBeside) {
   const block_network net = network(5);
-  const block_place first{0, 1, 2}, second{3, 5, 1};
+  const block_action first{0, 1, 2, 0}, second{3, 5, 1, 1}, third{3, 5, 1, 2};
   const std::vector<float> two = preferences(net, model, {first, second});
-  const std::vector<float> four = preferences(net, model, {first, {2, 2, 4}, second, {6, 6, 0}});
+  const std::vector<float> four = preferences(net, model, {first, {2, 2, 4, 1}, third, {6, 6, 0, 3}});
   const std::vector<float> one = preferences(net, model, {first});
   EXPECT_EQ(two[0], four[0]);
   EXPECT_EQ(two[1], four[2]);
@@ -159,48 +161,53 @@ TEST(BlockNetwork, ScoresDoNotDependOnTheBlocksBeside) {
   EXPECT_NE(four[1], four[3]);
 }
 
-TEST(BlockNetwork, BlocksInAnotherOrderHaveTheSameScores) {
-  block_network net = network(6);
-  const std::size_t position = net.head().inputs() - 2;
-  for (std::size_t o = 0; o < small.hidden; ++o) net.head().weight(0)(position, o) = 0;
-  std::vector<block_place> order = blocks;
-  const std::vector<float> usual = preferences(net, model, blocks);
-  std::array<std::size_t, 3> at{0, 1, 2};
+TEST(BlockNetwork, ActionsInAnotherOrderHaveTheSameScores) {
+  const block_network net = network(6);
+  std::vector<block_action> order = actions;
+  const std::vector<float> usual = preferences(net, model, actions);
+  std::array<std::size_t, 4> at{0, 1, 2, 3};
   while (std::ranges::next_permutation(at).found) {
-    for (std::size_t b = 0; b < 3; ++b) order[b] = blocks[at[b]];
+    for (std::size_t a = 0; a < 4; ++a) order[a] = actions[at[a]];
     const std::vector<float> turned = preferences(net, model, order);
-    for (std::size_t b = 0; b < 3; ++b) EXPECT_EQ(turned[b], usual[at[b]]);
-    EXPECT_EQ(turned[3], usual[3]);
+    for (std::size_t a = 0; a < 4; ++a) EXPECT_EQ(turned[a], usual[at[a]]);
+    EXPECT_EQ(turned[4], usual[4]);
   }
 }
 
 TEST(BlockNetwork, TimesBlocksAndInsertionsMatter) {
   const block_network net = network(7);
-  const std::vector<float> usual = preferences(net, model, blocks);
-  block_network::workspace work{net, model.size(), 3};
-  const auto later = net.forward(model, blocks, encoded_time(10, 100, time_encoding::sines), work);
-  for (std::size_t a = 0; a < 4; ++a) EXPECT_NE(usual[a], later[a]);
-  const auto changed = [&](block_place middle) {
-    const std::vector<float> other = preferences(net, model, {blocks[0], middle, blocks[2]});
+  const std::vector<float> usual = preferences(net, model, actions);
+  block_network::workspace work{net, model.size(), 4};
+  const auto later = net.forward(model, actions, encoded_time(10, 100, time_encoding::sines), work);
+  for (std::size_t a = 0; a < 5; ++a) EXPECT_NE(usual[a], later[a]);
+  const auto changed = [&](block_action middle) {
+    const std::vector<float> other = preferences(net, model, {actions[0], middle, actions[2], actions[3]});
     EXPECT_EQ(other[0], usual[0]);
     EXPECT_EQ(other[2], usual[2]);
     EXPECT_EQ(other[3], usual[3]);
+    EXPECT_EQ(other[4], usual[4]);
     return other[1] != usual[1];
   };
-  EXPECT_FALSE(changed(blocks[1]));
-  EXPECT_TRUE(changed({3, 5, 1})) << "deepened once";
-  EXPECT_TRUE(changed({3, 4, 0})) << "ends earlier";
-  EXPECT_TRUE(changed({4, 5, 0})) << "begins later";
+  EXPECT_FALSE(changed(actions[1]));
+  EXPECT_TRUE(changed({3, 5, 1, 1})) << "deepened once";
+  EXPECT_TRUE(changed({3, 4, 0, 1})) << "ends earlier";
+  EXPECT_TRUE(changed({4, 5, 0, 1})) << "begins later";
+  EXPECT_TRUE(changed({3, 5, 0, 0})) << "another block";
+}
+
+TEST(BlockNetwork, WideningHasAScoreOfItsOwn) {
+  const std::vector<float> all = preferences(network(10), model, actions);
+  EXPECT_NE(all[1], all[3]);
 }
 
 TEST(BlockNetwork, SmallerModelsFit) {
   const block_network net = network(8);
   block_network::workspace roomy{net, 20, 9}, tight{net, 2, 1};
   EXPECT_EQ(roomy.max_layers(), 20U);
-  EXPECT_EQ(roomy.max_blocks(), 9U);
-  static_cast<void>(net.forward(model, blocks, some_time, roomy));
+  EXPECT_EQ(roomy.max_actions(), 9U);
+  static_cast<void>(net.forward(model, actions, some_time, roomy));
   const std::vector<std::uint32_t> two{3, 1};
-  const std::vector<block_place> one{{1, 1, 0}};
+  const std::vector<block_action> one{{1, 1, 0, 0}};
   const auto a = net.forward(two, one, some_time, roomy);
   const auto b = net.forward(two, one, some_time, tight);
   EXPECT_TRUE(std::ranges::equal(a, b));
@@ -217,7 +224,7 @@ TEST(BlockNetwork, ParametersAreDrawnAsPyTorchDoes) {
   EXPECT_NEAR(most(encoder.first((16 + 50) * 200)), 1 / std::sqrt(50.0), 1e-3);
   EXPECT_GT(most(encoder.last(200)), 1 / std::sqrt(50.0)) << "a bias is the sum of two";
   EXPECT_LT(most(encoder.last(200)), 2 / std::sqrt(50.0));
-  EXPECT_NEAR(most(net.head().parameters().first(100)), 1 / std::sqrt(8 + 16 + 100 + 3.0), 4e-3);
+  EXPECT_NEAR(most(net.head().parameters().first(100)), 1 / std::sqrt(8 + 16 + 100 + 4.0), 4e-3);
   EXPECT_NEAR(most(net.head().bias(1)), 1 / std::sqrt(128.0), 4e-3);
   EXPECT_NE(net.encoder_forwards().parameters()[0], net.encoder_backwards().parameters()[0]);
   EXPECT_GT(most(net.embeddings()), 1) << "normal";
@@ -234,30 +241,29 @@ TEST(BlockNetwork, RefusesImpossibleShapes) {
   EXPECT_EQ(block_network::make({.vocabulary = 1})->shape(), block_shape{.vocabulary = 1});
 }
 
-using layers = std::vector<std::string>;
-
-TEST(BlockPlaces, PlacesFollowTheModel) {
+TEST(BlockActions, ActionsFollowTheModel) {
   auto grown = *growable_model::make({"a", "b", "pool", "c"}, {{0, 2, {"a", "x"}}, {3, 1, {"y"}}});
-  const auto are = [&](std::vector<block_place> expected) { EXPECT_EQ(block_places(grown), expected); };
-  are({{0, 1, 0}, {3, 3, 0}});
+  const auto are = [&](std::vector<block_action> expected) { EXPECT_EQ(block_actions(grown), expected); };
+  are({{0, 1, 0, 0}, {3, 3, 0, 1}});
   grown.deepen(0);
-  are({{0, 1, 1}, {5, 5, 0}});
+  are({{0, 1, 1, 0}, {5, 5, 0, 1}});
   grown.deepen(1);
   grown.deepen(0);
   grown.deepen(1);
   grown.deepen(1);
-  are({{0, 1, 2}, {7, 7, 3}});
+  are({{0, 1, 2, 0}, {7, 7, 3, 1}});
 }
 
-TEST(BlockPlaces, InsertionsAreWhatLooksLikeThem) {
-  const auto count = [](layers of, std::vector<std::string> insertion) {
-    return block_places(*growable_model::make(std::move(of), {{0, 1, std::move(insertion)}}))[0].insertions;
+TEST(BlockActions, WideningIsAnActionOfItsOwn) {
+  const auto linear = [](const char* in, const char* out) {
+    return "Linear(in_features=" + std::string{in} + ", out_features=" + out + ", bias=True)";
   };
-  EXPECT_EQ(count({"a", "x", "x", "b", "x"}, {"x"}), 2U);
-  EXPECT_EQ(count({"a", "x", "y", "x"}, {"x", "y"}), 1U) << "half of one is none";
-  EXPECT_EQ(count({"a", "b", "x"}, {"x"}), 0U);
-  const auto beside = *growable_model::make({"a", "x", "x"}, {{0, 1, {"x"}}, {2, 1, {"x"}}});
-  EXPECT_EQ(block_places(beside)[0].insertions, 1U) << "the next block is none";
+  auto grown =
+      *growable_model::make({linear("2", "4"), "ReLU()", linear("4", "3"), "ReLU()", linear("3", "2")},
+                            {{0, 2, {linear("4", "4"), "ReLU()"}, false}, {2, 2, {linear("3", "3"), "ReLU()"}, true}});
+  grown.deepen(1);
+  EXPECT_EQ(block_actions(grown),
+            (std::vector<block_action>{{0, 1, 0, 0}, {2, 3, 1, 1}, {2, 3, 1, 1, growth_kind::widen}}));
 }
 
 }  // namespace

@@ -27,19 +27,10 @@ growth_path uneven() {
   return test::path_of(all);
 }
 
-block_network small_block_network(std::uint64_t seed) {
-  block_network made = *block_network::make({.vocabulary = 4, .embedding = 4, .encoder = 6, .decider = 4, .hidden = 16},
-                                            nn::kernels::reproducible<float>());
-  random_sequence random{seed};
-  draw_embeddings(made, random);
-  initialise(made, random);
-  return made;
-}
-
 // What the policy comes to on average, in the table's units, and the entropies that it meets.
 template <class Network>
 double worth_of(const Network& network, const growth_path& path, double entropy) {
-  auto work = workspace_of(network, path.most_layers(), path.blocks());
+  auto work = workspace_of(network, path.most_layers(), path.growing_actions());
   double mean = 0, squares = 0;
   for (std::size_t n = 0; n < 9; ++n) mean += growth_reward(path.table().accuracy(n)) / 9;
   for (std::size_t n = 0; n < 9; ++n) squares += std::pow(growth_reward(path.table().accuracy(n)) - mean, 2) / 9;
@@ -75,7 +66,7 @@ void compare_with_differences(Network before) {
   training.run(1);
   int compared = 0;
   for (std::size_t part = 0; part < Network::parts; ++part)
-    for (std::size_t i = 0; i < before.parameters()[part].size(); i += 3) {
+    for (std::size_t i = 0; i < before.parameters()[part].size(); ++i) {
       float& weight = before.parameters()[part][i];
       const float is = weight, stepped = training.network().parameters()[part][i];
       weight = is + 0.002F;
@@ -83,7 +74,7 @@ void compare_with_differences(Network before) {
       weight = is - 0.002F;
       const double below = worth_of(before, path, 0.5);
       weight = is;
-      if (std::abs(above - below) < 1e-5) continue;
+      if (std::abs(above - below) < 5e-5) continue;  // what a ReLU's kink may do
       ++compared;
       EXPECT_EQ(stepped > is, above > below) << part << ", " << i << ": " << above - below;
     }
@@ -92,7 +83,7 @@ void compare_with_differences(Network before) {
 
 TEST(ExpectedGrowthTraining, GradientIsThatOfTheExpectedReward) {
   compare_with_differences(small_network(3));
-  compare_with_differences(small_block_network(3));
+  compare_with_differences(test::small_block_network(3));
 }
 
 TEST(ExpectedGrowthTraining, FindsTheBestOfEach) {
@@ -110,22 +101,11 @@ TEST(ExpectedGrowthTraining, FindsTheBestOfEach) {
   EXPECT_GE(found, 4);
 }
 
-// So many blocks, two steps; the one sequence that is worth much.
-growth_path path_of_blocks(std::uint32_t blocks, std::size_t best) {
-  const std::vector<std::string> layers{"a", "b", "a"};
-  std::vector<growable_block> all;
-  for (std::uint32_t b = 0; b < blocks; ++b) all.push_back({b, 1, {b == 1 ? "y" : "x"}});
-  const auto model = growable_model::make({layers.begin(), layers.begin() + blocks}, all);
-  std::vector<growth_outcome> outcomes((blocks + 1) * (blocks + 1), {0.1, {80, 40}});
-  outcomes[best].accuracy = 0.9;
-  return *growth_path::make(*model, *growth_table::make(blocks + 1, 100, outcomes), test::small_words(),
-                            time_encoding::cosines);
-}
-
 TEST(ExpectedGrowthTraining, OneBlockNetworkLearnsTablesOfOneTwoAndThreeBlocks) {
-  const std::vector<growth_path> paths{path_of_blocks(1, 2), path_of_blocks(2, 1), path_of_blocks(3, 9)};
+  const std::vector<growth_path> paths{test::path_of_blocks(1, 2), test::path_of_blocks(2, 1),
+                                       test::path_of_blocks(3, 9)};
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    expected_growth_trainer training{small_block_network(seed), paths, {.learning_rate = 3e-3, .updates = 900}};
+    expected_growth_trainer training{test::small_block_network(seed), paths, {.learning_rate = 3e-3, .updates = 900}};
     training.run();
     EXPECT_EQ(training.rejected_updates(), 0U);
     EXPECT_EQ(training.greedy(paths[0]), 2U) << seed << ": nothing, then block 0";

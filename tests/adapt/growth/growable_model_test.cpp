@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace rubato::adapt;
@@ -42,6 +45,91 @@ TEST(GrowableModel, OtherBlocksMove) {
   EXPECT_EQ(m.blocks()[0].first, 0U);
   EXPECT_EQ(m.blocks()[1].first, 7U);
   EXPECT_EQ(m.layers()[m.blocks()[1].first], "d");
+}
+
+std::string linear(int in, int out) {
+  return "Linear(in_features=" + std::to_string(in) + ", out_features=" + std::to_string(out) + ", bias=True)";
+}
+std::string convolution(int in, int out) {
+  return "Conv2d(" + std::to_string(in) + ", " + std::to_string(out) + ", kernel_size=(3, 3), stride=(1, 1))";
+}
+std::string norm(int channels) { return "BatchNorm2d(" + std::to_string(channels) + ", eps=1e-05)"; }
+names insertion(int width) { return {convolution(width, width), norm(width), "ReLU()"}; }
+
+// Two convolutional blocks, of which the first widens; a pooling after each, and a linear block that does not widen.
+growable_model convolutional(bool second_widens = false) {
+  return *growable_model::make(
+      {convolution(3, 8), norm(8), "ReLU()", "MaxPool2d(2)", convolution(8, 6), norm(6), "ReLU()",
+       "Flatten(start_dim=1, end_dim=-1)", linear(6 * 25, 10), "ReLU()"},
+      {{0, 3, insertion(8), true}, {4, 3, insertion(6), second_widens}, {8, 2, {linear(10, 10), "ReLU()"}}});
+}
+
+TEST(GrowableModel, WidensABlockAndWhatReadsIt) {
+  growable_model m = convolutional();
+  m.widen(0);
+  EXPECT_EQ(layers_of(m), (names{convolution(3, 16), norm(16), "ReLU()", "MaxPool2d(2)", convolution(16, 6), norm(6),
+                                 "ReLU()", "Flatten(start_dim=1, end_dim=-1)", linear(150, 10), "ReLU()"}));
+  m.widen(0);
+  EXPECT_EQ(m.layers()[0], convolution(3, 32));
+  EXPECT_EQ(m.layers()[4], convolution(32, 6));
+  EXPECT_EQ(m.insertions(), 0U);
+}
+
+TEST(GrowableModel, WidensWhatWasInserted) {
+  growable_model m = convolutional();
+  m.deepen(0), m.deepen(0), m.deepen(1);
+  m.widen(0);
+  names expected{convolution(3, 16), norm(16), "ReLU()"};
+  for (int i = 0; i < 2; ++i) expected.insert(expected.end(), {convolution(16, 16), norm(16), "ReLU()"});
+  expected.insert(expected.end(), {"MaxPool2d(2)", convolution(16, 6)});
+  EXPECT_EQ((names{m.layers().begin(), m.layers().begin() + 11}), expected);
+  EXPECT_EQ((names{m.layers().begin() + 13, m.layers().begin() + 16}), insertion(6)) << "of the next block, as it was";
+  EXPECT_EQ(m.insertions_behind(0), 2U);
+  EXPECT_EQ(m.insertions_behind(1), 1U);
+}
+
+TEST(GrowableModel, WhatIsInsertedLaterIsAsWide) {
+  growable_model first = convolutional(), second = convolutional();
+  first.widen(0), first.deepen(0);
+  second.deepen(0), second.widen(0);
+  EXPECT_EQ(layers_of(first), layers_of(second));
+  EXPECT_EQ(first.layers()[3], convolution(16, 16));
+}
+
+TEST(GrowableModel, WidensTheFactorsOfAFlattening) {
+  growable_model m = convolutional(true);
+  m.widen(1);
+  EXPECT_EQ(m.layers()[4], convolution(8, 12));
+  EXPECT_EQ(m.layers()[8], linear(300, 10));
+}
+
+TEST(GrowableModel, ActionsHaveNumbers) {
+  const growable_model m = convolutional(true);
+  ASSERT_EQ(m.actions(), 6U);
+  EXPECT_EQ(m.action(0), (growth_action{growth_kind::deepen, 0}));
+  EXPECT_EQ(m.action(2), (growth_action{growth_kind::deepen, 2}));
+  EXPECT_EQ(m.action(3), (growth_action{growth_kind::widen, 0}));
+  EXPECT_EQ(m.action(4), (growth_action{growth_kind::widen, 1}));
+  EXPECT_EQ(m.action(5), std::nullopt);
+  for (std::size_t number = 0; number < 6; ++number) {
+    growable_model grown = m, expected = m;
+    grown.grow(number);
+    if (number < 3) expected.deepen(number);
+    if (number == 3 || number == 4) expected.widen(number - 3);
+    EXPECT_EQ(layers_of(grown), layers_of(expected)) << number;
+  }
+  EXPECT_EQ(model().actions(), 3U) << "where nothing widens";
+}
+
+TEST(GrowableModel, RefusesToWidenWhatNobodyReads) {
+  const auto refusal = [](names layers, std::vector<growable_block> blocks) {
+    const auto made = growable_model::make(std::move(layers), std::move(blocks));
+    return made ? "none" : made.error().message;
+  };
+  EXPECT_EQ(refusal({linear(4, 2), "ReLU()"}, {{0, 2, {"x"}, true}}),
+            "growable_model: block 0: found no layer behind it that reads its outputs, expected one where it widens");
+  EXPECT_EQ(refusal({"Bilinear(2)", linear(4, 2)}, {{0, 1, {"x"}, true}}),
+            "growable_model: block 0: found no layer whose outputs are known, expected one where it widens");
 }
 
 TEST(GrowableModel, RefusesImpossibleBlocks) {

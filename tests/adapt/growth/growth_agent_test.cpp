@@ -61,10 +61,10 @@ TEST(GrowthAgent, RefusesModelsItDoesNotKnow) {
             "growth_agent: layer 1: found \"GELU()\", expected one of the 3 layers that the agent knows");
 }
 
-TEST(GrowthAgent, RefusesAnotherNumberOfBlocks) {
+TEST(GrowthAgent, RefusesAnotherNumberOfActions) {
   const auto two = growable_model::make({"ReLU()", "ReLU()"}, {{0, 1, {"ReLU()"}}, {1, 1, {"ReLU()"}}});
   EXPECT_EQ(agent().advise(*two, 30, 100).error().message,
-            "growth_agent: found a model of 2 blocks that can be deepened, expected 1");
+            "growth_agent: found a model of 3 actions, expected 2");
 }
 
 TEST(GrowthAgent, RefusesImpossibleTimes) {

@@ -31,12 +31,29 @@ TEST(GrowthPath, HasEveryPrefix) {
 
 TEST(GrowthPath, KnowsWhereTheBlocksAre) {
   const growth_path path = path_to(3);
-  using places = std::vector<block_place>;
-  EXPECT_EQ(path.after({}).blocks, (places{{0, 0, 0}, {1, 1, 0}}));
-  EXPECT_EQ(path.after(actions{0}).blocks, (places{{0, 0, 1}, {2, 2, 0}}));
-  EXPECT_EQ(path.after(actions{1}).blocks, (places{{0, 0, 0}, {1, 1, 1}}));
-  EXPECT_EQ(path.after(actions{2}).blocks, path.after({}).blocks);
-  EXPECT_EQ(path.blocks(), 2U);
+  using places = std::vector<block_action>;
+  EXPECT_EQ(path.after({}).actions, (places{{0, 0, 0, 0}, {1, 1, 0, 1}}));
+  EXPECT_EQ(path.after(actions{0}).actions, (places{{0, 0, 1, 0}, {2, 2, 0, 1}}));
+  EXPECT_EQ(path.after(actions{1}).actions, (places{{0, 0, 0, 0}, {1, 1, 1, 1}}));
+  EXPECT_EQ(path.after(actions{2}).actions, path.after({}).actions);
+  EXPECT_EQ(path.growing_actions(), 2U);
+}
+
+TEST(GrowthPath, WideningIsAnAction) {
+  const auto words = *layer_vocabulary::make({{"Linear(in_features=2, out_features=4, bias=True)", 0},
+                                              {"Linear(in_features=4, out_features=2, bias=True)", 1},
+                                              {"Linear(in_features=2, out_features=8, bias=True)", 2},
+                                              {"Linear(in_features=8, out_features=2, bias=True)", 3},
+                                              {"x", 4}},
+                                             5);
+  const auto model = growable_model::make({words.words()[0].layer, words.words()[2].layer}, {{0, 1, {"x"}, true}});
+  const auto table = growth_table::make(3, 100, std::vector<growth_outcome>(9, {0.5, {80, 40}}));
+  const auto path = growth_path::make(*model, *table, words, time_encoding::sines);
+  ASSERT_TRUE(path) << path.error().message;
+  EXPECT_EQ(path->growing_actions(), 2U);
+  EXPECT_EQ(path->after(actions{0}).layers, (actions{0, 4, 1}));
+  EXPECT_EQ(path->after(actions{1}).layers, (actions{2, 3}));
+  EXPECT_EQ(path->after(actions{1}).actions[1].kind, growth_kind::widen);
 }
 
 TEST(GrowthPath, NextLeadsToPlacesAndSequences) {
@@ -64,7 +81,7 @@ TEST(GrowthPath, RefusesOtherTables) {
   const auto model = growable_model::make({"a", "b"}, {{0, 1, {"x"}}, {1, 1, {"y"}}});
   const auto other = growth_table::make(2, 100, {{0.5, {50}}, {0.5, {50}}});
   EXPECT_EQ(growth_path::make(*model, *other, test::small_words(), time_encoding::sines).error().message,
-            "growth_path: found a table of 2 actions, expected 3, one for each block and one for nothing");
+            "growth_path: found a table of 2 actions, expected 3, as many as the model has");
   const auto unknown = growable_model::make({"a", "c"}, {{0, 1, {"x"}}, {1, 1, {"y"}}});
   EXPECT_EQ(growth_path::make(*unknown, path_to(0).table(), test::small_words(), time_encoding::sines).error().message,
             "layer 1: found \"c\", expected one of the 4 layers that the agent knows");
@@ -81,7 +98,7 @@ TEST(GrowthPath, GoesByTheMostProbableActions) {
     EXPECT_EQ(most_probable_sequence(network, path, work), 4U * favourite);
   }
   block_network other = *block_network::make({.vocabulary = 4});
-  block_network::workspace room = workspace_of(other, path.most_layers(), path.blocks());
+  block_network::workspace room = workspace_of(other, path.most_layers(), path.growing_actions());
   EXPECT_EQ(most_probable_sequence(other, path, room), 0U) << "of equals the first";
   nn::dynamic_mlp& head = other.head();
   head.weight(0)(head.inputs() - 1, 0) = head.weight(1)(0, 0) = head.weight(2)(0, 0) = 1;  // for doing nothing

@@ -43,6 +43,17 @@ TEST(GrowthTraining, LearnsTwoTablesAtOnce) {
   EXPECT_EQ(training.greedy(late), 8U);
 }
 
+TEST(GrowthTraining, ABlockNetworkLearnsTablesOfOneAndTwoBlocks) {
+  const growth_path one = test::path_of_blocks(1, 2), two = test::path_of_blocks(2, 1);
+  basic_growth_trainer training{test::small_block_network(1),
+                                {one, two},
+                                {.learning_rate = 3e-3, .baseline = growth_baseline::average, .entropy = 5}};
+  training.run(4'000);
+  EXPECT_EQ(training.counters().rejected_episodes, 0U);
+  EXPECT_EQ(training.greedy(one), 2U) << "nothing, then block 0";
+  EXPECT_EQ(training.greedy(two), 1U) << "block 0, then block 1";
+}
+
 TEST(GrowthTraining, LearnsAtATemperature) {
   for (const temperature_form form : {temperature_form::second_softmax, temperature_form::preferences}) {
     growth_trainer training{network(2),

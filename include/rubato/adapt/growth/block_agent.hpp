@@ -21,11 +21,12 @@ namespace rubato::inline RUBATO_ABI::adapt {
 ///
 ///     const block_agent agent{.network = ..., .vocabulary = ...};
 ///     const auto advice = agent.advise(*model, cluster.time_left(), cluster.time_budget());
-///     if (advice && advice->action < model->blocks().size()) model->deepen(advice->action);
+///     if (advice) model->grow(advice->action);
 ///
 /// Cost    one forward() of the network; allocates. Thread-safe, being constant.
 /// Tests   tests/adapt/growth/block_agent_test.cpp: SaysWhatIsMostProbable, AdvisesModelsOfAnyNumberOfBlocks,
-///         ModelAndTimeMatter, RefusesModelsItDoesNotKnow, RefusesImpossibleTimes, RefusesPreferencesThatAreNoNumbers
+///         AdvisesToWiden, ModelAndTimeMatter, RefusesModelsItDoesNotKnow, RefusesImpossibleTimes,
+///         RefusesPreferencesThatAreNoNumbers
 template <std::floating_point T>
 struct basic_block_agent {
   basic_block_network<T> network;             ///< preferences
@@ -42,9 +43,9 @@ struct basic_block_agent {
       return refusal(std::move(wrong));
     const auto rows = vocabulary.rows_of(model.layers());
     if (!rows) return refusal(rows.error().message);
-    const std::vector<block_place> blocks = block_places(model);
-    typename basic_block_network<T>::workspace work{network, rows->size(), blocks.size()};
-    const auto preferences = network.forward(*rows, blocks, encoded_time(time_left, budget, time), work);
+    const std::vector<block_action> actions = block_actions(model);
+    typename basic_block_network<T>::workspace work{network, rows->size(), actions.size()};
+    const auto preferences = network.forward(*rows, actions, encoded_time(time_left, budget, time), work);
     auto said = detail::advice_by(preferences);
     if (!said) return refusal("a preference is not a finite number");
     return std::move(*said);

@@ -20,32 +20,27 @@
 
 namespace rubato::inline RUBATO_ABI::adapt {
 
-/// Where a block that can be deepened is, in a model as it is now.
-struct block_place {
-  std::uint32_t first = 0;       ///< its first layer
-  std::uint32_t last = 0;        ///< its last one, behind which an insertion goes; not before the first
-  std::uint32_t insertions = 0;  ///< how often that was done
-  friend bool operator==(const block_place&, const block_place&) noexcept = default;
+/// One of the ways in which a model can grow, with where its block is now.
+struct block_action {
+  std::uint32_t first = 0;                 ///< layer of the block
+  std::uint32_t last = 0;                  ///< layer of the block, behind which an insertion goes; not before the first
+  std::uint32_t insertions = 0;            ///< how often the block was deepened, see insertions_behind()
+  std::uint32_t block = 0;                 ///< which one it is
+  growth_kind kind = growth_kind::deepen;  ///< what would be done to it
+  friend bool operator==(const block_action&, const block_action&) noexcept = default;
 };
 
-/// The places of a model's blocks. An insertion is what looks like one: what deepening the block inserts, found right
-/// behind it, again and again, before the next block begins. So a model that was written down and made again, deeper,
-/// is the same.
-/// Tests   tests/adapt/growth/block_network_test.cpp: PlacesFollowTheModel, InsertionsAreWhatLooksLikeThem
-[[nodiscard]] inline std::vector<block_place> block_places(const growable_model& model) {
-  std::vector<block_place> places;
-  const std::span<const growable_block> blocks = model.blocks();
-  for (std::size_t b = 0; b < blocks.size(); ++b) {
-    const growable_block& block = blocks[b];
-    const std::size_t behind = std::size_t{block.first} + block.layers, size = block.insertion.size();
-    const std::size_t end = b + 1 < blocks.size() ? blocks[b + 1].first : model.layers().size();
-    std::uint32_t insertions = 0;
-    for (auto left = model.layers().subspan(behind, end - behind);
-         left.size() >= size && std::ranges::equal(left.first(size), block.insertion); left = left.subspan(size))
-      ++insertions;
-    places.push_back({block.first, static_cast<std::uint32_t>(behind - 1), insertions});
+/// The actions of a model in the order of their numbers, but for the last, which is to do nothing.
+/// Tests   tests/adapt/growth/block_network_test.cpp: ActionsFollowTheModel, WideningIsAnActionOfItsOwn
+[[nodiscard]] inline std::vector<block_action> block_actions(const growable_model& model) {
+  std::vector<block_action> all;
+  for (std::size_t number = 0; number + 1 < model.actions(); ++number) {
+    const growth_action action = *model.action(number);
+    const growable_block& block = model.blocks()[action.block];
+    all.push_back({block.first, block.first + block.layers - 1, model.insertions_behind(action.block), action.block,
+                   action.kind});
   }
-  return places;
+  return all;
 }
 
 /// The sizes of a block_network: those of a growth_shape, but for the actions, which are the model's.
@@ -64,11 +59,11 @@ class block_network_workspace;
 /// A network that says where a model should grow, whatever number of blocks it has: a growth_network has a preference
 /// for each of so many actions, this one asks the same of each block.
 ///
-/// It reads the model as a growth_network does, up to the state that stands for the model. Then all blocks go through
+/// It reads the model as a growth_network does, up to the state that stands for the model. Then all actions go through
 /// the same two hidden layers with ReLU, each with the eight numbers for the time, the model's state, and what is its
-/// own: the encoder's state of each direction where that has just read the whole block (forwards at its last layer,
-/// backwards at its first), how often it was deepened (n/(n+1)) and where it is among the blocks (b/blocks). Doing
-/// nothing goes through them as a block of zeros, with a flag.
+/// block's own: the encoder's state of each direction where that has just read the whole block (forwards at its last
+/// layer, backwards at its first), how often it was deepened (n/(n+1)) and where it is among the blocks (b/blocks); and
+/// whether the block would be widened. Doing nothing goes through them as zeros, with a flag.
 ///
 /// Parameters are in four parts, each an array of its own: the encoder forwards, backwards, the decider, the head.
 ///
@@ -77,8 +72,8 @@ class block_network_workspace;
 ///         distinct workspaces.
 /// Tests   tests/adapt/growth/block_network_test.cpp: MatchesALoopInDouble, GradientMatchesFiniteDifferences,
 ///         GradientsAccumulate, OneServesAllNumbersOfBlocks, ScoresDoNotDependOnTheBlocksBeside,
-///         BlocksInAnotherOrderHaveTheSameScores, TimesBlocksAndInsertionsMatter, SmallerModelsFit,
-///         RefusesImpossibleShapes; tests/adapt/no_allocation_test.cpp: BlockNetwork
+///         ActionsInAnotherOrderHaveTheSameScores, TimesBlocksAndInsertionsMatter, WideningHasAScoreOfItsOwn,
+///         SmallerModelsFit, RefusesImpossibleShapes; tests/adapt/no_allocation_test.cpp: BlockNetwork
 /// Source  the encoder as in growth_network; a block by its ends: Wang and Chang, "Graph-based dependency parsing with
 ///         bidirectional LSTM", ACL 2016
 template <std::floating_point T>
@@ -121,7 +116,7 @@ class basic_block_network {
   }                                                                                   ///< and from the last on
   [[nodiscard]] nn::basic_lstm<T>& decider() noexcept { return encoder_.decider(); }  ///< makes one state of it
   /// And of that, for each action, the preference. Its inputs: time, model, the block forwards, backwards, how often it
-  /// was deepened, where it is, whether this is doing nothing.
+  /// was deepened, where it is, whether this is widening, whether this is doing nothing.
   [[nodiscard]] nn::basic_dynamic_mlp<T>& head() noexcept { return head_; }
   /// Zeros for backward() to add to. Allocates.
   [[nodiscard]] gradient no_gradient() const {
@@ -131,11 +126,11 @@ class basic_block_network {
     return zeros;
   }
 
-  /// The preferences, in `work`: for each of `blocks` that it be deepened, and last that nothing be done. `layers` are
-  /// rows of the table.
-  /// Precondition: `work` was made for this shape and at least as many layers and blocks; there is a block, and each is
-  /// within the layers.
-  [[nodiscard]] std::span<const T> forward(std::span<const std::uint32_t> layers, std::span<const block_place> blocks,
+  /// The preferences, in `work`: one for each of `actions`, and last that nothing be done. `layers` are rows of the
+  /// table.
+  /// Precondition: `work` was made for this shape and at least as many layers and actions; there is an action, and each
+  /// block is within the layers.
+  [[nodiscard]] std::span<const T> forward(std::span<const std::uint32_t> layers, std::span<const block_action> actions,
                                            const std::array<float, time_codes>& time, workspace& work) const noexcept;
   /// Adds to `sums` what a loss changes with each parameter, given what it changes with each preference of the latest
   /// forward() on `work`.
@@ -144,9 +139,9 @@ class basic_block_network {
  private:
   friend block_network_workspace<T>;
 
-  // Of the head: the time, the model, the block by both directions, and three numbers.
+  // Of the head: the time, the model, the block by both directions, and four numbers.
   [[nodiscard]] static constexpr std::size_t inputs_of(const block_shape& shape) noexcept {
-    return time_codes + shape.decider + 2 * shape.encoder + 3;
+    return time_codes + shape.decider + 2 * shape.encoder + 4;
   }
 
   [[nodiscard]] static constexpr encoder_shape encoder_of(const block_shape& shape) noexcept {
@@ -161,25 +156,25 @@ class basic_block_network {
   nn::basic_dynamic_mlp<T> head_;
 };
 
-/// Memory for one model of at most so many layers and blocks on its way through a block_network and back. Allocated by
+/// Memory for one model of at most so many layers and actions on its way through a block_network and back. Allocated by
 /// the constructor. One per thread.
 template <std::floating_point T>
 class block_network_workspace {
  public:
-  /// For models of at most `layers` layers and `blocks` blocks.
-  block_network_workspace(const basic_block_network<T>& network, std::size_t layers, std::size_t blocks)
+  /// For models of at most `layers` layers and `actions` actions, doing nothing not counted.
+  block_network_workspace(const basic_block_network<T>& network, std::size_t layers, std::size_t actions)
       : shape_{network.shape_},
         encoder_{network.encoder_, layers},
-        head_{network.head_, blocks + 1},
-        input_((blocks + 1) * network.head_.inputs()),
-        by_input_((blocks + 1) * network.head_.inputs()),
+        head_{network.head_, actions + 1},
+        input_((actions + 1) * network.head_.inputs()),
+        by_input_((actions + 1) * network.head_.inputs()),
         by_state_(network.shape_.decider),
-        places_(blocks) {}
+        actions_(actions) {}
 
   [[nodiscard]] std::size_t max_layers() const noexcept {
     return encoder_.max_layers();
-  }                                                                                 ///< what the constructor was given
-  [[nodiscard]] std::size_t max_blocks() const noexcept { return places_.size(); }  ///< likewise
+  }  ///< what the constructor was given
+  [[nodiscard]] std::size_t max_actions() const noexcept { return actions_.size(); }  ///< likewise
 
  private:
   friend basic_block_network<T>;
@@ -188,36 +183,39 @@ class block_network_workspace {
   model_encoder_workspace<T> encoder_;
   typename nn::basic_dynamic_mlp<T>::workspace head_;
   nn::aligned_vector<T> input_, by_input_, by_state_;
-  std::vector<block_place> places_;
-  std::size_t blocks_ = 0;  // of the latest model
+  std::vector<block_action> actions_;
+  std::size_t count_ = 0;  // of the latest model's actions
 };
 
 template <std::floating_point T>
 std::span<const T> basic_block_network<T>::forward(std::span<const std::uint32_t> layers,
-                                                   std::span<const block_place> blocks,
+                                                   std::span<const block_action> actions,
                                                    const std::array<float, time_codes>& time,
                                                    workspace& work) const noexcept {
   RUBATO_ASSERT(work.shape_ == shape_, "block_network: the workspace is for another shape");
-  RUBATO_ASSERT(!blocks.empty() && blocks.size() <= work.max_blocks(),
-                "block_network: more blocks than the workspace is for");
+  RUBATO_ASSERT(!actions.empty() && actions.size() <= work.max_actions(),
+                "block_network: more actions than the workspace is for");
   const encoded_model<T> model = encoder_.forward(layers, work.encoder_);
   const std::size_t units = shape_.encoder;
-  work.blocks_ = blocks.size();
+  const std::uint32_t blocks = std::ranges::max(actions, {}, &block_action::block).block + 1;
+  work.count_ = actions.size();
   T* to = work.input_.data();
-  for (std::size_t b = 0; b <= blocks.size(); ++b) {  // the last does nothing
+  for (std::size_t a = 0; a <= actions.size(); ++a) {  // the last does nothing
     to = std::transform(time.begin(), time.end(), to, [](float code) { return static_cast<T>(code); });
     to = std::copy(model.state.begin(), model.state.end(), to);
-    if (b == blocks.size()) {
-      to = std::fill_n(to, 2 * units + 2, T{0});
+    if (a == actions.size()) {
+      to = std::fill_n(to, 2 * units + 3, T{0});
       *to++ = T{1};
       break;
     }
-    const block_place& block = work.places_[b] = blocks[b];
-    RUBATO_ASSERT(block.first <= block.last && block.last < layers.size(), "block_network: a block beyond the layers");
-    to = std::copy_n(model.ahead.data() + block.last * units, units, to);
-    to = std::copy_n(model.back.data() + block.first * units, units, to);
-    *to++ = static_cast<T>(block.insertions) / (static_cast<T>(block.insertions) + T{1});
-    *to++ = static_cast<T>(b) / static_cast<T>(blocks.size());
+    const block_action& action = work.actions_[a] = actions[a];
+    RUBATO_ASSERT(action.first <= action.last && action.last < layers.size(),
+                  "block_network: a block beyond the layers");
+    to = std::copy_n(model.ahead.data() + action.last * units, units, to);
+    to = std::copy_n(model.back.data() + action.first * units, units, to);
+    *to++ = static_cast<T>(action.insertions) / (static_cast<T>(action.insertions) + T{1});
+    *to++ = static_cast<T>(action.block) / static_cast<T>(blocks);
+    *to++ = static_cast<T>(action.kind == growth_kind::widen ? 1 : 0);
     *to++ = T{0};
   }
   return head_.forward({work.input_.data(), to}, work.head_);
@@ -227,24 +225,24 @@ template <std::floating_point T>
 void basic_block_network<T>::backward(std::span<const T> by_preference, workspace& work,
                                       gradient& sums) const noexcept {
   RUBATO_ASSERT(work.shape_ == shape_ && work.encoder_.layers() > 0, "block_network: backward() comes after forward()");
-  RUBATO_ASSERT(by_preference.size() == work.blocks_ + 1, "block_network: a slope for each preference is needed");
+  RUBATO_ASSERT(by_preference.size() == work.count_ + 1, "block_network: a slope for each preference is needed");
   const std::size_t units = shape_.encoder, inputs = head_.inputs();
   head_.backward(by_preference, work.head_, sums[3], nn::gradient_mode::accumulate,
-                 {work.by_input_.data(), (work.blocks_ + 1) * inputs});
+                 {work.by_input_.data(), (work.count_ + 1) * inputs});
   std::fill(work.by_state_.begin(), work.by_state_.end(), T{0});  // which all scores use
-  for (std::size_t b = 0; b <= work.blocks_; ++b)
-    for (std::size_t u = 0; u < shape_.decider; ++u) work.by_state_[u] += work.by_input_[b * inputs + time_codes + u];
-  // What the blocks' scores make of the states of one direction.
-  const auto by_blocks = [&](std::size_t offset, std::uint32_t block_place::*end) {
+  for (std::size_t a = 0; a <= work.count_; ++a)
+    for (std::size_t u = 0; u < shape_.decider; ++u) work.by_state_[u] += work.by_input_[a * inputs + time_codes + u];
+  // What the actions' scores make of the states of one direction.
+  const auto by_actions = [&](std::size_t offset, std::uint32_t block_action::*end) {
     return [&work, units, inputs, end, first = time_codes + shape_.decider + offset](std::span<T> by_direction) {
-      for (std::size_t b = 0; b < work.blocks_; ++b) {
-        const T* const by_block = work.by_input_.data() + b * inputs + first;
-        T* const at = by_direction.data() + work.places_[b].*end * units;
-        for (std::size_t u = 0; u < units; ++u) at[u] += by_block[u];
+      for (std::size_t a = 0; a < work.count_; ++a) {
+        const T* const by_action = work.by_input_.data() + a * inputs + first;
+        T* const at = by_direction.data() + work.actions_[a].*end * units;
+        for (std::size_t u = 0; u < units; ++u) at[u] += by_action[u];
       }
     };
   };
-  encoder_.backward(work.by_state_, by_blocks(0, &block_place::last), by_blocks(units, &block_place::first),
+  encoder_.backward(work.by_state_, by_actions(0, &block_action::last), by_actions(units, &block_action::first),
                     work.encoder_, std::span{sums}.template first<3>());
 }
 

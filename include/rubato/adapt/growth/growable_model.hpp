@@ -1,14 +1,17 @@
 #ifndef RUBATO_ADAPT_GROWTH_GROWABLE_MODEL_HPP
 #define RUBATO_ADAPT_GROWTH_GROWABLE_MODEL_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "../../core/result.hpp"
+#include "layer_widths.hpp"
 
 namespace rubato::inline RUBATO_ABI::adapt {
 
@@ -17,26 +20,45 @@ struct growable_block {
   std::uint32_t first = 0;               ///< its first layer, among those of the whole model
   std::uint32_t layers = 0;              ///< how many it has, at least 1
   std::vector<std::string> insertion{};  ///< what deepening inserts behind it, at least one layer
+  bool widens = false;                   ///< doubling its outputs is an action, too
+};
+
+/// What can be done to a block.
+enum class growth_kind : std::uint8_t {
+  deepen,  ///< insert layers behind it
+  widen    ///< double its outputs
+};
+/// One of the ways in which a model can grow.
+struct growth_action {
+  growth_kind kind = growth_kind::deepen;  ///< see there
+  std::uint32_t block = 0;                 ///< among those of the model
+  friend bool operator==(const growth_action&, const growth_action&) noexcept = default;
 };
 
 /// A model as an agent sees it: a sequence of layers, each as its framework prints it, some of which are blocks that
-/// can be deepened. No framework is needed for it, and none is asked.
+/// can be deepened, and perhaps widened. No framework is needed for it, and none is asked.
 ///
 ///     auto model = growable_model::make({"Linear(in_features=8, out_features=4, bias=True)", "ReLU()"},
 ///                                       {{0, 2, {"Linear(in_features=4, out_features=4, bias=True)", "ReLU()"}}});
 ///     model->deepen(0);                      // four layers now
 ///
-/// Only the blocks of the original model can be deepened, again and again: what is inserted goes right behind the
-/// original block, before what was inserted earlier. So there are as many actions as before.
+/// Only the blocks of the original model can grow, again and again: what is inserted goes right behind the original
+/// block, before what was inserted earlier. So there are as many actions as before. They have numbers: deepening each
+/// block, then widening each that can be, and last doing nothing.
 ///
-/// Cost    make() O(layers); deepen() O(layers). Both allocate. Not thread-safe.
+/// Widening needs to know what layers read and make, so it is for those that layer_widths knows.
+///
+/// Cost    make() O(layers); deepen() and widen() O(layers). All allocate. Not thread-safe.
 /// Tests   tests/adapt/growth/growable_model_test.cpp: DeepensBehindTheOriginalBlock, TheNewestInsertionIsFirst,
-///         OtherBlocksMove, RefusesImpossibleBlocks
+///         OtherBlocksMove, WidensABlockAndWhatReadsIt, WidensWhatWasInserted, WhatIsInsertedLaterIsAsWide,
+///         WidensTheFactorsOfAFlattening, ActionsHaveNumbers, RefusesImpossibleBlocks, RefusesToWidenWhatNobodyReads
+/// Source  Chen, Goodfellow, Shlens, "Net2Net: Accelerating Learning via Knowledge Transfer", ICLR 2016, §2
 class growable_model {
  public:
   /// A model of these layers. The blocks are in the order of the layers, and do not overlap.
   /// Errors  invalid_option: no layer, no block, or a block that is empty, beyond the layers, not behind the one before
-  ///         it, or without an insertion
+  ///         it, or without an insertion; or one that widens, but has no layer that layer_widths knows the outputs of,
+  ///         or behind which none reads them
   [[nodiscard]] static result<growable_model> make(std::vector<std::string> layers,
                                                    std::vector<growable_block> blocks) {
     const auto refusal = [](std::string what) {
@@ -59,7 +81,17 @@ class growable_model {
                        std::to_string(layers.size()));
       free = std::size_t{block.first} + block.layers;
     }
-    return growable_model{std::move(layers), std::move(blocks)};
+    growable_model made{std::move(layers), std::move(blocks)};
+    for (std::size_t b = 0; b < made.blocks_.size(); ++b) {
+      if (!made.blocks_[b].widens) continue;
+      const std::string which = "block " + std::to_string(b) + ": ";
+      if (made.maker_in(b) == made.layers_.size())
+        return refusal(which + "found no layer whose outputs are known, expected one where it widens");
+      if (made.reader_behind(b) == made.layers_.size())
+        return refusal(which + "found no layer behind it that reads its outputs, expected one where it widens");
+      made.widening_.push_back(static_cast<std::uint32_t>(b));
+    }
+    return made;
   }
 
   [[nodiscard]] std::span<const std::string> layers() const noexcept { return layers_; }  ///< as they are now
@@ -67,6 +99,42 @@ class growable_model {
   [[nodiscard]] std::span<const growable_block> blocks() const noexcept { return blocks_; }
   /// Insertions so far.
   [[nodiscard]] std::uint32_t insertions() const noexcept { return insertions_; }
+  /// How often this block was deepened: what looks like its insertion counts, found right behind it, again and again,
+  /// before the next block begins. So a model that was written down and made again, deeper, is the same.
+  /// Precondition: block < blocks().size()
+  [[nodiscard]] std::uint32_t insertions_behind(std::size_t block) const noexcept {
+    RUBATO_ASSERT(block < blocks_.size(), "insertions_behind: there is no such block");
+    const growable_block& of = blocks_[block];
+    const std::size_t behind = std::size_t{of.first} + of.layers, size = of.insertion.size();
+    const std::size_t end = block + 1 < blocks_.size() ? blocks_[block + 1].first : layers_.size();
+    std::uint32_t count = 0;
+    for (auto left = layers().subspan(behind, end - behind);
+         left.size() >= size && std::ranges::equal(left.first(size), of.insertion); left = left.subspan(size))
+      ++count;
+    return count;
+  }
+
+  /// How many numbers actions have, doing nothing among them.
+  [[nodiscard]] std::size_t actions() const noexcept { return blocks_.size() + widening_.size() + 1; }
+  /// What a number stands for; nothing: do nothing.
+  /// Precondition: number < actions()
+  [[nodiscard]] std::optional<growth_action> action(std::size_t number) const noexcept {
+    RUBATO_ASSERT(number < actions(), "action: there is none of this number");
+    if (number < blocks_.size()) return growth_action{growth_kind::deepen, static_cast<std::uint32_t>(number)};
+    const std::size_t widening = number - blocks_.size();
+    if (widening < widening_.size()) return growth_action{growth_kind::widen, widening_[widening]};
+    return std::nullopt;
+  }
+  /// Does it.
+  /// Precondition: number < actions()
+  void grow(std::size_t number) {
+    const std::optional<growth_action> what = action(number);
+    if (!what) return;
+    if (what->kind == growth_kind::deepen)
+      deepen(what->block);
+    else
+      widen(what->block);
+  }
 
   /// Inserts what there is to insert behind this block.
   /// Precondition: block < blocks().size()
@@ -79,13 +147,43 @@ class growable_model {
       blocks_[b].first += static_cast<std::uint32_t>(at.insertion.size());
     ++insertions_;
   }
+  /// Doubles the outputs of this block, of what was inserted behind it, and of what will be; and the inputs of whatever
+  /// reads them.
+  /// Precondition: block < blocks().size(), and it widens
+  void widen(std::size_t block) {
+    RUBATO_ASSERT(block < blocks_.size() && blocks_[block].widens, "widen: there is no such block that widens");
+    growable_block& of = blocks_[block];
+    const std::size_t maker = maker_in(block), reader = reader_behind(block);
+    const std::size_t behind = std::size_t{of.first} + of.layers;
+    const std::size_t inserted = behind + insertions_behind(block) * of.insertion.size();
+    for (std::size_t l = maker; l < reader; ++l)
+      layers_[l] = layer_widths{layers_[l]}.doubled(layers_[l], l >= behind && l < inserted, true);
+    layers_[reader] = layer_widths{layers_[reader]}.doubled(layers_[reader], true, false);
+    for (std::string& each : of.insertion) each = layer_widths{each}.doubled(each, true, true);
+  }
 
  private:
   growable_model(std::vector<std::string> layers, std::vector<growable_block> blocks)
       : layers_{std::move(layers)}, blocks_{std::move(blocks)} {}
 
+  // The last layer of a block that makes its outputs, or the number of layers.
+  [[nodiscard]] std::size_t maker_in(std::size_t block) const noexcept {
+    const growable_block& of = blocks_[block];
+    for (std::size_t l = std::size_t{of.first} + of.layers; l-- > of.first;)
+      if (layer_widths{layers_[l]}.connects()) return l;
+    return layers_.size();
+  }
+  // The first one behind a block, and behind what was inserted there, that reads its outputs, or the number of layers.
+  [[nodiscard]] std::size_t reader_behind(std::size_t block) const noexcept {
+    const growable_block& of = blocks_[block];
+    std::size_t l = std::size_t{of.first} + of.layers + insertions_behind(block) * of.insertion.size();
+    while (l < layers_.size() && !layer_widths{layers_[l]}.connects()) ++l;
+    return l;
+  }
+
   std::vector<std::string> layers_;
   std::vector<growable_block> blocks_;
+  std::vector<std::uint32_t> widening_;  // blocks that widen
   std::uint32_t insertions_ = 0;
 };
 

@@ -24,7 +24,7 @@ namespace rubato::inline RUBATO_ABI::adapt {
 
 /// What an agent says about a model.
 struct growth_advice {
-  std::vector<float> probabilities{};  ///< of each action: deepen block 0, 1, ..., and last: nothing
+  std::vector<float> probabilities{};  ///< of each action, see growable_model; the last: nothing
   std::size_t action = 0;              ///< the most probable; of equals the first
 };
 
@@ -65,11 +65,11 @@ template <std::floating_point T>
 ///
 ///     auto model = growable_model::make(...);
 ///     const auto advice = agent.advise(*model, cluster.time_left(), cluster.time_budget());
-///     if (advice && advice->action < model->blocks().size()) model->deepen(advice->action);
+///     if (advice) model->grow(advice->action);
 ///
 /// Cost    one forward() of the network; allocates. Thread-safe, being constant.
 /// Tests   tests/adapt/growth/growth_agent_test.cpp: SaysWhatIsMostProbable, ModelAndTimeMatter, SoftmaxOfWhatIsLarge,
-///         RefusesModelsItDoesNotKnow, RefusesAnotherNumberOfBlocks, RefusesImpossibleTimes,
+///         RefusesModelsItDoesNotKnow, RefusesAnotherNumberOfActions, RefusesImpossibleTimes,
 ///         RefusesPreferencesThatAreNoNumbers
 template <std::floating_point T>
 struct basic_growth_agent {
@@ -77,8 +77,8 @@ struct basic_growth_agent {
   layer_vocabulary vocabulary;                ///< its rows are the network's
   time_encoding time = time_encoding::sines;  ///< that the network was trained with
 
-  /// Errors  invalid_option: a layer that the vocabulary has no row for; a model of more or fewer blocks than the
-  ///         network has actions for; a budget that is not above 0, a time that is not a number; preferences that are
+  /// Errors  invalid_option: a layer that the vocabulary has no row for; a model of more or fewer actions than the
+  ///         network has; a budget that is not above 0, a time that is not a number; preferences that are
   ///         no numbers
   [[nodiscard]] result<growth_advice> advise(const growable_model& model, double time_left, double budget) const {
     const auto refusal = [](std::string what) {
@@ -86,10 +86,9 @@ struct basic_growth_agent {
     };
     if (std::string wrong = detail::problem_of_times(time_left, budget); !wrong.empty())
       return refusal(std::move(wrong));
-    const std::size_t blocks = network.shape().actions - 1;
-    if (model.blocks().size() != blocks)
-      return refusal("found a model of " + std::to_string(model.blocks().size()) +
-                     " blocks that can be deepened, expected " + std::to_string(blocks));
+    if (model.actions() != network.shape().actions)
+      return refusal("found a model of " + std::to_string(model.actions()) + " actions, expected " +
+                     std::to_string(network.shape().actions));
     const auto rows = vocabulary.rows_of(model.layers());
     if (!rows) return refusal(rows.error().message);
     typename basic_growth_network<T>::workspace work{network, rows->size()};

@@ -80,18 +80,18 @@ class expected_growth_trainer {
         random_{options.seed} {
     RUBATO_ASSERT(problem(options).empty(), "options out of range: problem() says which");
     RUBATO_ASSERT(!paths_.empty(), "expected_growth_trainer: a path is needed");
-    std::size_t layers = 0, places = 0, blocks = 0;
+    std::size_t layers = 0, places = 0, actions = 0;
     for (const growth_path& path : paths_) {
       RUBATO_ASSERT(serves(network_, path), "expected_growth_trainer: tables of other actions");
       layers = (std::max)(layers, path.most_layers());
       places = (std::max)(places, path.places().size());
-      blocks = (std::max)(blocks, path.blocks());
+      actions = (std::max)(actions, path.growing_actions());
       rewards_.push_back(rewards_of(path.table()));
     }
-    for (std::size_t p = 0; p < places; ++p) works_.push_back(workspace_of(network_, layers, blocks));
-    probabilities_.resize(places, std::vector<float>(blocks + 1));
-    slopes_.resize(blocks + 1);
-    worths_.resize(blocks + 1);
+    for (std::size_t p = 0; p < places; ++p) works_.push_back(workspace_of(network_, layers, actions));
+    probabilities_.resize(places, std::vector<float>(actions + 1));
+    slopes_.resize(actions + 1);
+    worths_.resize(actions + 1);
     reach_.resize(places);
     worth_.resize(places);
   }

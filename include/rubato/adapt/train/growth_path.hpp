@@ -24,25 +24,25 @@ namespace rubato::inline RUBATO_ABI::adapt {
 /// All that can become of a model by a table, as a network reads it: no model is touched while an agent learns.
 ///
 /// Tests   tests/adapt/growth/growth_path_test.cpp: HasEveryPrefix, KnowsWhereTheBlocksAre,
-///         NextLeadsToPlacesAndSequences, TimesCanBeLater, RefusesOtherTables
+///         WideningIsAnAction, NextLeadsToPlacesAndSequences, TimesCanBeLater, RefusesOtherTables
 class growth_path {
  public:
   /// What an agent is asked at.
   struct place {
     std::vector<std::uint32_t> layers{};   ///< rows of the vocabulary
-    std::vector<block_place> blocks{};     ///< see block_places
+    std::vector<block_action> actions{};   ///< see block_actions
     std::array<float, time_codes> time{};  ///< see encoded_time
     double time_left = 0;                  ///< of the table's budget
   };
 
-  /// Errors  invalid_option: a table with another number of actions than the model has blocks and one; a layer that the
-  ///         vocabulary has no row for
+  /// Errors  invalid_option: a table with another number of actions than the model has; a layer that the vocabulary has
+  ///         no row for
   [[nodiscard]] static result<growth_path> make(const growable_model& start, const growth_table& table,
                                                 const layer_vocabulary& words, time_encoding time) {
-    if (table.actions() != start.blocks().size() + 1)
+    if (table.actions() != start.actions())
       return error{errc::invalid_option, "growth_path: found a table of " + std::to_string(table.actions()) +
-                                             " actions, expected " + std::to_string(start.blocks().size() + 1) +
-                                             ", one for each block and one for nothing"};
+                                             " actions, expected " + std::to_string(start.actions()) +
+                                             ", as many as the model has"};
     growth_path path{table, time};
     std::vector<std::uint32_t> actions;
     if (error e = path.add(start, words, time, actions); e.code != errc::ok) return e;
@@ -62,8 +62,8 @@ class growth_path {
   }
   /// The most layers that the model comes to.
   [[nodiscard]] std::size_t most_layers() const noexcept { return most_layers_; }
-  /// The blocks of the model, which stay as many.
-  [[nodiscard]] std::size_t blocks() const noexcept { return table_.actions() - 1; }
+  /// The actions of the model, which stay as many, but for doing nothing.
+  [[nodiscard]] std::size_t growing_actions() const noexcept { return table_.actions() - 1; }
   /// The place after these actions.
   [[nodiscard]] const place& after(std::span<const std::uint32_t> actions) const noexcept {
     return places_[index_of(actions)];
@@ -87,13 +87,13 @@ class growth_path {
     auto rows = words.rows_of(model.layers());
     if (!rows) return rows.error();
     most_layers_ = (std::max)(most_layers_, rows->size());
-    places_[index_of(actions)] = {std::move(*rows), block_places(model),
+    places_[index_of(actions)] = {std::move(*rows), block_actions(model),
                                   encoded_time(table_.time_left(actions), table_.budget(), time),
                                   table_.time_left(actions)};
     if (actions.size() + 1 == table_.steps()) return {};
     for (std::uint32_t action = 0; action < table_.actions(); ++action) {
       growable_model next = model;
-      if (action < model.blocks().size()) next.deepen(action);
+      next.grow(action);
       actions.push_back(action);
       const error e = add(next, words, time, actions);
       actions.pop_back();
@@ -120,7 +120,8 @@ template <std::floating_point T>
   return true;
 }
 
-/// Memory for models of at most so many layers and blocks, for either kind of network. Allocates.
+/// Memory for models of at most so many layers and actions (doing nothing not counted), for either kind of network.
+/// Allocates.
 template <std::floating_point T>
 [[nodiscard]] growth_network_workspace<T> workspace_of(const basic_growth_network<T>& network, std::size_t layers,
                                                        std::size_t) {
@@ -129,8 +130,8 @@ template <std::floating_point T>
 /// Likewise.
 template <std::floating_point T>
 [[nodiscard]] block_network_workspace<T> workspace_of(const basic_block_network<T>& network, std::size_t layers,
-                                                      std::size_t blocks) {
-  return {network, layers, blocks};
+                                                      std::size_t actions) {
+  return {network, layers, actions};
 }
 
 /// What either kind of network says at a place and a time, in `work`: its preference for each action.
@@ -145,12 +146,12 @@ template <std::floating_point T>
 [[nodiscard]] std::span<const T> preferences_at(const basic_block_network<T>& network, const growth_path::place& at,
                                                 const std::array<float, time_codes>& time,
                                                 block_network_workspace<T>& work) noexcept {
-  return network.forward(at.layers, at.blocks, time, work);
+  return network.forward(at.layers, at.actions, time, work);
 }
 
 /// The sequence of the most probable actions of a network, either kind, on a path, as its number in the table; of
 /// equals the first.
-/// Precondition: the network serves() the path; `work` is for at least path.most_layers(), and path.blocks().
+/// Precondition: the network serves() the path; `work` is for at least path.most_layers(), and path.growing_actions().
 /// Tests   tests/adapt/growth/growth_path_test.cpp: GoesByTheMostProbableActions
 template <class Network>
 [[nodiscard]] std::size_t most_probable_sequence(const Network& network, const growth_path& path,

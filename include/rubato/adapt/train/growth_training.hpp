@@ -67,26 +67,28 @@ struct growth_training_counters {
   std::uint64_t rejected_episodes = 0;  ///< whose gradient was not finite: nothing was learned from them
 };
 
-/// Trains the network of a growth agent on tables by REINFORCE: each episode goes through one table with actions that
-/// are drawn, and makes those that it took more likely, by the reward of where they led.
+/// Trains the network of a growth_agent or a block_agent on tables by REINFORCE: each episode goes through one table
+/// with actions that are drawn, and makes those that it took more likely, by the reward of where they led.
 ///
 ///     growth_trainer training{std::move(agent.network), {path}, {}};
 ///     training.run(75'000);
 ///     agent.network = training.network();
 ///
 /// As published: loss = mean over the steps of -log(probability) * reward, no baseline, Adam, an update for each
-/// episode. With several tables each episode draws one.
+/// episode. With several tables each episode draws one. Those of a block_network may have different numbers of actions.
 ///
 /// Cost    an episode: one forward and one backward of the network for each step. Allocates when it is made.
 ///         Deterministic: the same options and network give the same bits, with the same kernels. Not thread-safe.
-/// Tests   tests/adapt/growth/growth_training_test.cpp: LearnsASmallTable, LearnsTwoTablesAtOnce, LearnsAtATemperature,
-///         SameSeedSameBits, RateAndTemperatureGoDown, WhatIsNotFiniteIsNotLearned, RefusesBadOptions
+/// Tests   tests/adapt/growth/growth_training_test.cpp: LearnsASmallTable, LearnsTwoTablesAtOnce,
+///         ABlockNetworkLearnsTablesOfOneAndTwoBlocks, LearnsAtATemperature, SameSeedSameBits,
+///         RateAndTemperatureGoDown, WhatIsNotFiniteIsNotLearned, RefusesBadOptions
 /// Source  Williams, "Simple statistical gradient-following algorithms", Machine Learning 8, 1992; report on growing
 ///         networks with spare GPUs, algorithms 3 and 4 (docs/growth.md)
-class growth_trainer {
+template <class Network>
+class basic_growth_trainer {
  public:
-  /// Pre  problem(options) is empty; at least one path, whose tables have as many actions as the network
-  growth_trainer(growth_network network, std::vector<growth_path> paths, const growth_training_options& options = {})
+  /// Pre  problem(options) is empty; at least one path; the tables have as many actions as a growth_network
+  basic_growth_trainer(Network network, std::vector<growth_path> paths, const growth_training_options& options = {})
       : options_{options},
         network_{std::move(network)},
         paths_{std::move(paths)},
@@ -97,19 +99,20 @@ class growth_trainer {
         temperature_{options.temperature} {
     RUBATO_ASSERT(problem(options).empty(), "options out of range: problem() says which");
     RUBATO_ASSERT(!paths_.empty(), "growth_trainer: a path is needed");
-    std::size_t layers = 0, steps = 0;
+    std::size_t layers = 0, steps = 0, actions = 0;
     for (const growth_path& path : paths_) {
-      RUBATO_ASSERT(path.table().actions() == network_.shape().actions, "growth_trainer: tables of other actions");
+      RUBATO_ASSERT(serves(network_, path), "growth_trainer: tables of other actions");
       layers = (std::max)(layers, path.most_layers());
       steps = (std::max)(steps, std::size_t{path.table().steps()});
+      actions = (std::max)(actions, path.growing_actions());
     }
-    for (std::size_t s = 0; s < steps; ++s) works_.emplace_back(network_, layers);
-    probabilities_.resize(steps, std::vector<float>(network_.shape().actions));
+    for (std::size_t s = 0; s < steps; ++s) works_.push_back(workspace_of(network_, layers, actions));
+    probabilities_.resize(steps, std::vector<float>(actions + 1));
     drawn_ = probabilities_;
-    slopes_.resize(network_.shape().actions);
+    slopes_.resize(actions + 1);
   }
 
-  [[nodiscard]] const growth_network& network() const noexcept { return network_; }              ///< as it is now
+  [[nodiscard]] const Network& network() const noexcept { return network_; }                     ///< as it is now
   [[nodiscard]] const growth_training_counters& counters() const noexcept { return counters_; }  ///< so far
   [[nodiscard]] double learning_rate() const noexcept { return rate_; }                          ///< as it is now
   [[nodiscard]] double temperature() const noexcept { return temperature_; }                     ///< likewise
@@ -133,7 +136,7 @@ class growth_trainer {
     actions_.clear();
     for (std::size_t s = 0; s < steps; ++s) {
       const growth_path::place& at = path.after(actions_);
-      const auto preferences = network_.forward(at.layers, at.time, works_[s]);
+      const auto preferences = preferences_at(network_, at, at.time, works_[s]);
       weigh(preferences, probabilities_[s], drawn_[s]);
       actions_.push_back(draw(drawn_[s]));
     }
@@ -145,18 +148,18 @@ class growth_trainer {
     }
     for (std::size_t s = 0; s < steps; ++s) {
       slope(s, worth / static_cast<double>(steps));
-      network_.backward(slopes_, works_[s], adam_.gradient());
+      network_.backward(std::span<const float>{slopes_}.first(probabilities_[s].size()), works_[s], adam_.gradient());
     }
     learn();
   }
 
   // Probabilities, and those that are drawn from.
-  void weigh(std::span<const float> preferences, std::span<float> probabilities, std::span<float> drawn) const {
-    std::copy(preferences.begin(), preferences.end(), probabilities.begin());
+  void weigh(std::span<const float> preferences, std::vector<float>& probabilities, std::vector<float>& drawn) const {
+    probabilities.assign(preferences.begin(), preferences.end());
     if (temperature_ > 1 && options_.form == temperature_form::preferences)
       for (float& x : probabilities) x = static_cast<float>(static_cast<double>(x) / temperature_);
     softmax(probabilities);
-    std::copy(probabilities.begin(), probabilities.end(), drawn.begin());
+    drawn = probabilities;
     if (temperature_ > 1 && options_.form == temperature_form::second_softmax) {
       for (float& x : drawn) x = static_cast<float>(static_cast<double>(x) / temperature_);
       softmax(drawn);
@@ -203,18 +206,20 @@ class growth_trainer {
   }
 
   growth_training_options options_;
-  growth_network network_;
+  Network network_;
   std::vector<growth_path> paths_;
   std::vector<double> averages_;  // of rewards, by path; 0: none yet
-  std::vector<growth_network::workspace> works_;
+  std::vector<typename Network::workspace> works_;
   std::vector<std::vector<float>> probabilities_, drawn_;
   std::vector<float> slopes_;
   std::vector<std::uint32_t> actions_;
-  growth_adam adam_;
+  basic_growth_adam<Network> adam_;
   random_sequence random_;
   growth_training_counters counters_;
   double rate_, temperature_;
 };
+
+using growth_trainer = basic_growth_trainer<growth_network>;  ///< see basic_growth_trainer
 
 }  // namespace rubato::inline RUBATO_ABI::adapt
 

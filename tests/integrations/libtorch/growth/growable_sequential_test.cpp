@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <rubato/adapt/growth/layer_vocabulary.hpp>
 #include <rubato/libtorch/growth/growable_sequential.hpp>
+#include <rubato/libtorch/growth/net2net.hpp>
 #include <rubato/libtorch/replica.hpp>
 #include <string>
 #include <vector>
@@ -108,6 +109,35 @@ TEST(GrowableSequential, TheDescriptionGrowsAsTheModelDoes) {
   EXPECT_EQ(layers_of(net), (std::vector<std::string>{expected->layers().begin(), expected->layers().end()}));
   EXPECT_EQ(found->insertions(), 3U);
   for (const std::size_t block : {0U, 1U}) EXPECT_EQ(found->blocks()[block].first, expected->blocks()[block].first);
+}
+
+TEST(GrowableSequential, TheDescriptionSaysWhatWidens) {
+  const auto parts = [](bool first, bool last) {
+    lt::growable_parts made;
+    made.block("a", Linear(3, 4));
+    if (first) made.widens();
+    made.block("b", Linear(4, 2));
+    if (last) made.widens();
+    return made;
+  };
+  const lt::growable_sequential net = made_of(parts(true, false));
+  const auto description = net->description();
+  ASSERT_TRUE(description) << description.error().message;
+  EXPECT_TRUE(description->blocks()[0].widens);
+  EXPECT_EQ(description->actions(), 4U);
+  EXPECT_TRUE(net.copy()->description()->blocks()[0].widens);
+  EXPECT_EQ(net->outline()[0].substr(0, 16), "block a (widens)");
+  const auto unread = made_of(parts(true, true))->description();
+  ASSERT_FALSE(unread);
+  EXPECT_EQ(unread.error().message,
+            "growable_model: block 1: found no layer behind it that reads its outputs, expected one where it widens");
+  // As the model itself widens.
+  lt::growable_sequential wide = net.copy();
+  rubato::random_sequence random{1};
+  ASSERT_TRUE(lt::widen(wide, 0, 8, random));
+  auto expected = *net->description();
+  expected.widen(0);
+  EXPECT_EQ(layers_of(wide), (std::vector<std::string>{expected.layers().begin(), expected.layers().end()}));
 }
 
 TEST(GrowableSequential, AGrownCloneIsBitEqual) {

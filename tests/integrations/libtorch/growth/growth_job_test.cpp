@@ -34,12 +34,13 @@ using job_type = lt::growth_job<>;
 class GrowthJob : public rubato::test::folder_test {};
 
 // Images of two colours, which of them is brighter is the class; with all that makes a job depend on torch's generator.
-lt::growable_sequential conv_net(double dropout = 0) {
+lt::growable_sequential conv_net(double dropout = 0, bool widens = false) {
   torch::manual_seed(7);
+  lt::growable_parts parts;
+  parts.block("conv1", Conv2d(Conv2dOptions(2, 4, 3)), BatchNorm2d(4));
+  if (widens) parts.widens();
   return *lt::growable_sequential::make(
-      lt::growable_parts{}
-          .block("conv1", Conv2d(Conv2dOptions(2, 4, 3)), BatchNorm2d(4))
-          .layer("drop", Dropout(dropout), "Dropout(p=" + std::to_string(dropout) + ", inplace=False)")
+      parts.layer("drop", Dropout(dropout), "Dropout(p=" + std::to_string(dropout) + ", inplace=False)")
           .layer("flat", AdaptiveAvgPool2d(AdaptiveAvgPool2dOptions({1, 1})))
           .flatten()
           .block("hidden", Linear(4, 4))
@@ -153,6 +154,25 @@ TEST_F(GrowthJob, GrowsWhenDevicesCome) {
   EXPECT_EQ(job.smaller_models(), 1U);
   EXPECT_GT(report->epochs[2].time, 4) << "a deeper model takes longer";
   EXPECT_EQ(report->epochs.back().parameters, static_cast<std::uint64_t>(job.model()->parameter_count()));
+}
+
+TEST_F(GrowthJob, WidensWhereThatIsAnAction) {
+  auto job = job_type::make(conv_net(0, true), adam(0.01));
+  ASSERT_TRUE(job) << job.error().message;
+  const auto report = run(*job, 60, {{2, allocation::up}}, lt::listed_growth{{2, 0, 2}});
+  ASSERT_TRUE(report) << report.error().message;
+  ASSERT_EQ(report->decisions.size(), 3U);
+  const auto insertions = each(*report, &lt::growth_epoch::insertions);
+  EXPECT_EQ((std::vector<std::uint64_t>{insertions.begin() + 2, insertions.begin() + 5}),
+            (std::vector<std::uint64_t>{0, 1, 1}));
+  const auto grown = job->model()->description();
+  EXPECT_TRUE(grown->layers()[0].starts_with("Conv2d(2, 16, ")) << grown->layers()[0];
+  EXPECT_TRUE(grown->layers()[3].starts_with("Conv2d(16, 16, ")) << grown->layers()[3];
+  EXPECT_EQ(job->model()->parameter_count(), static_cast<std::int64_t>(report->epochs.back().parameters));
+  EXPECT_GT(*report->accuracy, 0.65) << "it learns on";
+  job_type narrow = job_of();
+  EXPECT_EQ(run(narrow, 4, {{1, allocation::up}}, lt::listed_growth{{3}}).error().message,
+            "growth_job: decision 0: found action 3, expected one up to 2, which is to do nothing");
 }
 
 TEST_F(GrowthJob, GrowingWithCalibrationKeepsTheLoss) {
@@ -269,6 +289,21 @@ TEST_F(GrowthJob, TheSmallerModelHasTheLargersFirstLayers) {
   EXPECT_EQ(report->accuracy, report->changes.back().accuracy) << "no epoch was completed since";
 }
 
+TEST_F(GrowthJob, TheSmallerModelOfAWidenedOneHasItsOwn) {
+  auto job = job_type::make(conv_net(0, true), adam(0.01), {.decisions = 1});
+  ASSERT_TRUE(job);
+  std::vector<allocation> changes{allocation::up};
+  changes.resize(3 * batches, allocation::same);
+  changes.push_back(allocation::down);
+  short_scheduler scheduler{changes};
+  const lt::growable_sequential before = job->model().copy();
+  const auto report = job->run(scheduler, lt::listed_growth{{2}}, data());
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->decisions.at(0).action, 2U);
+  EXPECT_TRUE(same(job->model(), before)) << "what it was when devices came";
+  EXPECT_EQ(report->accuracy, report->changes.back().accuracy);
+}
+
 TEST_F(GrowthJob, ShrinksToTheModelRememberedLast) {
   job_type job = job_of({.decisions = 1, .distillation = 0});
   const auto report =
@@ -331,16 +366,19 @@ class Resuming : public GrowthJob {
   }
 
   // Killed in each of its epochs, wherever the model is then.
-  void expect_the_same(lt::optimizer_state what) {
-    const lt::random_growth decider{3};
-    job_type whole = job_of({.decisions = 2, .optimizer = what}, 0.1);
+  void expect_the_same(lt::optimizer_state what, bool widens = false) {
+    const lt::random_growth decider{widens ? 5U : 3U};
+    const auto new_job = [&](lt::growth_job_options of) {
+      return std::move(*job_type::make(conv_net(0.1, widens), adam(0.01), std::move(of)));
+    };
+    job_type whole = new_job({.decisions = 2, .optimizer = what});
     const auto expected = run(whole, budget, changes, decider);
     ASSERT_TRUE(expected) << expected.error().message;
     ASSERT_EQ(expected->changes.size(), 3U);
     std::uint64_t grown = 0, distilling = 0;
     for (std::uint64_t killed = 1; killed < expected->epochs.size(); ++killed) {
       std::filesystem::remove(at("job.pt"));
-      job_type first = job_of(options(what), 0.1);
+      job_type first = new_job(options(what));
       lt::growth_data mortal = data();
       mortal.training = [&](std::uint64_t epoch, std::uint64_t n) {
         if (epoch == killed && n == 3) throw std::runtime_error{"killed"};
@@ -351,7 +389,7 @@ class Resuming : public GrowthJob {
       ASSERT_EQ(died.error().message, "growth_job: killed");
 
       torch::manual_seed(99);
-      auto again = job_type::resume(at("job.pt"), conv_net(0.1), adam(0.01), options(what));
+      auto again = job_type::resume(at("job.pt"), conv_net(0.1, widens), adam(0.01), options(what));
       ASSERT_TRUE(again) << again.error().message;
       ASSERT_LE(again->report().epochs.size(), killed);
       if (again->report().epochs.back().lambda > 0) ++distilling;
@@ -369,6 +407,7 @@ class Resuming : public GrowthJob {
 };
 
 TEST_F(Resuming, ResumeGoesOnAsIfNothingHadHappened) { expect_the_same(lt::optimizer_state::reset); }
+TEST_F(Resuming, ResumesWhatWasWidened) { expect_the_same(lt::optimizer_state::carried, true); }
 TEST_F(Resuming, ResumesWithACarriedOptimizer) { expect_the_same(lt::optimizer_state::carried); }
 
 TEST_F(Resuming, OtherOptimizersOfTorch) {
@@ -500,7 +539,7 @@ TEST_F(GrowthJob, AgentsDecide) {
   rubato::random_sequence random{1};
   adapt::draw_embeddings(*network, random);
   adapt::initialise(*network, random);
-  const lt::growth_by_agent decider{{*network, *words}};
+  const lt::growth_by_agent<> decider{{*network, *words}};
   const auto advice = decider.agent.advise(of_two_blocks(), 3, 4);
   ASSERT_TRUE(advice) << advice.error().message;
   job_type job = job_of();
@@ -510,9 +549,9 @@ TEST_F(GrowthJob, AgentsDecide) {
 
   auto of_others = adapt::growth_network::make({.vocabulary = 2, .actions = 5});
   job_type refused = job_of();
-  const auto wrong = run(refused, 4, {{1, allocation::up}}, lt::growth_by_agent{{*of_others, *words}});
+  const auto wrong = run(refused, 4, {{1, allocation::up}}, lt::growth_by_agent<>{{*of_others, *words}});
   ASSERT_FALSE(wrong);
-  EXPECT_EQ(wrong.error().message.rfind("growth_job: growth_agent: found a model of 2 blocks", 0), 0U)
+  EXPECT_EQ(wrong.error().message.rfind("growth_job: growth_agent: found a model of 3 actions", 0), 0U)
       << wrong.error().message;
 }
 

@@ -63,6 +63,58 @@ TEST_F(GrowthProgram, PrintsEpochsAndTheResult) {
       wait(start("seconds", {program("torch_growth"), "--data", at("store"), "--budget", "2", "--net", "conv_net_3"})),
       0);
   EXPECT_TRUE(logged("seconds", "epoch 0: ", 1));
+  EXPECT_EQ(
+      wait(start("processor", {program("torch_growth"), "--data", at("store"), "--budget", "1", "--processor-clock"})),
+      0);
+  EXPECT_TRUE(logged("processor", "epoch 0: ", 1));
+}
+
+// A matrix of zeros as JSON, or a vector of `rows` zeros if there are no columns.
+std::string zeros(int rows, int columns) {
+  std::string text;
+  for (int row = 0; row < rows; ++row) text += (row == 0 ? "" : ", ") + (columns == 0 ? "0" : zeros(columns, 0));
+  return "[" + text + "]";
+}
+// The weights of an agent that says the same of all models: these are the preferences.
+std::string agent_that_prefers(const std::string& preferences, int outputs, int inputs, const std::string& network) {
+  std::string text = R"json({"vocabulary": {"ids": {"ReLU()": 0}, "unknown": 1, "embedding": [[0], [1]]})json";
+  const auto add = [&](const std::string& name, const std::string& value) { text += ", \"" + name + "\": " + value; };
+  add("time", "\"cosines\"");
+  add("network", '"' + network + '"');
+  for (const std::string part : {"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"}) {
+    const bool weights = part.starts_with("weight");
+    add("encoder.encoder." + part, zeros(4, weights ? 1 : 0));
+    add("encoder.encoder." + part + "_reverse", zeros(4, weights ? 1 : 0));
+    add("decider.lstm." + part, zeros(4, part == "weight_ih_l0" ? 2 : weights ? 1 : 0));
+  }
+  add("decider.linear1.weight", zeros(1, inputs));
+  add("decider.linear1.bias", "[0]");
+  add("decider.linear2.weight", "[[0]]");
+  add("decider.linear2.bias", "[0]");
+  add("decider.linear3.weight", zeros(outputs, 1));
+  add("decider.linear3.bias", preferences);
+  return text + "}";
+}
+
+TEST_F(GrowthProgram, AnAgentFromAFileDecides) {
+  std::ofstream{folder / "actions.json"} << agent_that_prefers("[0, 1, 0, 0]", 4, 8 + 1, "actions");
+  std::ofstream{folder / "wide.json"} << agent_that_prefers("[0, 0, 0, 0, 1, 0]", 6, 8 + 1, "actions");
+  std::ofstream{folder / "blocks.json"} << agent_that_prefers("[1]", 1, 8 + 1 + 2 + 4, "blocks");
+  const auto action = [&](const std::string& name, const std::vector<std::string>& more) {
+    const std::vector<std::string> once{"--budget", "2.5", "--up",     "1",
+                                        "--steps",  "1",   "--decide", "agent:" + at((name + ".json").c_str())};
+    const auto task = words(with(once, more));
+    EXPECT_EQ(wait(start(name, task)), 0);
+    for (const char* const number : {"0", "1", "2", "3", "4", "5"})
+      if (logged(name, std::string{"action "} + number + " at 1.", 0)) return std::string{number};
+    return std::string{"none"};
+  };
+  EXPECT_EQ(action("actions", {}), "1");
+  EXPECT_EQ(action("wide", {"--widen"}), "4");
+  EXPECT_EQ(action("blocks", {}), "0") << "of equals the first";
+  EXPECT_EQ(action("blocks", {"--widen"}), "0") << "of any number of actions";
+  EXPECT_EQ(wait(start("few", words({"--up", "0", "--widen", "--decide", "agent:" + at("actions.json")}))), 1);
+  EXPECT_TRUE(logged("few", "growth_agent: found a model of 6 actions, expected 4", 1));
 }
 
 TEST_F(GrowthProgram, WrongOptionsAreTold) {
@@ -73,6 +125,7 @@ TEST_F(GrowthProgram, WrongOptionsAreTold) {
   EXPECT_TRUE(logged("decider", "found 'random:x', expected never, random:SEED, actions:0,1,1 or agent:FILE", 1));
   EXPECT_EQ(status("net", {"--net", "resnet"}), 2);
   EXPECT_EQ(status("resume", {"--resume"}), 2);
+  EXPECT_EQ(status("clocks", {"--processor-clock"}), 2);
   EXPECT_EQ(status("samples", {"--samples", "51"}), 1);
   EXPECT_TRUE(logged("samples", "50 images for training, expected --samples 51", 1));
   EXPECT_EQ(status("agent", {"--decide", "agent:" + at("none.json")}), 1);

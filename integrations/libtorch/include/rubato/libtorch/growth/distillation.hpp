@@ -3,6 +3,7 @@
 
 #include <torch/nn/functional/loss.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -33,6 +34,14 @@ inline std::map<std::string, torch::Tensor> original_state(const growable_sequen
     if (part.is_layer()) take(part.name, *part.layer.ptr());
   }
   return all;
+}
+
+/// Whether they are alike there, as they are unless one was widened.
+inline bool same_first_layers(const growable_sequential& a, const growable_sequential& b) {
+  const auto of_a = original_state(a), of_b = original_state(b);
+  return std::ranges::equal(of_a, of_b, [](const auto& one, const auto& other) {
+    return one.first == other.first && one.second.sizes() == other.second.sizes();
+  });
 }
 
 }  // namespace detail

@@ -26,6 +26,7 @@ struct growable_part {
   std::vector<rectified_unit> units{};  ///< the original one, and what was inserted behind it, the newest first
   torch::nn::AnyModule layer{};         ///< empty for a block or a flattening
   std::string printed{};                ///< what PyTorch prints for the layer, where that is given
+  bool widens = false;                  ///< widening the block is an action for who decides, too
 
   [[nodiscard]] bool is_block() const noexcept { return !units.empty(); }     ///< see above
   [[nodiscard]] bool is_layer() const noexcept { return !layer.is_empty(); }  ///< see above
@@ -47,6 +48,13 @@ class growable_parts {
   /// Likewise: Conv2d, BatchNorm2d and ReLU.
   growable_parts& block(std::string name, torch::nn::Conv2d conv, torch::nn::BatchNorm2d norm) {
     all_.push_back({.name = std::move(name), .units = {rectified_unit{std::move(conv), std::move(norm)}}});
+    return *this;
+  }
+  /// Whoever decides how the model grows may widen the newest block, too; its outputs must be read by another layer.
+  /// Precondition: a block was the last part
+  growable_parts& widens() {
+    RUBATO_ASSERT(!all_.empty() && all_.back().is_block(), "growable_parts: only a block widens");
+    all_.back().widens = true;
     return *this;
   }
   /// Any module from a tensor to a tensor. `printed` is what PyTorch prints for it, where layer_name() does not know.
@@ -125,7 +133,7 @@ class growable_sequential_impl : public torch::nn::Cloneable<growable_sequential
   }
 
   /// As an agent sees it: layers as PyTorch prints them, and what deepening each block inserts.
-  /// Errors  invalid_option: a layer whose name is not known, which is named
+  /// Errors  invalid_option: a layer whose name is not known, which is named; a block that widens, but is read by none
   [[nodiscard]] result<adapt::growable_model> description() const {
     std::vector<std::string> layers;
     std::vector<adapt::growable_block> blocks;
@@ -134,7 +142,8 @@ class growable_sequential_impl : public torch::nn::Cloneable<growable_sequential
         const std::vector<std::string> own = part.units.front()->layers();
         blocks.push_back({.first = static_cast<std::uint32_t>(layers.size()),
                           .layers = static_cast<std::uint32_t>(own.size()),
-                          .insertion = part.units.front()->inserted_layers()});
+                          .insertion = part.units.front()->inserted_layers(),
+                          .widens = part.widens});
         layers.insert(layers.end(), own.begin(), own.end());
       } else if (part.is_layer()) {
         const result<std::string> name = printed(part);
@@ -158,7 +167,7 @@ class growable_sequential_impl : public torch::nn::Cloneable<growable_sequential
         lines.emplace_back("flatten");
         continue;
       }
-      std::string line = (part.is_block() ? "block " : "layer ") + part.name + ": ";
+      std::string line = (part.is_block() ? "block " : "layer ") + part.name + (part.widens ? " (widens): " : ": ");
       if (const weighted_layer layer = part.weighted(); layer.linear != nullptr)
         line += layer_name(torch::nn::LinearOptions{layer.linear->options}.in_features(0).out_features(0));
       else if (layer.conv != nullptr)
@@ -245,6 +254,7 @@ class growable_sequential_impl : public torch::nn::Cloneable<growable_sequential
 /// Thread  as any module of torch
 /// Tests   tests/integrations/libtorch/growth/growable_sequential_test.cpp: ComputesWhatItsPartsDo,
 ///         InsertsBehindTheOriginalLayers, TheDescriptionIsWhatPyTorchPrints, TheDescriptionGrowsAsTheModelDoes,
+///         TheDescriptionSaysWhatWidens,
 ///         AGrownCloneIsBitEqual, ACloneSharesNothing, FrozenStaysFrozenInAClone, LayersWithoutANameAreAnError,
 ///         ANameCanBeGiven, RefusesImpossibleParts, InsertionsCanBeRemoved, OutlinesLeaveOutWidths,
 ///         AgentsKnowTheLayers, AReplicaTrainsIt

@@ -16,6 +16,7 @@
 #include <optional>
 #include <rubato/adapt/growth/scheduler.hpp>
 #include <rubato/core/result.hpp>
+#include <rubato/core/rng.hpp>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -35,6 +36,7 @@ namespace rubato::inline RUBATO_ABI::libtorch {
 struct growth_job_options {
   std::uint64_t decisions = 3;                         ///< each time devices come; one to do nothing counts, too
   bool calibrate = true;                               ///< deepen with the first batch of the epoch that follows
+  widen_options widening{.noise = 0.01};               ///< to twice the width; copies without noise learn the same
   optimizer_state optimizer = optimizer_state::reset;  ///< when it grows; carried, it keeps its learning rate, too
   double rate_factor = 0.9;                            ///< of the learning rate, after each completed epoch; above 0
   double least_rate = 1e-8;                            ///< of the learning rate, at least 0
@@ -55,10 +57,12 @@ struct growth_job_options {
 /// Epoch after epoch, and before each:
 ///
 /// - where devices came, the model is remembered, and whoever decides is asked before each of the next epochs, for at
-///   most `decisions` of them, which block to deepen; the optimizer begins anew, at the first learning rate;
-/// - where they went, the model that was remembered last goes on with the first layers of the larger one, under a new
-///   optimizer, and for some epochs learns from the larger one's scores, too. It is judged at once. Nobody is asked any
-///   more until devices come again. If no model was remembered, the larger one goes on.
+///   most `decisions` of them, which block to deepen, or to widen to twice its width; the optimizer begins anew, at the
+///   first learning rate;
+/// - where they went, the model that was remembered last goes on with the first layers of the larger one (with its own,
+///   if that was widened), under a new optimizer, and for some epochs learns from the larger one's scores, too. It is
+///   judged at once. Nobody is asked any more until devices come again. If no model was remembered, the larger one goes
+///   on.
 ///
 /// An epoch is aborted when time is up or devices change (epoch_end says which). What the model has learned in it stays
 /// learned, but it is not judged, the learning rate stays, and there is no checkpoint: the accuracy is that of the last
@@ -73,11 +77,14 @@ struct growth_job_options {
 /// Cost    of memory: a copy of the model for each time that devices came, and one of the larger model while it teaches
 /// Thread  nobody else uses the model or the job
 /// Tests   tests/integrations/libtorch/growth/growth_job_test.cpp: StopsAtTheBudget, Learns,
-///         AnEpochThatNeverCompletesIsTold, GrowsWhenDevicesCome, GrowingWithCalibrationKeepsTheLoss,
+///         AnEpochThatNeverCompletesIsTold, GrowsWhenDevicesCome, WidensWhereThatIsAnAction,
+///         GrowingWithCalibrationKeepsTheLoss,
 ///         AbortsAnEpochAtAChange, ShrinksWithDistillation, TheSmallerModelHasTheLargersFirstLayers,
+///         TheSmallerModelOfAWidenedOneHasItsOwn,
 ///         TeachingLeavesTheTeacherAsItIs, TrainsAModelThatWasInEvaluationMode, ShrinksToTheModelRememberedLast,
 ///         DownWithoutASmallerModelChangesNothing, NobodyIsAskedAfterDown, TheLearningRateFallsAndIsSetBack,
 ///         ACarriedOptimizerKeepsItsRate, ResumeGoesOnAsIfNothingHadHappened, ResumesWithACarriedOptimizer,
+///         ResumesWhatWasWidened,
 ///         OtherOptimizersOfTorch, RefusesWhatIsNoCheckpoint, ACheckpointThatCannotBeWrittenIsTold, TellsEachEpoch,
 ///         RefusesActionsThatThereAreNot, RefusesImpossibleOptions, RefusesData;
 ///         tests/integrations/libtorch/growth/growth_program_test.cpp: GoesOnAfterItsDeathAsIfNothingHadHappened
@@ -120,7 +127,7 @@ class growth_job {
   result<std::uint64_t> save(const std::string& path) const { return detail::save_job(path, state_, *optimizer_); }
 
   /// Trains until there is no time left. Can be called again, where there is some again.
-  /// Errors  invalid_option: an action beyond the number of blocks; an epoch or a judgement without a sample; a loss
+  /// Errors  invalid_option: an action that there is not; an epoch or a judgement without a sample; a loss
   ///         that is not finite; what the decider refuses; what was thrown. io: the checkpoint cannot be written.
   template <adapt::JobScheduler Scheduler, GrowthDecider Decider>
   result<growth_report> run(Scheduler& scheduler, Decider&& decide, const growth_data& data) {
@@ -239,7 +246,8 @@ class growth_job {
     }
     if (state_.smaller.empty()) return std::nullopt;
     growable_sequential student = state_.smaller.back();
-    if (const auto copied = copy_of_first_layers(state_.model, student); !copied) return copied.error();
+    if (detail::same_first_layers(state_.model, student))
+      if (const auto copied = copy_of_first_layers(state_.model, student); !copied) return copied.error();
     state_.smaller.pop_back();
     state_.teacher.reset();
     if (options_.distillation > 0) state_.teacher = state_.model;
@@ -260,20 +268,32 @@ class growth_job {
     const result<std::size_t> action =
         decide(growth_question{.model = *described, .time_left = left, .budget = budget, .number = number});
     if (!action) return action.error();
-    const std::size_t blocks = state_.model->blocks();
-    if (*action > blocks)
+    const std::size_t nothing = described->actions() - 1;
+    if (*action > nothing)
       return error{errc::invalid_option, "decision " + std::to_string(number) + ": found action " +
                                              std::to_string(*action) + ", expected one up to " +
-                                             std::to_string(blocks) + ", which is to do nothing"};
-    if (*action < blocks) {
-      deepen_options how;
-      if (options_.calibrate) how.calibration = data.training(epoch, 0).inputs;
-      if (const auto added = deepen(state_.model, *action, how); !added) return added.error();
+                                             std::to_string(nothing) + ", which is to do nothing"};
+    if (const auto what = described->action(*action)) {
+      const auto grown =
+          what->kind == adapt::growth_kind::deepen ? deepened(what->block, data, epoch) : widened(what->block, number);
+      if (!grown) return grown.error();
       if (auto wrong = renew(options_.optimizer)) return wrong;
     }
     --state_.decisions_left;
     state_.report.decisions.push_back({.time = budget - left, .epoch = epoch, .action = *action});
     return std::nullopt;
+  }
+
+  result<std::uint64_t> deepened(std::size_t block, const growth_data& data, std::uint64_t epoch) {
+    deepen_options how;
+    if (options_.calibrate) how.calibration = data.training(epoch, 0).inputs;
+    return deepen(state_.model, block, how);
+  }
+  // Copies of units that the number of the decision draws, so that a job that goes on draws the same.
+  result<std::uint64_t> widened(std::size_t block, std::uint64_t decision) {
+    random_sequence random{0x776964656e, decision};
+    const std::int64_t width = state_.model->parts()[state_.model->part_of(block)].weighted().outputs();
+    return widen(state_.model, block, 2 * width, random, options_.widening);
   }
 
   // An optimizer over the parameters that there are now.

@@ -46,7 +46,7 @@ struct growth_epoch {
 struct growth_decision {
   double time = 0;           ///< when
   std::uint64_t epoch = 0;   ///< the one that follows
-  std::uint64_t action = 0;  ///< which block was deepened; their number: none
+  std::uint64_t action = 0;  ///< its number, see adapt::growable_model
   bool operator==(const growth_decision&) const = default;
 };
 /// Devices came or went.

@@ -184,7 +184,7 @@ struct growth_train_arguments {
   std::string reinforce;       ///< stages, see stages_in(); empty: by the expectation of the gradient
   bool leave_one_out = false;  ///< an agent for each task, without it
   std::string from;            ///< weights; empty: an agent that knows nothing
-  std::string vocabulary;      ///< of `from`; empty: vocab.json beside the tables
+  std::string vocabulary;      ///< empty: that of `from`, or vocab.json beside the tables; or drawn
   std::string network = "actions";  ///< of an agent that knows nothing: "actions" or "blocks"
   std::string time = "cosines";
   std::uint64_t updates = 6000;
@@ -208,6 +208,7 @@ struct growth_tables_arguments {
   std::string name;                  ///< of the model; empty: the pattern, or "images"
   std::string hidden = "8,8,8";      ///< widths
   bool widen = false;                ///< is an action, too
+  double widening_noise = 1;
   double epochs = 60;
   std::size_t samples = 4'000;
   double learning_rate = 0.01;

@@ -52,6 +52,7 @@ namespace {
     plan.stages = stages_in(given.reinforce, all, "--reinforce");
   plan.blocks = given.network == "blocks";
   plan.time = given.time == "sines" ? adapt::time_encoding::sines : adapt::time_encoding::cosines;
+  if (given.from.empty() && !given.vocabulary.empty()) plan.vocabulary = read_growth_vocabulary(given.vocabulary);
   if (!given.from.empty()) plan.from = read_growth_weights(given.from, vocabulary_file(given));
   plan.expected.updates = given.updates;
   plan.expected.time_noise = given.time_noise;

@@ -14,7 +14,6 @@ namespace rubato::lab {
 namespace {
 
 constexpr std::uint64_t stream_of_weights = 0, stream_of_order = 1, stream_of_widening = 2;
-constexpr double widening_noise = 0.01;  // of the standard deviation of a layer's weights
 
 [[nodiscard]] std::vector<std::size_t> widths_of(const sim::dataset& images, const std::vector<std::size_t>& hidden) {
   std::vector<std::size_t> widths{images.inputs};
@@ -106,9 +105,10 @@ void growth_job::widen(std::size_t block) {
   for (std::size_t l = 0; l < network_.layers().size(); ++l) {
     const nn::layer_shape from = network_.layers()[l], to = wider.layers()[l];
     const bool reads_twice = l > first && l <= behind, is_twice = l >= first && l < behind;
-    const double noise =
-        is_twice ? widening_noise * deviation_of(network_.parameters().subspan(from.first, from.inputs * from.outputs))
-                 : 0;
+    const double noise = is_twice
+                             ? options_.widening_noise *
+                                   deviation_of(network_.parameters().subspan(from.first, from.inputs * from.outputs))
+                             : 0;
     for (std::size_t o = 0; o < to.outputs; ++o) {
       const bool is_copy = o >= from.outputs;
       for (std::size_t i = 0; i < to.inputs; ++i) {

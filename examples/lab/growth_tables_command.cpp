@@ -74,10 +74,12 @@ int run_growth_tables(const growth_tables_arguments& given) {
     throw support::user_error{"--name: found \"" + name + "\", expected a name of files"};
   samples data;
   read_samples(given, data);
-  tabled_job tabled{
-      .job = {.hidden = widths_in(given.hidden), .epochs = given.epochs, .learning_rate = given.learning_rate},
-      .steps = given.steps,
-      .widens = given.widen};
+  tabled_job tabled{.job = {.hidden = widths_in(given.hidden),
+                            .epochs = given.epochs,
+                            .learning_rate = given.learning_rate,
+                            .widening_noise = given.widening_noise},
+                    .steps = given.steps,
+                    .widens = given.widen};
   std::error_code failed;
   std::filesystem::create_directories(given.out, failed);
   if (failed) throw support::user_error{"--out: " + given.out + ": " + failed.message()};

@@ -43,14 +43,15 @@ template <class Agent, class Network>
 [[nodiscard]] any_growth_agent new_agent(const std::vector<growth_task>& tasks, const growth_training_plan& plan,
                                          std::uint64_t seed) {
   random_sequence random{seed};
-  growth_vocabulary known = vocabulary_of(tasks, adapt::growth_shape{}.embedding, random);
-  const std::size_t rows = known.words.rows();
+  growth_vocabulary known =
+      plan.vocabulary ? *plan.vocabulary : vocabulary_of(tasks, adapt::growth_shape{}.embedding, random);
+  const std::size_t rows = known.words.rows(), width = known.width;
   if (plan.blocks)
-    return drawn<adapt::block_agent>(adapt::block_network::make({.vocabulary = rows}), std::move(known), plan.time,
-                                     random);
+    return drawn<adapt::block_agent>(adapt::block_network::make({.vocabulary = rows, .embedding = width}),
+                                     std::move(known), plan.time, random);
   return drawn<adapt::growth_agent>(
-      adapt::growth_network::make({.vocabulary = rows, .actions = tasks.front().table.actions()}), std::move(known),
-      plan.time, random);
+      adapt::growth_network::make({.vocabulary = rows, .embedding = width, .actions = tasks.front().table.actions()}),
+      std::move(known), plan.time, random);
 }
 
 [[nodiscard]] std::vector<growth_task> all_tasks_of(const growth_training_plan& plan) {

@@ -39,12 +39,13 @@ struct growth_stage {
 
 /// What a training is made of.
 struct growth_training_plan {
-  std::vector<growth_task> tasks{};            ///< by the expectation of the gradient, unless there are
-  std::vector<growth_stage> stages{};          ///< by REINFORCE
-  adapt::expected_growth_options expected{};   ///< for `tasks`
-  adapt::growth_training_options reinforce{};  ///< for `stages`; temperature and seed are theirs
-  std::optional<any_growth_agent> from{};      ///< what it goes on with; nothing: an agent that knows nothing
-  bool blocks = false;                         ///< an agent that knows nothing is one for any number of actions
+  std::vector<growth_task> tasks{};               ///< by the expectation of the gradient, unless there are
+  std::vector<growth_stage> stages{};             ///< by REINFORCE
+  adapt::expected_growth_options expected{};      ///< for `tasks`
+  adapt::growth_training_options reinforce{};     ///< for `stages`; temperature and seed are theirs
+  std::optional<any_growth_agent> from{};         ///< what it goes on with; nothing: an agent that knows nothing
+  std::optional<growth_vocabulary> vocabulary{};  ///< of an agent that knows nothing else; nothing: drawn by the seed
+  bool blocks = false;                            ///< an agent that knows nothing is one for any number of actions
   adapt::time_encoding time = adapt::time_encoding::cosines;  ///< of an agent that knows nothing
 };
 

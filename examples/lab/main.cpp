@@ -119,7 +119,8 @@ void add_growth_train_options(CLI::App& train, growth_train_arguments& given) {
       ->excludes(reinforce);
   auto* from = train.add_option("--from", given.from, "Weights to go on with; default: at random");
   train.add_option("--vocabulary", given.vocabulary,
-                   "JSON file of the layers that --from knows; default: its own, or vocab.json beside the tables");
+                   "JSON file of the layers that the agent knows; default: with --from its own, or vocab.json beside the "
+                   "tables, else those of its tables, drawn by the seed");
   train.add_option("--network", given.network, "What is trained: a preference for each action, or a score for each")
       ->check(CLI::IsMember({"actions", "blocks"}))
       ->excludes(from)
@@ -155,7 +156,13 @@ void add_growth_tables_options(CLI::App& tables, growth_tables_arguments& given)
       ->capture_default_str();
   tables.add_option("--name", given.name, "Of the model, in the names of files; default: the pattern, or images");
   tables.add_option("--hidden", given.hidden, "Widths of the hidden layers that it begins with")->capture_default_str();
-  tables.add_flag("--widen", given.widen, "Widening each of them is an action, too");
+  auto* widen = tables.add_flag("--widen", given.widen, "Widening each of them is an action, too");
+  tables
+      .add_option("--widening-noise", given.widening_noise,
+                  "On what a copied unit reads, in standard deviations of its layer's weights")
+      ->check(CLI::Range(0.0, 100.0))
+      ->needs(widen)
+      ->capture_default_str();
   tables.add_option("--epochs", given.epochs, "Budget, in epochs of the model that it begins with")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();

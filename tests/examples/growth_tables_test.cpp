@@ -97,34 +97,41 @@ float farthest(const std::vector<float>& a, const std::vector<float>& b) {
   return most;
 }
 
-TEST(GrowthJob, WideningNearlyKeepsTheOutputs) {
-  growth_job job{few(), small, 1};
-  job.train();
-  for (const std::size_t block : {1U, 0U, 1U}) {
-    const std::vector<float> before = outputs_of(job);
-    job.widen(block);
-    const float moved = farthest(outputs_of(job), before);
-    EXPECT_LT(moved, 0.05F);
-    EXPECT_GT(moved, 0) << "copies differ a little";
-  }
-  std::vector<std::size_t> widths;
-  for (const auto& layer : job.network().layers()) widths.push_back(layer.outputs);
-  EXPECT_EQ(widths, (std::vector<std::size_t>{12, 16, 2}));
-  const double left = job.time_left();
-  job.train();
-  EXPECT_DOUBLE_EQ(job.time_left(), left - (2 * 12 + 12 * 16 + 16 * 2) / (2 * 6 + 6 * 4 + 4 * 2.0));
+TEST(GrowthJob, WideningKeepsTheOutputsButForNoise) {
+  const auto moved = [](double noise) {
+    growth_job_options options = small;
+    options.widening_noise = noise;
+    growth_job job{few(), options, 1};
+    job.train();
+    float most = 0;
+    for (const std::size_t block : {1U, 0U, 1U}) {
+      const std::vector<float> before = outputs_of(job);
+      job.widen(block);
+      most = std::max(most, farthest(outputs_of(job), before));
+    }
+    return most;
+  };
+  EXPECT_LT(moved(0), 1e-6F);
+  EXPECT_LT(moved(0.01), 0.05F);
+  EXPECT_GT(moved(0.01), 1e-5F) << "copies differ a little";
+  EXPECT_GT(moved(1), 4 * moved(0.01));
 }
 
 TEST(GrowthJob, WideningTakesInsertionsAlong) {
-  growth_job job{few(), small, 1};
+  growth_job_options options = small;
+  options.widening_noise = 0;
+  growth_job job{few(), options, 1};
   job.train();
   job.deepen(0), job.deepen(1);
   const std::vector<float> before = outputs_of(job);
-  job.widen(0);
-  EXPECT_LT(farthest(outputs_of(job), before), 0.05F);
+  job.widen(0), job.widen(1);
+  EXPECT_LT(farthest(outputs_of(job), before), 1e-6F);
   std::vector<std::size_t> widths;
   for (const auto& layer : job.network().layers()) widths.push_back(layer.outputs);
-  EXPECT_EQ(widths, (std::vector<std::size_t>{12, 12, 4, 4, 2}));
+  EXPECT_EQ(widths, (std::vector<std::size_t>{12, 12, 8, 8, 2}));
+  const double left = job.time_left();
+  job.train();
+  EXPECT_DOUBLE_EQ(job.time_left(), left - (2 * 12 + 12 * 12 + 12 * 8 + 8 * 8 + 8 * 2) / (2 * 6 + 6 * 4 + 4 * 2.0));
 }
 
 TEST(GrowthJob, DeeperTakesLonger) {

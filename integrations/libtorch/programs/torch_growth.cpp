@@ -40,7 +40,7 @@ namespace {
 
 struct options {
   std::string data, net = "conv_net_2", decide = "never", checkpoint, json;
-  double budget = 400, rate = 0.01, work_rate = 0;
+  double budget = 400, rate = 0.01, rate_factor = 0.9, work_rate = 0;
   std::vector<double> up, down;
   std::uint64_t seed = 1, samples = 0, steps = 3;
   std::uint32_t batch = 64;
@@ -222,6 +222,7 @@ int train(const options& o) {
   auto last = begin;
   lt::growth_job_options how{.decisions = o.steps,
                              .optimizer = o.carry ? lt::optimizer_state::carried : lt::optimizer_state::reset,
+                             .rate_factor = o.rate_factor,
                              .checkpoint = o.checkpoint};
   how.watch = [&](const lt::growth_epoch& epoch) {
     const auto now = clock::now();
@@ -289,6 +290,9 @@ int main(int argc, char** argv) {
   app.add_option("--samples", o.samples, "of the training images, the first ones; 0: all")->capture_default_str();
   app.add_option("--batch", o.batch, "samples of a step")->check(CLI::Range(1, 65'535))->capture_default_str();
   app.add_option("--learning-rate", o.rate, "of Adam, at first")->check(CLI::Range(0.0, 100.0))->capture_default_str();
+  app.add_option("--rate-factor", o.rate_factor, "of the learning rate, after each completed epoch")
+      ->check(CLI::Range(1e-6, 1.0))
+      ->capture_default_str();
   app.add_flag("--widen", o.widen, "whoever decides may widen the convolutional blocks, too: actions 3 and 4");
   app.add_flag("--carry", o.carry, "growing keeps the optimizer's moments and its learning rate");
   app.add_option("--seed", o.seed, "of the parameters and of the images' order")->capture_default_str();

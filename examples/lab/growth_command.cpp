@@ -24,18 +24,16 @@ namespace rubato::lab {
 
 namespace {
 
-// For agents that have none with them.
 template <class Arguments>
-[[nodiscard]] std::filesystem::path vocabulary_file(const Arguments& given) {
-  return given.vocabulary.empty() ? std::filesystem::path{given.tables} / "vocab.json"
-                                  : std::filesystem::path{given.vocabulary};
+[[nodiscard]] any_growth_agent agent_in(const std::string& weights, const Arguments& given) {
+  return read_growth_weights(weights, given.vocabulary, std::filesystem::path{given.tables} / "vocab.json");
 }
 
 }  // namespace
 
 int run_growth_eval(const growth_eval_arguments& given) {
   result_output to{given.json, {{"WEIGHTS", given.weights}, {"--vocabulary", given.vocabulary}}};
-  const any_growth_agent agent = read_growth_weights(given.weights, vocabulary_file(given));
+  const any_growth_agent agent = agent_in(given.weights, given);
   const auto tasks = read_growth_tasks(given.tables);
   const auto appraisals = appraise(agent, tasks);
   return to.put(document_of(std::filesystem::path{given.weights}.stem().string(), appraisals).dump(2) + "\n",
@@ -53,7 +51,7 @@ namespace {
   plan.blocks = given.network == "blocks";
   plan.time = given.time == "sines" ? adapt::time_encoding::sines : adapt::time_encoding::cosines;
   if (given.from.empty() && !given.vocabulary.empty()) plan.vocabulary = read_growth_vocabulary(given.vocabulary);
-  if (!given.from.empty()) plan.from = read_growth_weights(given.from, vocabulary_file(given));
+  if (!given.from.empty()) plan.from = agent_in(given.from, given);
   plan.expected.updates = given.updates;
   plan.expected.time_noise = given.time_noise;
   plan.reinforce.baseline = given.baseline ? adapt::growth_baseline::average : adapt::growth_baseline::none;
@@ -67,6 +65,18 @@ namespace {
   const std::string wrong = given.reinforce.empty() ? problem(plan.expected) : problem(plan.reinforce);
   if (!wrong.empty()) throw support::user_error{wrong};
   return plan;
+}
+
+// Those that an agent of this plan can be asked about: it learns from some, and is judged by others too.
+[[nodiscard]] std::vector<growth_task> tasks_for(const growth_training_plan& plan,
+                                                 const std::vector<growth_task>& all) {
+  growth_training_plan untrained = plan;
+  for (growth_stage& stage : untrained.stages) stage.episodes = 0;
+  const any_growth_agent agent = trained(untrained, 0);
+  std::vector<growth_task> some;
+  for (const growth_task& task : all)
+    if (can_advise(agent, task.start)) some.push_back(task);
+  return some;
 }
 
 // An agent of a seed, and what it is judged by.
@@ -87,14 +97,14 @@ int run_growth_train(const growth_train_arguments& given) {
   output_file saved{given.save, "--save"};
   const std::vector<growth_task> all = read_growth_tasks(given.tables);
   const growth_training_plan plan = plan_of(given, all);
-  const std::vector<growth_task>& judged = given.reinforce.empty() ? plan.tasks : all;
+  const std::vector<growth_task> judged = given.reinforce.empty() ? plan.tasks : tasks_for(plan, all);
   if (given.leave_one_out && judged.size() < 2)
     throw support::user_error{"--leave-one-out: found one task, expected at least 2"};
 
   std::vector<lesson> lessons;
-  for (std::uint64_t seed = given.first_seed; seed < given.first_seed + given.seeds; ++seed)
+  for (std::uint64_t nth = 0; nth < given.seeds; ++nth)
     for (std::size_t t = 0; t < (given.leave_one_out ? judged.size() : 1); ++t)
-      lessons.push_back({seed, given.leave_one_out ? std::optional{t} : std::nullopt});
+      lessons.push_back({given.first_seed + nth, given.leave_one_out ? std::optional{t} : std::nullopt});
   const std::atomic<bool>& stop = catch_interrupt();
   support::progress shown{std::cerr, "training", lessons.size(), {.quiet = given.quiet}};
   support::share_out(

@@ -55,6 +55,10 @@ std::vector<growth_appraisal> appraise(const any_growth_agent& agent, const std:
   return all;
 }
 
+bool can_advise(const any_growth_agent& agent, const adapt::growable_model& model) {
+  return std::visit([&](const auto& kind) { return bool{kind.advise(model, 1, 1)}; }, agent);
+}
+
 double mean_accuracy(const std::vector<growth_appraisal>& all) {
   double sum = 0;
   for (const growth_appraisal& each : all) sum += each.accuracy;

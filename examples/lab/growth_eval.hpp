@@ -25,7 +25,7 @@ struct growth_appraisal {
   double accuracy = 0;
   std::uint32_t rank = 0;  ///< from 1, among all sequences
   /// Sequences that end with the same architecture, this one included, and their accuracies: what the table's numbers
-  /// differ by where nothing differs.
+  /// differ by where only order, and luck, do.
   std::uint32_t twins = 0;
   double twins_least = 0, twins_most = 0;
 };
@@ -35,6 +35,10 @@ struct growth_appraisal {
 /// Tests   tests/examples/growth_eval_test.cpp: GoesThroughTheTables, TwinsHaveOneArchitecture,
 ///         SaysWhatAnAgentCannotRead
 [[nodiscard]] std::vector<growth_appraisal> appraise(const any_growth_agent&, const std::vector<growth_task>&);
+
+/// Whether an agent can read a model, and has as many actions.
+/// Tests   tests/examples/growth_eval_test.cpp: SaysWhatAnAgentCannotRead
+[[nodiscard]] bool can_advise(const any_growth_agent&, const adapt::growable_model&);
 
 /// Of their accuracies, and by how much these are below the best of their tables.
 [[nodiscard]] double mean_accuracy(const std::vector<growth_appraisal>&);

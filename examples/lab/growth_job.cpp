@@ -105,10 +105,8 @@ void growth_job::widen(std::size_t block) {
   for (std::size_t l = 0; l < network_.layers().size(); ++l) {
     const nn::layer_shape from = network_.layers()[l], to = wider.layers()[l];
     const bool reads_twice = l > first && l <= behind, is_twice = l >= first && l < behind;
-    const double noise = is_twice
-                             ? options_.widening_noise *
-                                   deviation_of(network_.parameters().subspan(from.first, from.inputs * from.outputs))
-                             : 0;
+    const std::span<const float> weights = network_.parameters().subspan(from.first, from.inputs * from.outputs);
+    const double noise = is_twice ? options_.widening_noise * deviation_of(weights) / (reads_twice ? 2 : 1) : 0;
     for (std::size_t o = 0; o < to.outputs; ++o) {
       const bool is_copy = o >= from.outputs;
       for (std::size_t i = 0; i < to.inputs; ++i) {

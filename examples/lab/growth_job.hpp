@@ -27,8 +27,8 @@ struct growth_job_options {
 /// is not begun. Deepening keeps the outputs, to the bit; it and widening begin with a new Adam.
 ///
 /// Tests   tests/examples/growth_tables_test.cpp: LearnsAndStopsAtTheBudget, DeepeningKeepsTheOutputs,
-///         WideningKeepsTheOutputsButForNoise, WideningTakesInsertionsAlong, DeeperTakesLonger, ACopyGoesOnByItself,
-///         SameSeedSameAccuracy
+///         TimeLeftIsNeverBelowZero, WideningKeepsTheOutputsButForNoise, WideningTakesInsertionsAlong,
+///         DeeperTakesLonger, ACopyGoesOnByItself, SameSeedSameAccuracy
 class growth_job {
  public:
   /// The images stay where they are. Parameters and the order of samples are drawn from `seed`.
@@ -36,14 +36,14 @@ class growth_job {
   growth_job(const sim::data_split& images, const growth_job_options& options, std::uint64_t seed);
 
   [[nodiscard]] double budget() const noexcept { return options_.epochs; }  ///< in epochs of the first model
-  [[nodiscard]] double time_left() const noexcept { return options_.epochs - spent_; }  ///< of it
-  [[nodiscard]] const nn::dynamic_mlp& network() const noexcept { return network_; }    ///< as it is now
+  [[nodiscard]] double time_left() const noexcept { return spent_ < budget() ? budget() - spent_ : 0; }  ///< of it
+  [[nodiscard]] const nn::dynamic_mlp& network() const noexcept { return network_; }  ///< as it is now
 
   /// Inserts an identity with ReLU behind a block, before what was inserted there earlier. Pre: there is such a block.
   void deepen(std::size_t block);
   /// Doubles the units of a block, and of what was inserted behind it: each is there twice, and who reads it divides
   /// its weights among both. Without noise the outputs stay, but then both learn the same; with much they have to be
-  /// learned again, and more is. Pre: there is such a block.
+  /// learned again, and more is. Pre: there is such a block, and its doubled width is one that nn::dynamic_mlp takes.
   void widen(std::size_t block);
   /// One epoch more; false, and nothing happens, where time is up.
   bool train();

@@ -3,23 +3,26 @@
 #include <cmath>
 #include <cstddef>
 
+#include "growth_models.hpp"
+
 namespace rubato::lab {
 namespace {
 
 // All sequences that begin as this job has, which has not yet taken action times.size().
-void follow(const growth_job& so_far, const tabled_job& of, std::vector<double>& times,
-            std::vector<adapt::growth_outcome>& all) {
+void follow(const growth_job& so_far, const adapt::growable_model& model, std::uint32_t steps,
+            std::vector<double>& times, std::vector<adapt::growth_outcome>& all) {
   times.push_back(so_far.time_left());
-  const std::size_t blocks = of.job.hidden.size();
-  for (std::size_t action = 0; action < of.actions(); ++action) {
+  for (std::size_t number = 0; number < model.actions(); ++number) {
     growth_job next = so_far;
-    if (action < blocks)
-      next.deepen(action);
-    else if (action + 1 < of.actions())
-      next.widen(action - blocks);
-    if (times.size() < of.steps) {
+    if (const auto action = model.action(number)) {
+      if (action->kind == adapt::growth_kind::deepen)
+        next.deepen(action->block);
+      else
+        next.widen(action->block);
+    }
+    if (times.size() < steps) {
       next.train();
-      follow(next, of, times, all);
+      follow(next, model, steps, times, all);
     } else {
       while (next.train()) {
       }
@@ -44,6 +47,10 @@ void follow(const growth_job& so_far, const tabled_job& of, std::vector<double>&
 
 }  // namespace
 
+adapt::growable_model model_of(const tabled_job& of, const sim::data_split& images) {
+  return perceptron(images.training.inputs, of.job.hidden, images.training.classes, of.widens);
+}
+
 std::vector<adapt::growth_outcome> every_outcome(const tabled_job& of, const sim::data_split& images,
                                                  std::uint64_t seed) {
   growth_job job{images, of.job, seed};
@@ -51,7 +58,7 @@ std::vector<adapt::growth_outcome> every_outcome(const tabled_job& of, const sim
   }
   std::vector<double> times;
   std::vector<adapt::growth_outcome> all;
-  follow(job, of, times, all);
+  follow(job, model_of(of, images), of.steps, times, all);
   return all;
 }
 

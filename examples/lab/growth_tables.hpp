@@ -2,6 +2,7 @@
 #define RUBATO_EXAMPLES_LAB_GROWTH_TABLES_HPP
 
 #include <cstdint>
+#include <rubato/adapt/growth/growable_model.hpp>
 #include <rubato/adapt/growth/growth_table.hpp>
 #include <rubato/sim/dataset.hpp>
 #include <vector>
@@ -16,13 +17,14 @@ struct tabled_job {
   double at = 0;            ///< share of the budget after which devices come free
   std::uint32_t steps = 3;  ///< actions, one before each epoch from then on
   bool widens = false;      ///< widening each block is an action, too
-  /// Of each step: deepening each block, then widening each where that is one, and last doing nothing.
-  [[nodiscard]] std::size_t actions() const noexcept { return (widens ? 2 : 1) * job.hidden.size() + 1; }
 };
 
+/// The model that it begins with.
+[[nodiscard]] adapt::growable_model model_of(const tabled_job& of, const sim::data_split& images);
+
 /// One training for every sequence, as growth_table has them, of actions as growable_model numbers them. What sequences
-/// begin with alike is trained once. Parameters and order of samples are those of the seed, for all of them. Tests
-/// tests/examples/growth_tables_test.cpp: EachSequenceIsATraining, WideningIsAnAction
+/// begin with alike is trained once. Parameters and order of samples are those of the seed, for all of them.
+/// Tests   tests/examples/growth_tables_test.cpp: EachSequenceIsATraining, WideningIsAnAction
 [[nodiscard]] std::vector<adapt::growth_outcome> every_outcome(const tabled_job& of, const sim::data_split& images,
                                                                std::uint64_t seed);
 

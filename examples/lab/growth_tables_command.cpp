@@ -48,6 +48,22 @@ constexpr std::array<std::pair<const char*, double>, 5> scenarios{
   return widths;
 }
 
+// A table must be one that can be read again, and the widest model one that can be made.
+void check_sizes(const growth_tables_arguments& given, const std::vector<std::size_t>& hidden, std::uint32_t actions) {
+  std::uint64_t sequences = 1;
+  for (std::uint32_t step = 0; step < given.steps; ++step) sequences *= actions;
+  if (sequences > most_sequences)
+    throw support::user_error{"--steps: found " + std::to_string(given.steps) + ", with " + std::to_string(actions) +
+                              " actions " + std::to_string(sequences) + " sequences, expected at most " +
+                              std::to_string(most_sequences)};
+  if (!given.widen) return;
+  for (const std::size_t width : hidden)
+    if (width << given.steps > nn::max_hidden_width)
+      throw support::user_error{"--hidden: found " + std::to_string(width) + ", doubled " +
+                                std::to_string(given.steps) + " times " + std::to_string(width << given.steps) +
+                                ", expected at most " + std::to_string(nn::max_hidden_width)};
+}
+
 // Owns what the split is of.
 struct samples {
   plane_points points{};
@@ -80,6 +96,9 @@ int run_growth_tables(const growth_tables_arguments& given) {
                             .widening_noise = given.widening_noise},
                     .steps = given.steps,
                     .widens = given.widen};
+  const adapt::growable_model model = model_of(tabled, data.split);
+  const auto actions = static_cast<std::uint32_t>(model.actions());
+  check_sizes(given, tabled.job.hidden, actions);
   std::error_code failed;
   std::filesystem::create_directories(given.out, failed);
   if (failed) throw support::user_error{"--out: " + given.out + ": " + failed.message()};
@@ -108,7 +127,6 @@ int run_growth_tables(const growth_tables_arguments& given) {
     return interrupted_status();
   }
 
-  const auto actions = static_cast<std::uint32_t>(tabled.actions());
   std::vector<std::vector<std::string>> rows{
       {"scenario", "nothing", "by chance", "best", "sequence", "standard error", "of differences"}};
   for (std::size_t s = 0; s < scenarios.size(); ++s) {
@@ -124,8 +142,7 @@ int run_growth_tables(const growth_tables_arguments& given) {
                     decimals(made.of_difference, 4)});
     files[s + 1].write(as_csv(table));
   }
-  files[0].write(
-      as_json(perceptron(data.split.training.inputs, tabled.job.hidden, data.split.training.classes, tabled.widens)));
+  files[0].write(as_json(model));
   std::cout << aligned_text(rows) << "written: " << (folder / name).string() << ".json and " << scenarios.size()
             << " tables\n";
   return 0;

@@ -99,7 +99,9 @@ adapt::growth_table read_growth_table(const std::filesystem::path& file) {
     }
     budget = std::max(budget, read.total);
     all.push_back(std::move(read));
-    if (all.size() > 100'000) throw user_error{lines.place() + ": found more than 100,000 sequences, expected fewer"};
+    if (all.size() > most_sequences)
+      throw user_error{lines.place() + ": found more than " + std::to_string(most_sequences) +
+                       " sequences, expected fewer"};
   }
 
   // By their numbers.

@@ -17,6 +17,9 @@ struct growth_task {
   adapt::growth_table table;
 };
 
+/// Of one table.
+inline constexpr std::size_t most_sequences = 100'000;
+
 /// A table as CSV: columns "a1,a2,a3,final_test_acc,rank,totaltime_s,timeleft1_s,timeleft2_s,timeleft3_s" (one a and
 /// one timeleft for each step), a row for each sequence of actions, in any order. The budget is the longest total time.
 /// Errors  user_error, naming the file and the line: it cannot be read, other columns, a field that is no number, a

@@ -1,7 +1,6 @@
 #include "growth_training.hpp"
 
 #include <algorithm>
-#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -22,10 +21,9 @@ template <class Agent>
   for (const growth_task& task : tasks) {
     auto path = adapt::growth_path::make(task.start, task.table, agent.vocabulary, agent.time);
     if (!path) throw user_error{name_of(task) + ": " + path.error().message};
-    if constexpr (std::is_same_v<Agent, adapt::growth_agent>)
-      if (!serves(agent.network, *path))
-        throw user_error{name_of(task) + ": found " + std::to_string(task.table.actions()) + " actions, expected " +
-                         std::to_string(agent.network.shape().actions) + ", as many as the agent has"};
+    if (!serves(agent.network, *path))
+      throw user_error{name_of(task) + ": found " + std::to_string(task.table.actions()) +
+                       " actions, expected as many as the agent has"};
     paths.push_back(std::move(*path));
   }
   return paths;

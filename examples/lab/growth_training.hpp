@@ -39,7 +39,7 @@ struct growth_stage {
 
 /// What a training is made of.
 struct growth_training_plan {
-  std::vector<growth_task> tasks{};               ///< by the expectation of the gradient, unless there are
+  std::vector<growth_task> tasks{};               ///< by the expectation of the gradient; before the stages
   std::vector<growth_stage> stages{};             ///< by REINFORCE
   adapt::expected_growth_options expected{};      ///< for `tasks`
   adapt::growth_training_options reinforce{};     ///< for `stages`; temperature and seed are theirs
@@ -51,7 +51,8 @@ struct growth_training_plan {
 
 /// An agent after a training. The seed draws embeddings and parameters of an agent that knows nothing, and episodes.
 /// Errors  user_error: `from` does not know a layer, or has another number of actions than a task
-/// Tests   tests/examples/growth_training_test.cpp: LearnsByBoth, BothKindsLearn, SameSeedSameAgent
+/// Tests   tests/examples/growth_training_test.cpp: LearnsByBoth, BothKindsLearn, SameSeedSameAgent,
+///         BeginsWithAVocabularyThatIsGiven
 [[nodiscard]] any_growth_agent trained(const growth_training_plan& plan, std::uint64_t seed);
 
 }  // namespace rubato::lab

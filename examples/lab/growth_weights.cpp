@@ -12,7 +12,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include "support/user_error.hpp"
@@ -124,6 +123,7 @@ void put_layer(const reader& from, const std::string& name, std::size_t layer, n
 
 [[nodiscard]] growth_vocabulary vocabulary_in(const std::filesystem::path& path, const json& all) {
   const reader from{path, all};
+  from.expect_only({"ids", "embedding", "unknown"});
   const numbers table = from.matrix("embedding");
   const auto row_in = [&](const std::string& name, const json& row) {
     if (!row.is_number_unsigned() || row.get<std::uint64_t>() >= table.rows)
@@ -243,6 +243,9 @@ template <class Agent, class Network>
   return agent_with<adapt::growth_agent>(adapt::growth_network::make(shape), from, all, vocabulary);
 }
 
+[[nodiscard]] const char* kind_of(const adapt::growth_agent&) { return "actions"; }
+[[nodiscard]] const char* kind_of(const adapt::block_agent&) { return "blocks"; }
+
 template <class Agent>
 [[nodiscard]] json document_of(Agent agent) {
   auto& network = agent.network;
@@ -261,7 +264,7 @@ template <class Agent>
   all["vocabulary"] = vocabulary_as_json(agent);
   for (const auto& [name, encoding] : time_names)
     if (encoding == agent.time) all["time"] = name;
-  if (std::is_same_v<Agent, adapt::block_agent>) all["network"] = "blocks";
+  all["network"] = kind_of(agent);
   return all;
 }
 
@@ -303,10 +306,17 @@ growth_vocabulary vocabulary_of(const std::vector<growth_task>& tasks, std::size
   return made;
 }
 
-any_growth_agent read_growth_weights(const std::filesystem::path& path, const std::filesystem::path& vocabulary) {
+any_growth_agent read_growth_weights(const std::filesystem::path& path, const std::filesystem::path& vocabulary,
+                                     const std::filesystem::path& usual) {
   const json all = read_json(path);
   const auto own = all.find("vocabulary");
-  if (own == all.end()) return agent_in(path, all, read_growth_vocabulary(vocabulary));
+  if (own == all.end()) {
+    const std::filesystem::path& file = vocabulary.empty() ? usual : vocabulary;
+    if (file.empty()) throw user_error{path.string() + ": found no vocabulary, expected one in it or a file of one"};
+    return agent_in(path, all, read_growth_vocabulary(file));
+  }
+  if (!vocabulary.empty())
+    throw user_error{path.string() + ": found a vocabulary in it, expected none beside " + vocabulary.string()};
   if (!own->is_object()) throw user_error{path.string() + ": vocabulary: found no object, expected one"};
   return agent_in(path, all, vocabulary_in(path.string() + ": vocabulary", *own));
 }

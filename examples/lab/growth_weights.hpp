@@ -38,19 +38,22 @@ struct growth_vocabulary {
 
 /// The agent whose weights are in a JSON file as PyTorch names them: "encoder.encoder.weight_ih_l0" and seven more of
 /// the bidirectional LSTM, "decider.lstm.weight_ih_l0" and three more, "decider.linear1.weight" to
-/// "decider.linear3.bias". The sizes are those of the arrays. Published agents need the file of their vocabulary; those
-/// of as_json() have theirs with them, and say how they encode the time and of which kind they are.
-/// Errors  user_error, naming the file and the array: it cannot be read, is no JSON, an array is missing, unknown, of
+/// "decider.linear3.bias". The sizes are those of the arrays. Published agents need the file of their vocabulary, the
+/// one that is given or else `usual`, where that is not empty; those of as_json() have theirs with them, and say how
+/// they encode the time and of which kind they are. Errors  user_error, naming the file and the array: it cannot be
+/// read, is no JSON, has no vocabulary and there is no
+///         other, or has one and another is given, an array is missing, unknown, of
 ///         another shape than the others say, or has a number that is not finite; those of read_growth_vocabulary
 /// Tests   tests/examples/growth_eval_test.cpp: ReadsWeights, SaysWhatIsWrong;
 ///         tests/examples/growth_training_test.cpp: WhatIsWrittenIsReadAgain, SaysWhatIsWrongWithItsVocabulary,
 ///         SaysWhatIsWrongWithItsKind
 [[nodiscard]] any_growth_agent read_growth_weights(const std::filesystem::path& path,
-                                                   const std::filesystem::path& vocabulary);
+                                                   const std::filesystem::path& vocabulary,
+                                                   const std::filesystem::path& usual = {});
 
 /// The agent as such a document. "vocabulary" is an object as in a vocabulary's file, "time" says how the time is
-/// encoded: "sines", as published, where it is missing. "network" is "blocks" for an agent of models of any number of
-/// actions. It has one bias where PyTorch has two: the other is zeros.
+/// encoded: "sines", as published, where it is missing. "network" is "actions" or, for an agent of
+/// models of any number of them, "blocks". It has one bias where PyTorch has two: the other is zeros.
 /// Tests   tests/examples/growth_training_test.cpp: WhatIsWrittenIsReadAgain
 [[nodiscard]] std::string as_json(const any_growth_agent& agent);
 

@@ -127,10 +127,16 @@ void add_growth_train_options(CLI::App& train, growth_train_arguments& given) {
       ->capture_default_str();
   train.add_option("--time", given.time, "How the time is encoded: as published, or so that start and end differ")
       ->check(CLI::IsMember({"sines", "cosines"}))
+      ->excludes(from)
       ->capture_default_str();
-  train.add_option("--updates", given.updates, "With --on")->check(whole(1, 1'000'000'000))->capture_default_str();
-  train.add_option("--learning-rate", given.learning_rate, "Default: 0.001, or 0.0001 with --reinforce");
-  train.add_option("--entropy", given.entropy, "Its factor in the end; default: 0.01, or 0 with --reinforce");
+  train.add_option("--updates", given.updates, "With --on")
+      ->check(whole(1, 1'000'000'000))
+      ->excludes(reinforce)
+      ->capture_default_str();
+  train.add_option("--learning-rate", given.learning_rate, "Default: 0.001, or 0.0001 with --reinforce")
+      ->check(CLI::PositiveNumber);
+  train.add_option("--entropy", given.entropy, "Its factor in the end; default: 0.01, or 0 with --reinforce")
+      ->check(CLI::NonNegativeNumber);
   train
       .add_option("--time-noise", given.time_noise,
                   "With --on: how far times are varied, as a share of the budget; for times that no table has")
@@ -142,7 +148,9 @@ void add_growth_train_options(CLI::App& train, growth_train_arguments& given) {
       ->needs(reinforce)
       ->capture_default_str();
   train.add_option("--seeds", given.seeds, "How many agents")->check(whole(1, 10'000))->capture_default_str();
-  train.add_option("--first-seed", given.first_seed, "Seed of the first")->capture_default_str();
+  train.add_option("--first-seed", given.first_seed, "Seed of the first")
+      ->check(whole(0, 1'000'000'000'000))
+      ->capture_default_str();
   train.add_option("--save", given.save, "Write the weights of the best agent there");
   train.add_option("--json", given.json, "Write the result there as JSON; - prints it");
   add_threads_option(train, given.threads);
@@ -176,7 +184,9 @@ void add_growth_tables_options(CLI::App& tables, growth_tables_arguments& given)
   tables.add_option("--repeats", given.repeats, "Trainings of each sequence, whose mean counts")
       ->check(whole(1, 10'000))
       ->capture_default_str();
-  tables.add_option("--first-seed", given.first_seed, "Seed of the first")->capture_default_str();
+  tables.add_option("--first-seed", given.first_seed, "Seed of the first")
+      ->check(whole(0, 1'000'000'000'000))
+      ->capture_default_str();
   tables.add_option("--out", given.out, "Folder to write NAME.json and NAME_SCENARIO.csv to")->required();
   add_threads_option(tables, given.threads);
   tables.add_flag("--quiet", given.quiet, "No progress");

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,22 @@ TEST(GrowthJob, LearnsAndStopsAtTheBudget) {
   const std::vector<float> last = parameters_of(job);
   EXPECT_FALSE(job.train());
   EXPECT_EQ(parameters_of(job), last);
+}
+
+// An epoch of the grown model takes a number that no double is, and the budget is so many of them: sums are rounded.
+TEST(GrowthJob, TimeLeftIsNeverBelowZero) {
+  const double epoch = (2 * 2 + 2 * 2 + 2 * 2) / (2 * 2 + 2 * 2.0);
+  bool is_zero = false;
+  for (int epochs = 1; epochs < 20; ++epochs)
+    for (const double slack : {0.0, 4e-10}) {
+      growth_job job{few(), {.hidden = {2}, .epochs = epoch * epochs - slack}, 1};
+      job.deepen(0);
+      while (job.train()) {
+      }
+      EXPECT_GE(job.time_left(), 0) << epochs;
+      is_zero = is_zero || job.time_left() == 0;
+    }
+  EXPECT_TRUE(is_zero);
 }
 
 TEST(GrowthJob, DeepeningKeepsTheOutputs) {
@@ -283,6 +300,17 @@ TEST(GrowthProgram, MakesTablesAndLearnsFromThem) {
     EXPECT_EQ(lab.content("one/" + std::string{file}), lab.content("two/three/" + std::string{file})) << file;
   EXPECT_EQ(read_growth_tasks(lab.folder.path() / "one").size(), 5U);
   EXPECT_EQ(lab.run("growth train --tables one --updates 2 --quiet").status, 0);
+
+  EXPECT_EQ(lab.run(small_ones + "--widen --widening-noise 0.5 --name wide --out one").status, 0);
+  const auto both = read_growth_tasks(lab.folder.path() / "one");
+  ASSERT_EQ(both.size(), 10U);
+  EXPECT_EQ(both.front().start.actions(), 3U);
+  EXPECT_EQ(both.back().start.actions(), 5U);
+  EXPECT_EQ(lab.run("growth train --tables one --network blocks --updates 2 --quiet --save agent.json").status, 0);
+  EXPECT_EQ(lab.run("growth eval agent.json --tables one").status, 0);
+  const auto of_wide = lab.run("growth train --tables one --reinforce wide:5 --quiet --json -");
+  EXPECT_EQ(of_wide.status, 0);
+  EXPECT_EQ(nlohmann::json::parse(of_wide.text)["agents"][0]["scenarios"].size(), 5U) << "those that it can be asked";
 }
 
 TEST(GrowthProgram, ImpossibleTablesAreOneLineAndStatus2) {
@@ -298,6 +326,13 @@ TEST(GrowthProgram, ImpossibleTablesAreOneLineAndStatus2) {
   EXPECT_NE(refusal("--name a/b --out o").find("--name: found \"a/b\", expected a name of files"), std::string::npos);
   EXPECT_NE(refusal("--data nowhere --out o").find("nowhere"), std::string::npos);
   EXPECT_NE(refusal("--out quick.json").find("--out: quick.json"), std::string::npos);
+  EXPECT_NE(
+      refusal("--hidden 300 --widen --out o").find("--hidden: found 300, doubled 3 times 2400, expected at most 2048"),
+      std::string::npos);
+  EXPECT_NE(refusal("--hidden 1,1,1,1,1,1,1,1 --steps 6 --out o")
+                .find("--steps: found 6, with 9 actions 531441 sequences, expected at most 100000"),
+            std::string::npos);
+  EXPECT_NE(refusal("--widening-noise 1 --out o").find("--widen"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "o"));
 }
 

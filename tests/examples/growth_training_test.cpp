@@ -85,6 +85,18 @@ TEST(GrowthTraining, VocabularyHasAllLayers) {
       EXPECT_NE(known.words.row_of(layer), known.words.unknown()) << layer;
   }
   EXPECT_EQ(known.words.row_of("Dropout(p=0.5, inplace=False)"), known.words.unknown());
+
+  const adapt::growable_model start = perceptron(4, {3, 5}, 2, true);
+  const growth_task widening{
+      "p", "early", start, *adapt::growth_table::make(5, 100, std::vector<adapt::growth_outcome>(25, {0.5, {80, 40}}))};
+  const growth_vocabulary wide = vocabulary_of({widening}, 16, random);
+  for (std::size_t first = 0; first < 5; ++first)
+    for (std::size_t second = 0; second < 5; ++second) {
+      adapt::growable_model model = start;
+      model.grow(first), model.grow(second);
+      for (const std::string& layer : model.layers())
+        EXPECT_NE(wide.words.row_of(layer), wide.words.unknown()) << layer << " after " << first << ", " << second;
+    }
 }
 
 TEST(GrowthTraining, LearnsByBoth) {
@@ -117,7 +129,7 @@ TEST(GrowthTraining, BothKindsLearn) {
   plan.tasks = two;
   EXPECT_TRUE(message_of<user_error>([&] {
                 return trained(plan, 1).index();
-              }).ends_with("found 5 actions, expected 3, as many as the agent has"));
+              }).ends_with("found 5 actions, expected as many as the agent has"));
   plan.blocks = true;
   const any_growth_agent agent = trained(plan, 1);
   EXPECT_TRUE(std::holds_alternative<adapt::block_agent>(agent));
@@ -127,6 +139,26 @@ TEST(GrowthTraining, BothKindsLearn) {
       .reinforce = {.learning_rate = 3e-3, .baseline = adapt::growth_baseline::average, .entropy = 5},
       .blocks = true};
   expect_the_best(trained(drawn, 1), one);
+}
+
+TEST(GrowthTraining, BeginsWithAVocabularyThatIsGiven) {
+  random_sequence random{99};
+  growth_training_plan plan = short_plan();
+  plan.vocabulary = vocabulary_of(plan.tasks, 8, random);
+  for (const bool blocks : {false, true}) {
+    plan.blocks = blocks;
+    for (const std::uint64_t seed : {1U, 2U})
+      std::visit(
+          [&](const auto& agent) {
+            EXPECT_EQ(agent.network.shape().embedding, 8U);
+            EXPECT_TRUE(std::ranges::equal(agent.network.embeddings(), plan.vocabulary->embeddings));
+          },
+          trained(plan, seed));
+  }
+  plan.tasks = tasks_named("convnet3_early", all(), "");
+  plan.vocabulary->words = *adapt::layer_vocabulary::make({{"ReLU()", 0}}, plan.vocabulary->words.rows());
+  EXPECT_NE(message_of<user_error>([&] { return trained(plan, 1).index(); }).find("convnet3_early: layer 0: found"),
+            std::string::npos);
 }
 
 TEST(GrowthTraining, SameSeedSameAgent) {
@@ -148,7 +180,7 @@ TEST(GrowthTraining, WhatIsWrittenIsReadAgain) {
     plan.blocks = blocks;
     const any_growth_agent agent = trained(plan, 1);
     std::ofstream{path} << as_json(agent);
-    const any_growth_agent again = read_growth_weights(path, "no such file");
+    const any_growth_agent again = read_growth_weights(path, {}, "no such file");
     EXPECT_EQ(again.index(), agent.index());
     EXPECT_EQ(weights_of(again), weights_of(agent));
     EXPECT_EQ(facts_of(again), facts_of(agent));
@@ -168,7 +200,8 @@ TEST(GrowthTraining, SaysWhatIsWrongWithItsVocabulary) {
     nlohmann::json bad = good;
     change(bad);
     std::ofstream{path} << bad.dump();
-    const std::string said = message_of<user_error>([&] { return read_growth_weights(path, "no such file").index(); });
+    const std::string said =
+        message_of<user_error>([&] { return read_growth_weights(path, {}, "no such file").index(); });
     return said.substr(std::min(said.size(), path.string().size() + 2));
   };
   EXPECT_EQ(refusal([](auto&) {}), "");
@@ -178,9 +211,16 @@ TEST(GrowthTraining, SaysWhatIsWrongWithItsVocabulary) {
             "vocabulary: unknown: found 99, expected a whole number below 10");
   EXPECT_EQ(refusal([](auto& bad) { bad["time"] = "days"; }),
             "time: found \"days\", expected \"sines\" or \"cosines\"");
+  EXPECT_EQ(refusal([](auto& bad) { bad["vocabulary"]["unkown"] = 3; }),
+            "vocabulary: found \"unkown\", which is no part of an agent for growth");
+  std::ofstream{path} << good.dump();
+  EXPECT_EQ(message_of<user_error>([&] { return read_growth_weights(path, "vocab.json").index(); }),
+            path.string() + ": found a vocabulary in it, expected none beside vocab.json");
   std::ofstream{path} << R"({"decider.linear1.bias": []})";
-  EXPECT_EQ(message_of<user_error>([&] { return read_growth_weights(path, "no such file").index(); }),
+  EXPECT_EQ(message_of<user_error>([&] { return read_growth_weights(path, {}, "no such file").index(); }),
             "no such file: cannot be read");
+  EXPECT_EQ(message_of<user_error>([&] { return read_growth_weights(path, {}).index(); }),
+            path.string() + ": found no vocabulary, expected one in it or a file of one");
 }
 
 TEST(GrowthTraining, SaysWhatIsWrongWithItsKind) {
@@ -191,7 +231,8 @@ TEST(GrowthTraining, SaysWhatIsWrongWithItsKind) {
     nlohmann::json bad = good;
     bad["network"] = kind;
     std::ofstream{path} << bad.dump();
-    const std::string said = message_of<user_error>([&] { return read_growth_weights(path, "no such file").index(); });
+    const std::string said =
+        message_of<user_error>([&] { return read_growth_weights(path, {}, "no such file").index(); });
     return said.substr(std::min(said.size(), path.string().size() + 2));
   };
   EXPECT_EQ(refusal("actions"), "");

@@ -20,28 +20,28 @@ inline torch::nn::AdaptiveAvgPool2d flat_pool() {
   return torch::nn::AdaptiveAvgPool2d{torch::nn::AdaptiveAvgPool2dOptions({1, 1})};
 }
 
-/// A convolutional block, which may widen, too.
-inline void add_block(rubato::libtorch::growable_parts& to, const char* name, std::int64_t from, std::int64_t channels,
-                      bool widens) {
-  to.block(name, convolution(from, channels), torch::nn::BatchNorm2d(channels));
-  if (widens) to.widens();
-}
-/// ConvNet2: 10 layers, 10,602 parameters.
+/// ConvNet2: 10 layers, 10,602 parameters. Its convolutional blocks may widen, where that is asked for.
 [[nodiscard]] inline rubato::libtorch::growable_sequential conv_net_2(bool widens = false) {
-  rubato::libtorch::growable_parts parts;
-  add_block(parts, "block1", 3, 32, widens);
-  parts.layer("pool", torch::nn::AvgPool2d(2));
-  add_block(parts, "block2", 32, 32, widens);
-  parts.layer("flat_pool", flat_pool()).flatten().block("block3", torch::nn::Linear(32, 10));
-  return *rubato::libtorch::growable_sequential::make(parts);
+  using namespace torch::nn;
+  const rubato::libtorch::block_options how{.widens = widens};
+  return *rubato::libtorch::growable_sequential::make(rubato::libtorch::growable_parts{}
+                                                          .block("block1", convolution(3, 32), BatchNorm2d(32), how)
+                                                          .layer("pool", AvgPool2d(2))
+                                                          .block("block2", convolution(32, 32), BatchNorm2d(32), how)
+                                                          .layer("flat_pool", flat_pool())
+                                                          .flatten()
+                                                          .block("block3", Linear(32, 10)));
 }
-/// ConvNet3: 9 layers, 20,778 parameters.
+/// ConvNet3: 9 layers, 20,778 parameters. Likewise.
 [[nodiscard]] inline rubato::libtorch::growable_sequential conv_net_3(bool widens = false) {
-  rubato::libtorch::growable_parts parts;
-  add_block(parts, "block1", 3, 64, widens);
-  add_block(parts, "block2", 64, 32, widens);
-  parts.layer("flat_pool", flat_pool()).flatten().block("block3", torch::nn::Linear(32, 10));
-  return *rubato::libtorch::growable_sequential::make(parts);
+  using namespace torch::nn;
+  const rubato::libtorch::block_options how{.widens = widens};
+  return *rubato::libtorch::growable_sequential::make(rubato::libtorch::growable_parts{}
+                                                          .block("block1", convolution(3, 64), BatchNorm2d(64), how)
+                                                          .block("block2", convolution(64, 32), BatchNorm2d(32), how)
+                                                          .layer("flat_pool", flat_pool())
+                                                          .flatten()
+                                                          .block("block3", Linear(32, 10)));
 }
 
 }  // namespace growth_nets

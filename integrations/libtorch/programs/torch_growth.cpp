@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -30,17 +29,20 @@
 #include "kept_memory.hpp"
 #include "lab/growth_weights.hpp"
 #include "support/image_files.hpp"
+#include "support/name_parts.hpp"
 #include "support/user_error.hpp"
 
 namespace adapt = rubato::adapt;
 namespace lt = rubato::libtorch;
+using rubato::support::number_in;
+using rubato::support::split;
 using rubato::support::user_error;
 
 namespace {
 
 struct options {
   std::string data, net = "conv_net_2", decide = "never", checkpoint, json;
-  double budget = 400, rate = 0.01, rate_factor = 0.9, work_rate = 0;
+  double budget = 400, rate = 0.01, rate_factor = 0.9, last_rate = 0, noise = 1, work_rate = 0;
   std::vector<double> up, down;
   std::uint64_t seed = 1, samples = 0, steps = 3;
   std::uint32_t batch = 64;
@@ -48,22 +50,6 @@ struct options {
   bool resume = false, carry = false, widen = false, processor_clock = false;
 };
 using decider = std::function<rubato::result<std::size_t>(const lt::growth_question&)>;
-
-std::optional<std::uint64_t> number_in(std::string_view text) {
-  std::uint64_t made = 0;
-  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), made);
-  if (wrong != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return made;
-}
-std::vector<std::string> parts_of(const std::string& text, char by) {
-  std::vector<std::string> parts{""};
-  for (const char c : text)
-    if (c == by)
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  return parts;
-}
 
 constexpr const char* deciders = "never, random:SEED, actions:0,1,1 or agent:FILE[:VOCABULARY]";
 // Nothing where there is no such name. Throws user_error for files.
@@ -73,24 +59,24 @@ std::optional<decider> decider_named(const std::string& name, bool read_files) {
   if (name == "never") return lt::never_grow{};
   if (rest.empty()) return std::nullopt;
   if (kind == "random") {
-    const auto seed = number_in(rest);
+    const auto seed = number_in<std::uint64_t>(rest);
     return seed ? std::optional<decider>{lt::random_growth{*seed}} : std::nullopt;
   }
   if (kind == "actions") {
     lt::listed_growth list;
-    for (const std::string& each : parts_of(rest, ',')) {
-      const auto action = number_in(each);
+    for (const std::string_view each : split(rest, ',')) {
+      const auto action = number_in<std::size_t>(each);
       if (!action) return std::nullopt;
       list.actions.push_back(*action);
     }
     return list;
   }
   if (kind != "agent") return std::nullopt;
-  const auto files = parts_of(rest, ':');
+  const auto files = split(rest, ':');
   if (files.size() > 2 || files[0].empty() || (files.size() == 2 && files[1].empty())) return std::nullopt;
   if (!read_files) return lt::never_grow{};
   return std::visit([](const auto& agent) { return decider{lt::growth_by_agent{agent}}; },
-                    rubato::lab::read_growth_weights(files[0], files.size() == 2 ? files[1] : ""));
+                    rubato::lab::read_growth_weights(files[0], files.size() == 2 ? files[1] : std::string_view{}, {}));
 }
 
 // CIFAR-10: pixels from -1 to 1, another order in each epoch, by the seed; the last sixth is kept for judging.
@@ -165,7 +151,8 @@ void print(const lt::growth_epoch& epoch, double seconds) {
   std::fflush(stdout);
 }
 
-rubato::result<std::uint64_t> write_json(const options& o, const lt::growth_report& report) {
+rubato::result<std::uint64_t> write_json(const options& o, const adapt::growable_model& model,
+                                         const lt::growth_report& report) {
   auto file = rubato::atomic_file::create(o.json);
   if (!file) return file.error();
   rubato::json_writer json{*file};
@@ -178,8 +165,14 @@ rubato::result<std::uint64_t> write_json(const options& o, const lt::growth_repo
   json.member("work", report.work);
   accuracy(report.accuracy);
   json.key("decisions").begin_array();
-  for (const lt::growth_decision& d : report.decisions)
-    json.begin_object().member("time", d.time).member("epoch", d.epoch).member("action", d.action).end_object();
+  for (const lt::growth_decision& d : report.decisions) {
+    const auto what = model.action(d.action);
+    const bool deepens = what && what->kind == adapt::growth_kind::deepen;
+    json.begin_object().member("time", d.time).member("epoch", d.epoch).member("action", d.action);
+    json.member("kind", std::string_view{!what ? "nothing" : deepens ? "deepen" : "widen"});
+    if (what) json.member("block", std::uint64_t{what->block});
+    json.end_object();
+  }
   json.end_array().key("changes").begin_array();
   for (const lt::growth_change& c : report.changes) {
     json.begin_object().member("time", c.time).member("change", name(c.change));
@@ -221,8 +214,10 @@ int train(const options& o) {
   const auto begin = clock::now();
   auto last = begin;
   lt::growth_job_options how{.decisions = o.steps,
+                             .widening = {.noise = o.noise},
                              .optimizer = o.carry ? lt::optimizer_state::carried : lt::optimizer_state::reset,
                              .rate_factor = o.rate_factor,
+                             .last_rate = o.last_rate > 0 ? std::optional{o.last_rate} : std::nullopt,
                              .checkpoint = o.checkpoint};
   how.watch = [&](const lt::growth_epoch& epoch) {
     const auto now = clock::now();
@@ -265,7 +260,8 @@ int train(const options& o) {
   else
     std::printf("no epoch was completed in this time\n");
   if (!o.json.empty())
-    if (const auto done = write_json(o, *report); !done) return complain("--json: " + done.error().message);
+    if (const auto done = write_json(o, *net->description(), *report); !done)
+      return complain("--json: " + done.error().message);
   return 0;
 }
 
@@ -290,10 +286,17 @@ int main(int argc, char** argv) {
   app.add_option("--samples", o.samples, "of the training images, the first ones; 0: all")->capture_default_str();
   app.add_option("--batch", o.batch, "samples of a step")->check(CLI::Range(1, 65'535))->capture_default_str();
   app.add_option("--learning-rate", o.rate, "of Adam, at first")->check(CLI::Range(0.0, 100.0))->capture_default_str();
-  app.add_option("--rate-factor", o.rate_factor, "of the learning rate, after each completed epoch")
-      ->check(CLI::Range(1e-6, 1.0))
+  auto* factor = app.add_option("--rate-factor", o.rate_factor, "of the learning rate, after each completed epoch")
+                     ->check(CLI::Range(1e-6, 1.0))
+                     ->capture_default_str();
+  app.add_option("--last-rate", o.last_rate, "the learning rate falls to this by the end of the budget, evenly")
+      ->check(CLI::PositiveNumber)
+      ->excludes(factor);
+  auto* widen = app.add_flag("--widen", o.widen, "whoever decides may widen the convolutional blocks: actions 3 and 4");
+  app.add_option("--widening-noise", o.noise, "on what a copied channel reads, in standard deviations of its weights")
+      ->check(CLI::Range(0.0, 100.0))
+      ->needs(widen)
       ->capture_default_str();
-  app.add_flag("--widen", o.widen, "whoever decides may widen the convolutional blocks, too: actions 3 and 4");
   app.add_flag("--carry", o.carry, "growing keeps the optimizer's moments and its learning rate");
   app.add_option("--seed", o.seed, "of the parameters and of the images' order")->capture_default_str();
   auto* work = app.add_option("--work-clock", o.work_rate,

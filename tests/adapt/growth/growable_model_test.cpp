@@ -30,13 +30,32 @@ TEST(GrowableModel, DeepensBehindTheOriginalBlock) {
   EXPECT_EQ(m.blocks().size(), 2U) << "what was inserted cannot be deepened";
 }
 
-TEST(GrowableModel, TheNewestInsertionIsFirst) {
-  growable_model m = *growable_model::make({"a"}, {{0, 1, {"x"}}});
-  m.deepen(0);
-  EXPECT_EQ(layers_of(m), (names{"a", "x"}));
-  m.deepen(0);
-  EXPECT_EQ(layers_of(m), (names{"a", "x", "x"}));
+TEST(GrowableModel, DeepensAgain) {
+  growable_model m = *growable_model::make({"a"}, {{0, 1, {"x", "y"}}});
+  m.deepen(0), m.deepen(0);
+  EXPECT_EQ(layers_of(m), (names{"a", "x", "y", "x", "y"}));
   EXPECT_EQ(m.blocks()[0].first, 0U);
+  EXPECT_EQ(m.blocks()[0].insertions, 2U);
+}
+
+TEST(GrowableModel, InsertionsAreWhatLooksLikeThem) {
+  const auto count = [](names of, names insertion) {
+    return growable_model::make(std::move(of), {{0, 1, std::move(insertion)}})->insertions();
+  };
+  EXPECT_EQ(count({"a", "x", "x", "b", "x"}, {"x"}), 2U);
+  EXPECT_EQ(count({"a", "x", "y", "x"}, {"x", "y"}), 1U) << "half of one is none";
+  EXPECT_EQ(count({"a", "b", "x"}, {"x"}), 0U);
+  EXPECT_EQ(growable_model::make({"a", "x", "x"}, {{0, 1, {"x"}}, {2, 1, {"x"}}})->insertions(), 1U)
+      << "the next block is none";
+}
+
+TEST(GrowableModel, InsertionsCanBeTold) {
+  growable_model m = *growable_model::make({"a", "x", "b"}, {{0, 1, {"x"}, false, 0}});
+  EXPECT_EQ(m.insertions(), 0U);
+  m.deepen(0);
+  EXPECT_EQ(m.insertions(), 1U);
+  EXPECT_EQ(growable_model::make({"a", "x", "b"}, {{0, 1, {"x"}, false, 3}}).error().message,
+            "growable_model: block 0: found 3 insertions, expected at most 2 before what follows");
 }
 
 TEST(GrowableModel, OtherBlocksMove) {
@@ -84,8 +103,8 @@ TEST(GrowableModel, WidensWhatWasInserted) {
   expected.insert(expected.end(), {"MaxPool2d(2)", convolution(16, 6)});
   EXPECT_EQ((names{m.layers().begin(), m.layers().begin() + 11}), expected);
   EXPECT_EQ((names{m.layers().begin() + 13, m.layers().begin() + 16}), insertion(6)) << "of the next block, as it was";
-  EXPECT_EQ(m.insertions_behind(0), 2U);
-  EXPECT_EQ(m.insertions_behind(1), 1U);
+  EXPECT_EQ(m.blocks()[0].insertions, 2U);
+  EXPECT_EQ(m.blocks()[1].insertions, 1U);
 }
 
 TEST(GrowableModel, WhatIsInsertedLaterIsAsWide) {
@@ -101,6 +120,17 @@ TEST(GrowableModel, WidensTheFactorsOfAFlattening) {
   m.widen(1);
   EXPECT_EQ(m.layers()[4], convolution(8, 12));
   EXPECT_EQ(m.layers()[8], linear(300, 10));
+}
+
+// What reads the block comes to look like what would be inserted.
+TEST(GrowableModel, WideningMakesNoInsertion) {
+  growable_model m = *growable_model::make({linear(3, 4), "ReLU()", linear(4, 8), "ReLU()", linear(8, 2)},
+                                           {{0, 2, {linear(4, 4), "ReLU()"}, true}});
+  m.widen(0);
+  EXPECT_EQ(layers_of(m), (names{linear(3, 8), "ReLU()", linear(8, 8), "ReLU()", linear(8, 2)}));
+  m.widen(0);
+  EXPECT_EQ(layers_of(m), (names{linear(3, 16), "ReLU()", linear(16, 8), "ReLU()", linear(8, 2)}));
+  EXPECT_EQ(m.insertions(), 0U);
 }
 
 TEST(GrowableModel, ActionsHaveNumbers) {
@@ -121,15 +151,22 @@ TEST(GrowableModel, ActionsHaveNumbers) {
   EXPECT_EQ(model().actions(), 3U) << "where nothing widens";
 }
 
-TEST(GrowableModel, RefusesToWidenWhatNobodyReads) {
-  const auto refusal = [](names layers, std::vector<growable_block> blocks) {
-    const auto made = growable_model::make(std::move(layers), std::move(blocks));
+TEST(GrowableModel, RefusesToWidenWhatDoesNotFit) {
+  const auto refusal = [](names layers, names insertion) {
+    const auto made = growable_model::make(std::move(layers), {{0, 1, std::move(insertion), true}});
     return made ? "none" : made.error().message;
   };
-  EXPECT_EQ(refusal({linear(4, 2), "ReLU()"}, {{0, 2, {"x"}, true}}),
-            "growable_model: block 0: found no layer behind it that reads its outputs, expected one where it widens");
-  EXPECT_EQ(refusal({"Bilinear(2)", linear(4, 2)}, {{0, 1, {"x"}, true}}),
-            "growable_model: block 0: found no layer whose outputs are known, expected one where it widens");
+  EXPECT_EQ(refusal({linear(4, 2), linear(6, 1)}, {linear(2, 2), "ReLU()"}), "none");
+  EXPECT_EQ(refusal({linear(4, 2), "ReLU()"}, {"x"}),
+            "growable_model: block 0, which widens: found no layer behind it that reads its outputs, expected one");
+  EXPECT_EQ(refusal({"Bilinear(2)", linear(4, 2)}, {"x"}),
+            "growable_model: block 0, which widens: found no layer whose outputs are known, expected one");
+  EXPECT_EQ(refusal({linear(4, 2), linear(3, 1)}, {"x"}),
+            "growable_model: block 0, which widens: found \"Linear(in_features=3, out_features=1, bias=True)\" behind "
+            "it, expected one that reads 2, or a multiple");
+  EXPECT_EQ(refusal({linear(4, 2), linear(2, 1)}, {linear(4, 4)}),
+            "growable_model: block 0, which widens: found \"Linear(in_features=4, out_features=4, bias=True)\" to "
+            "insert, expected one that reads 2");
 }
 
 TEST(GrowableModel, RefusesImpossibleBlocks) {

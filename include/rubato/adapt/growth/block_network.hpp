@@ -24,7 +24,7 @@ namespace rubato::inline RUBATO_ABI::adapt {
 struct block_action {
   std::uint32_t first = 0;                 ///< layer of the block
   std::uint32_t last = 0;                  ///< layer of the block, behind which an insertion goes; not before the first
-  std::uint32_t insertions = 0;            ///< how often the block was deepened, see insertions_behind()
+  std::uint32_t insertions = 0;            ///< how often the block was deepened
   std::uint32_t block = 0;                 ///< which one it is
   growth_kind kind = growth_kind::deepen;  ///< what would be done to it
   friend bool operator==(const block_action&, const block_action&) noexcept = default;
@@ -37,8 +37,7 @@ struct block_action {
   for (std::size_t number = 0; number + 1 < model.actions(); ++number) {
     const growth_action action = *model.action(number);
     const growable_block& block = model.blocks()[action.block];
-    all.push_back({block.first, block.first + block.layers - 1, model.insertions_behind(action.block), action.block,
-                   action.kind});
+    all.push_back({block.first, block.first + block.layers - 1, *block.insertions, action.block, action.kind});
   }
   return all;
 }

@@ -21,6 +21,9 @@ struct growable_block {
   std::uint32_t layers = 0;              ///< how many it has, at least 1
   std::vector<std::string> insertion{};  ///< what deepening inserts behind it, at least one layer
   bool widens = false;                   ///< doubling its outputs is an action, too
+  /// How often it was deepened. Nothing: as often as what looks like its insertion is found right behind it, again and
+  /// again, before the next block begins. So a model that was written down and made again, deeper, is the same.
+  std::optional<std::uint32_t> insertions{};
 };
 
 /// What can be done to a block.
@@ -49,16 +52,18 @@ struct growth_action {
 /// Widening needs to know what layers read and make, so it is for those that layer_widths knows.
 ///
 /// Cost    make() O(layers); deepen() and widen() O(layers). All allocate. Not thread-safe.
-/// Tests   tests/adapt/growth/growable_model_test.cpp: DeepensBehindTheOriginalBlock, TheNewestInsertionIsFirst,
-///         OtherBlocksMove, WidensABlockAndWhatReadsIt, WidensWhatWasInserted, WhatIsInsertedLaterIsAsWide,
-///         WidensTheFactorsOfAFlattening, ActionsHaveNumbers, RefusesImpossibleBlocks, RefusesToWidenWhatNobodyReads
+/// Tests   tests/adapt/growth/growable_model_test.cpp: DeepensBehindTheOriginalBlock, DeepensAgain, OtherBlocksMove,
+///         InsertionsAreWhatLooksLikeThem, InsertionsCanBeTold, WidensABlockAndWhatReadsIt, WidensWhatWasInserted,
+///         WhatIsInsertedLaterIsAsWide, WidensTheFactorsOfAFlattening, WideningMakesNoInsertion, ActionsHaveNumbers,
+///         RefusesImpossibleBlocks, RefusesToWidenWhatDoesNotFit
 /// Source  Chen, Goodfellow, Shlens, "Net2Net: Accelerating Learning via Knowledge Transfer", ICLR 2016, §2
 class growable_model {
  public:
   /// A model of these layers. The blocks are in the order of the layers, and do not overlap.
   /// Errors  invalid_option: no layer, no block, or a block that is empty, beyond the layers, not behind the one before
-  ///         it, or without an insertion; or one that widens, but has no layer that layer_widths knows the outputs of,
-  ///         or behind which none reads them
+  ///         it, without an insertion, or with more insertions than there are layers; or one that widens, but whose
+  ///         outputs are not known (layer_widths), or read by no layer, or not those that its insertion and its reader
+  ///         are for
   [[nodiscard]] static result<growable_model> make(std::vector<std::string> layers,
                                                    std::vector<growable_block> blocks) {
     const auto refusal = [](std::string what) {
@@ -80,37 +85,30 @@ class growable_model {
                        std::to_string(std::uint64_t{block.first} + block.layers - 1) + ", expected layers below " +
                        std::to_string(layers.size()));
       free = std::size_t{block.first} + block.layers;
+      const std::size_t end = b + 1 < blocks.size() ? blocks[b + 1].first : layers.size();
+      if (block.insertions && free <= end && *block.insertions > (end - free) / block.insertion.size())
+        return refusal(which + "found " + std::to_string(*block.insertions) + " insertions, expected at most " +
+                       std::to_string((end - free) / block.insertion.size()) + " before what follows");
     }
     growable_model made{std::move(layers), std::move(blocks)};
     for (std::size_t b = 0; b < made.blocks_.size(); ++b) {
-      if (!made.blocks_[b].widens) continue;
-      const std::string which = "block " + std::to_string(b) + ": ";
-      if (made.maker_in(b) == made.layers_.size())
-        return refusal(which + "found no layer whose outputs are known, expected one where it widens");
-      if (made.reader_behind(b) == made.layers_.size())
-        return refusal(which + "found no layer behind it that reads its outputs, expected one where it widens");
+      growable_block& block = made.blocks_[b];
+      if (!block.insertions) block.insertions = made.insertions_seen_behind(b);
+      if (!block.widens) continue;
+      if (const std::string wrong = made.problem_of_widening(b); !wrong.empty())
+        return refusal("block " + std::to_string(b) + ", which widens: " + wrong);
       made.widening_.push_back(static_cast<std::uint32_t>(b));
     }
     return made;
   }
 
   [[nodiscard]] std::span<const std::string> layers() const noexcept { return layers_; }  ///< as they are now
-  /// The original blocks, where they are now.
+  /// The original blocks, where they are now, and how often each was deepened.
   [[nodiscard]] std::span<const growable_block> blocks() const noexcept { return blocks_; }
-  /// Insertions so far.
-  [[nodiscard]] std::uint32_t insertions() const noexcept { return insertions_; }
-  /// How often this block was deepened: what looks like its insertion counts, found right behind it, again and again,
-  /// before the next block begins. So a model that was written down and made again, deeper, is the same.
-  /// Precondition: block < blocks().size()
-  [[nodiscard]] std::uint32_t insertions_behind(std::size_t block) const noexcept {
-    RUBATO_ASSERT(block < blocks_.size(), "insertions_behind: there is no such block");
-    const growable_block& of = blocks_[block];
-    const std::size_t behind = std::size_t{of.first} + of.layers, size = of.insertion.size();
-    const std::size_t end = block + 1 < blocks_.size() ? blocks_[block + 1].first : layers_.size();
+  /// Insertions in all blocks.
+  [[nodiscard]] std::uint32_t insertions() const noexcept {
     std::uint32_t count = 0;
-    for (auto left = layers().subspan(behind, end - behind);
-         left.size() >= size && std::ranges::equal(left.first(size), of.insertion); left = left.subspan(size))
-      ++count;
+    for (const growable_block& block : blocks_) count += *block.insertions;
     return count;
   }
 
@@ -140,12 +138,12 @@ class growable_model {
   /// Precondition: block < blocks().size()
   void deepen(std::size_t block) {
     RUBATO_ASSERT(block < blocks_.size(), "deepen: there is no such block");
-    const growable_block& at = blocks_[block];
+    growable_block& at = blocks_[block];
     layers_.insert(layers_.begin() + static_cast<std::ptrdiff_t>(std::size_t{at.first} + at.layers),
                    at.insertion.begin(), at.insertion.end());
     for (std::size_t b = block + 1; b < blocks_.size(); ++b)
       blocks_[b].first += static_cast<std::uint32_t>(at.insertion.size());
-    ++insertions_;
+    ++*at.insertions;
   }
   /// Doubles the outputs of this block, of what was inserted behind it, and of what will be; and the inputs of whatever
   /// reads them.
@@ -153,19 +151,32 @@ class growable_model {
   void widen(std::size_t block) {
     RUBATO_ASSERT(block < blocks_.size() && blocks_[block].widens, "widen: there is no such block that widens");
     growable_block& of = blocks_[block];
-    const std::size_t maker = maker_in(block), reader = reader_behind(block);
-    const std::size_t behind = std::size_t{of.first} + of.layers;
-    const std::size_t inserted = behind + insertions_behind(block) * of.insertion.size();
-    for (std::size_t l = maker; l < reader; ++l)
-      layers_[l] = layer_widths{layers_[l]}.doubled(layers_[l], l >= behind && l < inserted, true);
-    layers_[reader] = layer_widths{layers_[reader]}.doubled(layers_[reader], true, false);
-    for (std::string& each : of.insertion) each = layer_widths{each}.doubled(each, true, true);
+    const std::size_t reader = reader_behind(block), behind = std::size_t{of.first} + of.layers;
+    const std::size_t inserted = end_of_insertions(block);
+    for (std::size_t l = maker_in(block); l < reader; ++l)
+      layers_[l] = widened(layers_[l], l >= behind && l < inserted ? widened_part::both : widened_part::outputs);
+    layers_[reader] = widened(layers_[reader], widened_part::inputs);
+    for (std::string& each : of.insertion) each = widened(each, widened_part::both);
   }
 
  private:
   growable_model(std::vector<std::string> layers, std::vector<growable_block> blocks)
       : layers_{std::move(layers)}, blocks_{std::move(blocks)} {}
 
+  [[nodiscard]] std::uint32_t insertions_seen_behind(std::size_t block) const noexcept {
+    const growable_block& of = blocks_[block];
+    const std::size_t behind = std::size_t{of.first} + of.layers, size = of.insertion.size();
+    const std::size_t end = block + 1 < blocks_.size() ? blocks_[block + 1].first : layers_.size();
+    std::uint32_t count = 0;
+    for (auto left = layers().subspan(behind, end - behind);
+         left.size() >= size && std::ranges::equal(left.first(size), of.insertion); left = left.subspan(size))
+      ++count;
+    return count;
+  }
+  [[nodiscard]] std::size_t end_of_insertions(std::size_t block) const noexcept {
+    const growable_block& of = blocks_[block];
+    return std::size_t{of.first} + of.layers + *of.insertions * of.insertion.size();
+  }
   // The last layer of a block that makes its outputs, or the number of layers.
   [[nodiscard]] std::size_t maker_in(std::size_t block) const noexcept {
     const growable_block& of = blocks_[block];
@@ -175,16 +186,29 @@ class growable_model {
   }
   // The first one behind a block, and behind what was inserted there, that reads its outputs, or the number of layers.
   [[nodiscard]] std::size_t reader_behind(std::size_t block) const noexcept {
-    const growable_block& of = blocks_[block];
-    std::size_t l = std::size_t{of.first} + of.layers + insertions_behind(block) * of.insertion.size();
+    std::size_t l = end_of_insertions(block);
     while (l < layers_.size() && !layer_widths{layers_[l]}.connects()) ++l;
     return l;
+  }
+  // Why a block cannot be widened; empty if it can.
+  [[nodiscard]] std::string problem_of_widening(std::size_t block) const {
+    const std::size_t maker = maker_in(block), reader = reader_behind(block);
+    if (maker == layers_.size()) return "found no layer whose outputs are known, expected one";
+    if (reader == layers_.size()) return "found no layer behind it that reads its outputs, expected one";
+    const std::uint64_t made = layer_widths{layers_[maker]}.outputs().value;
+    const std::uint64_t read = layer_widths{layers_[reader]}.inputs().value;
+    if (read % made != 0)
+      return "found \"" + layers_[reader] + "\" behind it, expected one that reads " + std::to_string(made) +
+             ", or a multiple";
+    for (const std::string& each : blocks_[block].insertion)
+      if (const layer_widths widths{each}; widths.inputs().length > 0 && widths.inputs().value != made)
+        return "found \"" + each + "\" to insert, expected one that reads " + std::to_string(made);
+    return {};
   }
 
   std::vector<std::string> layers_;
   std::vector<growable_block> blocks_;
   std::vector<std::uint32_t> widening_;  // blocks that widen
-  std::uint32_t insertions_ = 0;
 };
 
 }  // namespace rubato::inline RUBATO_ABI::adapt

@@ -25,7 +25,7 @@ struct growth_shape {
   std::size_t encoder = 50;    ///< units of each direction
   std::size_t decider = 16;    ///< units: numbers that stand for a model
   std::size_t hidden = 128;    ///< units of both hidden layers
-  std::size_t actions = 4;     ///< the blocks that can be deepened, and doing nothing
+  std::size_t actions = 4;     ///< of a model, see growable_model::actions()
   friend bool operator==(const growth_shape&, const growth_shape&) noexcept = default;
 };
 

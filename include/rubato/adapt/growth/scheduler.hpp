@@ -50,8 +50,8 @@ struct scheduled_change {
 /// the start of the job, never less than before. A simulation gives it a clock of its own, a job a real one.
 ///
 ///     double now = 0;
-///     scripted_scheduler cluster = *scripted_scheduler<...>::make(400, {{70, allocation::up}}, [&now] { return now;
-///     });
+///     const auto clock = [&now] { return now; };
+///     auto cluster = scripted_scheduler<decltype(clock)>::make(400, {{70, allocation::up}}, clock);
 ///
 /// Cost    O(1). Allocates when it is made. Not thread-safe.
 /// Tests   tests/adapt/growth/scheduler_test.cpp: ChangesAreToldOnce, ChangesThatWereMissedComeOneByOne,

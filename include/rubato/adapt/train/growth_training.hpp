@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -92,7 +93,7 @@ class basic_growth_trainer {
       : options_{options},
         network_{std::move(network)},
         paths_{std::move(paths)},
-        averages_(paths_.size(), 0.0),
+        averages_(paths_.size()),
         adam_{network_, options.learning_rate},
         random_{options.seed},
         rate_{options.learning_rate},
@@ -142,9 +143,10 @@ class basic_growth_trainer {
     }
     double worth = growth_reward(path.table().accuracy(path.table().number_of(actions_)));
     if (options_.baseline == growth_baseline::average) {
-      const double before = averages_[which];
-      averages_[which] += (before == 0 ? 1.0 : 0.02) * (worth - before);
-      worth -= before == 0 ? worth : before;
+      std::optional<double>& average = averages_[which];
+      const double before = average.value_or(worth);
+      average = before + (average ? 0.02 : 1.0) * (worth - before);
+      worth -= before;
     }
     for (std::size_t s = 0; s < steps; ++s) {
       slope(s, worth / static_cast<double>(steps));
@@ -208,7 +210,7 @@ class basic_growth_trainer {
   growth_training_options options_;
   Network network_;
   std::vector<growth_path> paths_;
-  std::vector<double> averages_;  // of rewards, by path; 0: none yet
+  std::vector<std::optional<double>> averages_;  // of rewards, by path
   std::vector<typename Network::workspace> works_;
   std::vector<std::vector<float>> probabilities_, drawn_;
   std::vector<float> slopes_;

@@ -36,11 +36,10 @@ class GrowthJob : public rubato::test::folder_test {};
 // Images of two colours, which of them is brighter is the class; with all that makes a job depend on torch's generator.
 lt::growable_sequential conv_net(double dropout = 0, bool widens = false) {
   torch::manual_seed(7);
-  lt::growable_parts parts;
-  parts.block("conv1", Conv2d(Conv2dOptions(2, 4, 3)), BatchNorm2d(4));
-  if (widens) parts.widens();
   return *lt::growable_sequential::make(
-      parts.layer("drop", Dropout(dropout), "Dropout(p=" + std::to_string(dropout) + ", inplace=False)")
+      lt::growable_parts{}
+          .block("conv1", Conv2d(Conv2dOptions(2, 4, 3)), BatchNorm2d(4), {.widens = widens})
+          .layer("drop", Dropout(dropout), "Dropout(p=" + std::to_string(dropout) + ", inplace=False)")
           .layer("flat", AdaptiveAvgPool2d(AdaptiveAvgPool2dOptions({1, 1})))
           .flatten()
           .block("hidden", Linear(4, 4))
@@ -173,6 +172,23 @@ TEST_F(GrowthJob, WidensWhereThatIsAnAction) {
   job_type narrow = job_of();
   EXPECT_EQ(run(narrow, 4, {{1, allocation::up}}, lt::listed_growth{{3}}).error().message,
             "growth_job: decision 0: found action 3, expected one up to 2, which is to do nothing");
+}
+
+TEST_F(GrowthJob, RefusesBlocksThatCannotBeWidened) {
+  const auto refusal = [](const lt::growable_parts& parts) {
+    const auto made = job_type::make(*lt::growable_sequential::make(parts), adam(0.01));
+    return made ? "none" : made.error().message;
+  };
+  const auto parts = [](auto between) {
+    return lt::growable_parts{}
+        .block("a", Linear(3, 8), {.widens = true})
+        .layer("between", between)
+        .layer("b", Linear(8, 2));
+  };
+  EXPECT_EQ(refusal(parts(Tanh())), "none");
+  EXPECT_TRUE(
+      refusal(parts(BatchNorm1d(8))).starts_with("growth_job: widen: block 0 (a): part \"between\" behind it is"))
+      << refusal(parts(BatchNorm1d(8)));
 }
 
 TEST_F(GrowthJob, GrowingWithCalibrationKeepsTheLoss) {
@@ -346,6 +362,19 @@ TEST_F(GrowthJob, TheLearningRateFallsAndIsSetBack) {
             (std::vector<double>{0.01, 0.01 * 0.9, 0.0085, 0.01, 0.01 * 0.9}));
 }
 
+TEST_F(GrowthJob, TheLearningRateCanFallByTime) {
+  job_type job = job_of({.last_rate = 0.0001});
+  const auto report = run(job, 8, {{2, allocation::up}}, lt::listed_growth{{0, 2, 2}});
+  ASSERT_TRUE(report) << report.error().message;
+  ASSERT_GE(report->epochs.size(), 4U);
+  double begin = 0;
+  for (const lt::growth_epoch& epoch : report->epochs) {
+    EXPECT_NEAR(epoch.learning_rate, 0.01 * std::pow(0.01, begin / 8), 1e-12) << epoch.number;
+    begin = epoch.time;
+  }
+  EXPECT_EQ(report->epochs[2].insertions, 1U) << "growing sets nothing back";
+}
+
 TEST_F(GrowthJob, ACarriedOptimizerKeepsItsRate) {
   job_type job = job_of({.decisions = 1, .optimizer = lt::optimizer_state::carried});
   const auto report = run(job, 4, {{1, allocation::up}}, lt::listed_growth{{1}});
@@ -366,8 +395,8 @@ class Resuming : public GrowthJob {
   }
 
   // Killed in each of its epochs, wherever the model is then.
-  void expect_the_same(lt::optimizer_state what, bool widens = false) {
-    const lt::random_growth decider{widens ? 5U : 3U};
+  template <class Decider>
+  void expect_the_same(lt::optimizer_state what, const Decider& decider, bool widens = false) {
     const auto new_job = [&](lt::growth_job_options of) {
       return std::move(*job_type::make(conv_net(0.1, widens), adam(0.01), std::move(of)));
     };
@@ -375,6 +404,7 @@ class Resuming : public GrowthJob {
     const auto expected = run(whole, budget, changes, decider);
     ASSERT_TRUE(expected) << expected.error().message;
     ASSERT_EQ(expected->changes.size(), 3U);
+    std::uint64_t wide = 0;
     std::uint64_t grown = 0, distilling = 0;
     for (std::uint64_t killed = 1; killed < expected->epochs.size(); ++killed) {
       std::filesystem::remove(at("job.pt"));
@@ -394,6 +424,7 @@ class Resuming : public GrowthJob {
       ASSERT_LE(again->report().epochs.size(), killed);
       if (again->report().epochs.back().lambda > 0) ++distilling;
       if (again->report().epochs.back().insertions > 0) ++grown;
+      if (again->model()->parts()[0].weighted().outputs() > 4) ++wide;
       const script rest{changes.begin() + static_cast<std::ptrdiff_t>(again->changes()), changes.end()};
       const auto report = run(*again, budget, rest, decider);
       ASSERT_TRUE(report) << report.error().message;
@@ -401,14 +432,22 @@ class Resuming : public GrowthJob {
       EXPECT_TRUE(same(again->model(), whole.model())) << "killed in epoch " << killed;
       EXPECT_EQ(again->smaller_models(), whole.smaller_models());
     }
-    EXPECT_GT(grown, 0U) << "some of them when it had grown";
+    EXPECT_GT(grown + wide, 0U) << "some of them when it had grown";
     EXPECT_GT(distilling, 0U) << "some of them while a larger model teaches";
+    EXPECT_EQ(wide > 0, widens) << "some of them when it was wide";
   }
 };
 
-TEST_F(Resuming, ResumeGoesOnAsIfNothingHadHappened) { expect_the_same(lt::optimizer_state::reset); }
-TEST_F(Resuming, ResumesWhatWasWidened) { expect_the_same(lt::optimizer_state::carried, true); }
-TEST_F(Resuming, ResumesWithACarriedOptimizer) { expect_the_same(lt::optimizer_state::carried); }
+TEST_F(Resuming, ResumeGoesOnAsIfNothingHadHappened) {
+  expect_the_same(lt::optimizer_state::reset, lt::random_growth{3});
+}
+TEST_F(Resuming, ResumesWithACarriedOptimizer) { expect_the_same(lt::optimizer_state::carried, lt::random_growth{3}); }
+TEST_F(Resuming, ResumesWhatWasWidened) {
+  expect_the_same(lt::optimizer_state::carried, lt::listed_growth{{2, 0, 2}}, true);
+  const auto narrow = job_type::resume(at("job.pt"), conv_net(0.1), adam(0.01));
+  ASSERT_FALSE(narrow) << "actions would have other numbers";
+  EXPECT_EQ(narrow.error().code, errc::wrong_kind);
+}
 
 TEST_F(Resuming, OtherOptimizersOfTorch) {
   using sgd_job = lt::growth_job<torch::optim::SGD, torch::optim::SGDOptions>;
@@ -484,6 +523,9 @@ TEST_F(GrowthJob, RefusesImpossibleOptions) {
   EXPECT_EQ(refusal({}), "");
   EXPECT_EQ(refusal({.rate_factor = 0}), "growth_job: found a rate_factor of 0.000000, expected one above 0");
   EXPECT_EQ(refusal({.least_rate = -1}), "growth_job: found a least_rate of -1.000000, expected 0 or more");
+  EXPECT_EQ(refusal({.widening = {.noise = std::numeric_limits<double>::quiet_NaN()}}),
+            "growth_job: found widening with a noise of nan, expected 0 or more");
+  EXPECT_EQ(refusal({.last_rate = 0}), "growth_job: found a last_rate of 0.000000, expected one above 0");
   EXPECT_EQ(refusal({.teaching = {.lambda = 2}}),
             "growth_job: found teaching at a temperature of 2.000000 with a lambda of 2.000000, expected one above 0 "
             "and one from 0 to 1");

@@ -37,25 +37,22 @@ struct growable_part {
   }
 };
 
+/// What may be done to a block, besides deepening it.
+struct block_options {
+  bool widens = false;  ///< whoever decides may double its width, too
+};
+
 /// The parts of a growable_sequential, one after the other. Modules are taken over, not copied.
 class growable_parts {
  public:
   /// A block that can be deepened: Linear and ReLU.
-  growable_parts& block(std::string name, torch::nn::Linear linear) {
-    all_.push_back({.name = std::move(name), .units = {rectified_unit{std::move(linear)}}});
-    return *this;
+  growable_parts& block(std::string name, torch::nn::Linear linear, block_options options = {}) {
+    return add_block(std::move(name), rectified_unit{std::move(linear)}, options);
   }
   /// Likewise: Conv2d, BatchNorm2d and ReLU.
-  growable_parts& block(std::string name, torch::nn::Conv2d conv, torch::nn::BatchNorm2d norm) {
-    all_.push_back({.name = std::move(name), .units = {rectified_unit{std::move(conv), std::move(norm)}}});
-    return *this;
-  }
-  /// Whoever decides how the model grows may widen the newest block, too; its outputs must be read by another layer.
-  /// Precondition: a block was the last part
-  growable_parts& widens() {
-    RUBATO_ASSERT(!all_.empty() && all_.back().is_block(), "growable_parts: only a block widens");
-    all_.back().widens = true;
-    return *this;
+  growable_parts& block(std::string name, torch::nn::Conv2d conv, torch::nn::BatchNorm2d norm,
+                        block_options options = {}) {
+    return add_block(std::move(name), rectified_unit{std::move(conv), std::move(norm)}, options);
   }
   /// Any module from a tensor to a tensor. `printed` is what PyTorch prints for it, where layer_name() does not know.
   template <class Module>
@@ -72,6 +69,11 @@ class growable_parts {
   [[nodiscard]] const std::vector<growable_part>& all() const noexcept { return all_; }  ///< in order
 
  private:
+  growable_parts& add_block(std::string name, rectified_unit unit, block_options options) {
+    all_.push_back({.name = std::move(name), .units = {std::move(unit)}, .widens = options.widens});
+    return *this;
+  }
+
   std::vector<growable_part> all_;
 };
 
@@ -143,7 +145,8 @@ class growable_sequential_impl : public torch::nn::Cloneable<growable_sequential
         blocks.push_back({.first = static_cast<std::uint32_t>(layers.size()),
                           .layers = static_cast<std::uint32_t>(own.size()),
                           .insertion = part.units.front()->inserted_layers(),
-                          .widens = part.widens});
+                          .widens = part.widens,
+                          .insertions = 0});
         layers.insert(layers.end(), own.begin(), own.end());
       } else if (part.is_layer()) {
         const result<std::string> name = printed(part);
@@ -167,7 +170,7 @@ class growable_sequential_impl : public torch::nn::Cloneable<growable_sequential
         lines.emplace_back("flatten");
         continue;
       }
-      std::string line = (part.is_block() ? "block " : "layer ") + part.name + (part.widens ? " (widens): " : ": ");
+      std::string line = (part.is_block() ? "block " : "layer ") + part.name + ": ";
       if (const weighted_layer layer = part.weighted(); layer.linear != nullptr)
         line += layer_name(torch::nn::LinearOptions{layer.linear->options}.in_features(0).out_features(0));
       else if (layer.conv != nullptr)

@@ -22,8 +22,8 @@ struct growth_question {
 };
 
 /// Who decides how a model grows: a call that answers the number of an action of the model. A job that goes on from a
-/// file asks from the number on at which it was; so answer by the question alone. Tests
-/// tests/integrations/libtorch/growth/growth_job_test.cpp: DecidersAnswerByTheQuestion, AgentsDecide
+/// file asks from the number on at which it was; so answer by the question alone.
+/// Tests   tests/integrations/libtorch/growth/growth_job_test.cpp: DecidersAnswerByTheQuestion, AgentsDecide
 template <class D>
 concept GrowthDecider = requires(D& decide, const growth_question& question) {
   { decide(question) } -> std::convertible_to<result<std::size_t>>;

@@ -36,10 +36,14 @@ namespace rubato::inline RUBATO_ABI::libtorch {
 struct growth_job_options {
   std::uint64_t decisions = 3;                         ///< each time devices come; one to do nothing counts, too
   bool calibrate = true;                               ///< deepen with the first batch of the epoch that follows
-  widen_options widening{.noise = 0.01};               ///< to twice the width; copies without noise learn the same
+  widen_options widening{.noise = 1};                  ///< to twice the width, as the lab's tables have it
   optimizer_state optimizer = optimizer_state::reset;  ///< when it grows; carried, it keeps its learning rate, too
   double rate_factor = 0.9;                            ///< of the learning rate, after each completed epoch; above 0
   double least_rate = 1e-8;                            ///< of the learning rate, at least 0
+  /// Of the learning rate when the budget ends: it falls by equal factors in equal times, whatever becomes of the
+  /// model, so that epochs that take longer make up for it. Nothing: by epochs, from its first value on when the model
+  /// grows.
+  std::optional<double> last_rate{};
   std::uint64_t distillation =
       4;  ///< completed epochs that a larger model teaches a smaller one; 0: gives weights only
   distillation_options teaching{};                   ///< of the first of them; lambda falls to a quarter in each later
@@ -78,15 +82,14 @@ struct growth_job_options {
 /// Thread  nobody else uses the model or the job
 /// Tests   tests/integrations/libtorch/growth/growth_job_test.cpp: StopsAtTheBudget, Learns,
 ///         AnEpochThatNeverCompletesIsTold, GrowsWhenDevicesCome, WidensWhereThatIsAnAction,
-///         GrowingWithCalibrationKeepsTheLoss,
-///         AbortsAnEpochAtAChange, ShrinksWithDistillation, TheSmallerModelHasTheLargersFirstLayers,
-///         TheSmallerModelOfAWidenedOneHasItsOwn,
+///         RefusesBlocksThatCannotBeWidened, GrowingWithCalibrationKeepsTheLoss, AbortsAnEpochAtAChange,
+///         ShrinksWithDistillation, TheSmallerModelHasTheLargersFirstLayers, TheSmallerModelOfAWidenedOneHasItsOwn,
 ///         TeachingLeavesTheTeacherAsItIs, TrainsAModelThatWasInEvaluationMode, ShrinksToTheModelRememberedLast,
 ///         DownWithoutASmallerModelChangesNothing, NobodyIsAskedAfterDown, TheLearningRateFallsAndIsSetBack,
-///         ACarriedOptimizerKeepsItsRate, ResumeGoesOnAsIfNothingHadHappened, ResumesWithACarriedOptimizer,
-///         ResumesWhatWasWidened,
-///         OtherOptimizersOfTorch, RefusesWhatIsNoCheckpoint, ACheckpointThatCannotBeWrittenIsTold, TellsEachEpoch,
-///         RefusesActionsThatThereAreNot, RefusesImpossibleOptions, RefusesData;
+///         TheLearningRateCanFallByTime, ACarriedOptimizerKeepsItsRate, ResumeGoesOnAsIfNothingHadHappened,
+///         ResumesWithACarriedOptimizer, ResumesWhatWasWidened, OtherOptimizersOfTorch, RefusesWhatIsNoCheckpoint,
+///         ACheckpointThatCannotBeWrittenIsTold, TellsEachEpoch, RefusesActionsThatThereAreNot,
+///         RefusesImpossibleOptions, RefusesData;
 ///         tests/integrations/libtorch/growth/growth_program_test.cpp: GoesOnAfterItsDeathAsIfNothingHadHappened
 /// Source  Lamelas, course report, Tufts University, December 2023, §4, §6.4 and §7.1
 template <class Optimizer = torch::optim::Adam, class OptimizerOptions = torch::optim::AdamOptions>
@@ -94,7 +97,7 @@ class growth_job {
  public:
   /// A job that has not begun. It takes the model over.
   /// Errors  invalid_option: numbers that are out of their range; what torch says of the optimizer's options; a layer
-  ///         without a name (growable_sequential::description())
+  ///         without a name (growable_sequential::description()); a block that widens, but which widen() would refuse
   [[nodiscard]] static result<growth_job> make(growable_sequential model, OptimizerOptions optimizer,
                                                growth_job_options options = {}) {
     const double first = optimizer.get_lr();
@@ -153,6 +156,7 @@ class growth_job {
 
  private:
   using problem = std::optional<error>;
+  static constexpr std::uint64_t widening_stream = 0x776964656e;  // not that of any decider
 
   growth_job(detail::growth_job_state state, OptimizerOptions optimizer, growth_job_options options)
       : state_{std::move(state)},
@@ -168,11 +172,20 @@ class growth_job {
       return refusal("found a rate_factor of " + std::to_string(options.rate_factor) + ", expected one above 0");
     if (!(options.least_rate >= 0) || !std::isfinite(options.least_rate))
       return refusal("found a least_rate of " + std::to_string(options.least_rate) + ", expected 0 or more");
+    if (options.last_rate && (!(*options.last_rate > 0) || !std::isfinite(*options.last_rate)))
+      return refusal("found a last_rate of " + std::to_string(*options.last_rate) + ", expected one above 0");
     const auto [temperature, lambda] = options.teaching;
     if (!(temperature > 0) || !std::isfinite(temperature) || !(lambda >= 0 && lambda <= 1))
       return refusal("found teaching at a temperature of " + std::to_string(temperature) + " with a lambda of " +
                      std::to_string(lambda) + ", expected one above 0 and one from 0 to 1");
-    if (const auto described = state.model->description(); !described) return refusal(described.error().message);
+    if (!(options.widening.noise >= 0) || !std::isfinite(options.widening.noise))
+      return refusal("found widening with a noise of " + std::to_string(options.widening.noise) +
+                     ", expected 0 or more");
+    const auto described = state.model->description();
+    if (!described) return refusal(described.error().message);
+    for (std::size_t block = 0; block < described->blocks().size(); ++block)
+      if (described->blocks()[block].widens)
+        if (const auto wrong = detail::problem_of_widening(state.model, block)) return refusal(wrong->message);
     try {
       return growth_job{std::move(state), std::move(optimizer), std::move(options)};
     } catch (const std::exception& e) {
@@ -197,6 +210,8 @@ class growth_job {
       if (state_.decisions_left > 0)
         if (auto wrong = grow(scheduler, decide, data, number)) return wrong;
 
+      if (options_.last_rate)
+        set_rate(first_rate_ * std::pow(*options_.last_rate / first_rate_, used() / scheduler.time_budget()));
       const growable_sequential* const teacher = state_.teacher ? &*state_.teacher : nullptr;
       distillation_options teaching = options_.teaching;
       teaching.lambda = teacher != nullptr ? fading_lambda(state_.distilled, teaching.lambda) : 0;
@@ -225,7 +240,7 @@ class growth_job {
   problem complete(growth_epoch& epoch, const growth_data& data) {
     if (auto wrong = judge(data)) return wrong;
     epoch.accuracy = state_.report.accuracy;
-    set_rate((std::max)(state_.rate * options_.rate_factor, options_.least_rate));
+    if (!options_.last_rate) set_rate((std::max)(state_.rate * options_.rate_factor, options_.least_rate));
     if (state_.teacher && ++state_.distilled >= options_.distillation) state_.teacher.reset();
     return std::nullopt;
   }
@@ -291,7 +306,7 @@ class growth_job {
   }
   // Copies of units that the number of the decision draws, so that a job that goes on draws the same.
   result<std::uint64_t> widened(std::size_t block, std::uint64_t decision) {
-    random_sequence random{0x776964656e, decision};
+    random_sequence random{widening_stream, decision};
     const std::int64_t width = state_.model->parts()[state_.model->part_of(block)].weighted().outputs();
     return widen(state_.model, block, 2 * width, random, options_.widening);
   }

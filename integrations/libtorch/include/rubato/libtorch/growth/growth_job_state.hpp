@@ -164,6 +164,14 @@ void visit(Numbers& numbers, State& state, std::uint64_t& smaller, std::uint64_t
 
 inline constexpr const char* job_format = "rubato growth_job 1";
 
+/// The outline, and what numbers of actions go by.
+inline std::string job_outline_text(const growable_sequential& model) {
+  std::string text = outline_text(model);
+  for (const growable_part& part : model->parts())
+    if (part.widens) text += "\nwidens " + part.name;
+  return text;
+}
+
 /// Writes a state and what its optimizer and torch's generator remember; complete or not at all.
 inline result<std::uint64_t> save_job(const std::string& path, const growth_job_state& state,
                                       const torch::optim::Optimizer& optimizer) {
@@ -182,7 +190,7 @@ inline result<std::uint64_t> save_job(const std::string& path, const growth_job_
     optimizer.save(archive);
     archive.save_to(text);
     all.insert("+format", bytes_of(job_format));
-    all.insert("+outline", bytes_of(outline_text(state.model)));
+    all.insert("+outline", bytes_of(job_outline_text(state.model)));
     all.insert("+numbers", torch::tensor(numbers.all, torch::kFloat64));
     all.insert("+optimizer", bytes_of(text.str()));
     all.insert("+generator", at::globalContext().defaultGenerator(at::kCPU).get_state());
@@ -215,7 +223,7 @@ inline result<saved_growth_job> load_job(const std::string& path, const growable
   };
   if (text("+format") != job_format)
     return error{errc::wrong_kind, path + ": found no job that grows a model, expected a file of growth_job"};
-  const std::string different = difference(text("+outline"), outline_text(like));
+  const std::string different = difference(text("+outline"), job_outline_text(like));
   if (!different.empty()) return error{errc::wrong_kind, path + ": another model: " + different};
 
   saved_growth_job made{.state = {.model = like.copy()}, .optimizer = text("+optimizer")};

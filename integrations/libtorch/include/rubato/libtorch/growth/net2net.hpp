@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <rubato/core/result.hpp>
 #include <rubato/core/rng.hpp>
 #include <string>
@@ -121,6 +122,14 @@ inline result<weighted_layer> consumer_of(const growable_sequential& model, std:
       "of classes");
 }
 
+/// Why a block cannot be widened; nothing if it can.
+inline std::optional<error> problem_of_widening(const growable_sequential& model, std::size_t block) {
+  if (model->parts()[model->part_of(block)].weighted().groups() != 1)
+    return growth_refusal("widen", model, block, "found groups of channels, expected a convolution of all of them");
+  const result<weighted_layer> next = consumer_of(model, block);
+  return next ? std::nullopt : std::optional{next.error()};
+}
+
 /// The rows of a layer that these units have, and noise on those that are copies.
 inline void copy_outputs(const weighted_layer& layer, const torch::Tensor& units, std::int64_t originals, double noise,
                          random_sequence& random) {
@@ -225,9 +234,8 @@ inline result<std::uint64_t> widen(growable_sequential& model, std::size_t block
   if (width <= originals)
     return refusal("found a width of " + std::to_string(width) + ", expected more than " + std::to_string(originals));
   if (!(options.noise >= 0) || !std::isfinite(options.noise)) return refusal("expected noise of 0 or more");
-  if (original.groups() != 1) return refusal("found groups of channels, expected a convolution of all of them");
-  const result<weighted_layer> next = detail::consumer_of(model, block);
-  if (!next) return next.error();
+  if (auto wrong = detail::problem_of_widening(model, block)) return *wrong;
+  const weighted_layer next = *detail::consumer_of(model, block);
 
   const torch::NoGradGuard no_graph;
   const std::int64_t before = model->parameter_count();
@@ -244,7 +252,7 @@ inline result<std::uint64_t> widen(growable_sequential& model, std::size_t block
       give(*each, each->detach().index_select(0, copied));
     norm.options.num_features(width);
   }
-  detail::share_inputs(*next, copied, originals);
+  detail::share_inputs(next, copied, originals);
   return static_cast<std::uint64_t>(model->parameter_count() - before);
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <rubato/io/utf8.hpp>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "fuzz_target.hpp"
@@ -30,9 +31,9 @@ void read_table(const std::string& file) {
 const char* const known = R"({"ids": {"a": 0}, "embedding": [[0.5, -1]], "unknown": 0})";
 
 void read_weights(const std::string& file, const std::string& vocabulary) {
-  const adapt::growth_agent agent = lab::read_growth_weights(file, vocabulary);
+  const lab::any_growth_agent agent = lab::read_growth_weights(file, {}, vocabulary);
   const auto model = adapt::growable_model::make({"a", "b"}, {{0, 1, {"c"}}});
-  if (const auto said = agent.advise(*model, 1, 2)) {
+  if (const auto said = std::visit([&](const auto& kind) { return kind.advise(*model, 1, 2); }, agent)) {
     float sum = 0;
     for (const float x : said->probabilities) sum += x;
     require(sum > 0.99F && sum < 1.01F && said->action < said->probabilities.size(), "probabilities add up");
@@ -44,6 +45,14 @@ void read_model(const std::string& file) {
   for (const adapt::growable_block& each : model.blocks())
     require(each.first + each.layers <= model.layers().size(), "blocks are within the layers");
   require(lab::as_json(model).size() < 1'000'000, "a model is as long as its file at most");
+  for (std::size_t number = 0; number < std::min<std::size_t>(model.actions(), 8); ++number) {
+    adapt::growable_model grown = model;
+    for (int again = 0; again < 70; ++again) grown.grow(number);  // beyond what a number can be doubled
+    require(grown.actions() == model.actions(), "growing leaves the actions as they are");
+    const auto what = model.action(number);
+    const bool deepens = what && what->kind == adapt::growth_kind::deepen;
+    require(grown.insertions() == model.insertions() + (deepens ? 70U : 0U), "what was inserted is counted");
+  }
 }
 
 void run(input bytes) {

@@ -198,11 +198,12 @@ class growable_model {
     const std::uint64_t made = layer_widths{layers_[maker]}.outputs().value;
     const std::uint64_t read = layer_widths{layers_[reader]}.inputs().value;
     if (read % made != 0)
-      return "found \"" + layers_[reader] + "\" behind it, expected one that reads " + std::to_string(made) +
-             ", or a multiple";
+      return "found that layer " + std::to_string(reader) + " behind it reads " + std::to_string(read) + ", expected " +
+             std::to_string(made) + ", or a multiple";
     for (const std::string& each : blocks_[block].insertion)
       if (const layer_widths widths{each}; widths.inputs().length > 0 && widths.inputs().value != made)
-        return "found \"" + each + "\" to insert, expected one that reads " + std::to_string(made);
+        return "found an insertion that reads " + std::to_string(widths.inputs().value) + ", expected " +
+               std::to_string(made);
     return {};
   }
 

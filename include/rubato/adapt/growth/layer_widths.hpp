@@ -26,8 +26,9 @@ class layer_widths {
  public:
   /// Where a number stands in the text.
   struct number {
-    std::size_t first = 0, length = 0;  ///< no number: length 0
-    std::uint64_t value = 0;            ///< above 0, if there is one
+    std::size_t first = 0;    ///< its first digit
+    std::size_t length = 0;   ///< digits; 0: there is no number
+    std::uint64_t value = 0;  ///< above 0, if there is one
   };
 
   /// Of this layer, which is read and forgotten.

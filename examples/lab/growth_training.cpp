@@ -21,7 +21,7 @@ template <class Agent>
   for (const growth_task& task : tasks) {
     auto path = adapt::growth_path::make(task.start, task.table, agent.vocabulary, agent.time);
     if (!path) throw user_error{name_of(task) + ": " + path.error().message};
-    if (!serves(agent.network, *path))
+    if (!agent.network.serves(task.table.actions()))
       throw user_error{name_of(task) + ": found " + std::to_string(task.table.actions()) +
                        " actions, expected as many as the agent has"};
     paths.push_back(std::move(*path));

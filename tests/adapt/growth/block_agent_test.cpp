@@ -113,20 +113,20 @@ TEST(BlockAgent, ModelAndTimeMatter) {
 TEST(BlockAgent, RefusesModelsItDoesNotKnow) {
   const auto unknown = growable_model::make({"Linear(2, 3)", "GELU()"}, {{0, 1, {"ReLU()"}}});
   EXPECT_EQ(agent().advise(*unknown, 30, 100).error().message,
-            "block_agent: layer 1: found \"GELU()\", expected one of the 3 layers that the agent knows");
+            "growth_agent: layer 1: found \"GELU()\", expected one of the 3 layers that the agent knows");
 }
 
 TEST(BlockAgent, RefusesImpossibleTimes) {
-  EXPECT_EQ(agent().advise(model(1), 30, 0).error().message, "block_agent: budget is 0, expected a number above 0");
+  EXPECT_EQ(agent().advise(model(1), 30, 0).error().message, "growth_agent: budget is 0, expected a number above 0");
   EXPECT_FALSE(agent().advise(model(1), 30, std::numeric_limits<double>::infinity()));
   EXPECT_EQ(agent().advise(model(1), std::nan(""), 100).error().message,
-            "block_agent: time left is nan, expected a number");
+            "growth_agent: time left is nan, expected a number");
 }
 
 TEST(BlockAgent, RefusesPreferencesThatAreNoNumbers) {
   block_agent who = agent();
   who.network.head().bias(2)[0] = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(who.advise(model(1), 30, 100).error().message, "block_agent: a preference is not a finite number");
+  EXPECT_EQ(who.advise(model(1), 30, 100).error().message, "growth_agent: a preference is not a finite number");
 }
 
 }  // namespace

@@ -230,6 +230,10 @@ TEST(BlockNetwork, ParametersAreDrawnAsPyTorchDoes) {
   EXPECT_GT(most(net.embeddings()), 1) << "normal";
 }
 
+TEST(BlockNetwork, ServesAnyNumberOfActions) {
+  for (const std::size_t count : {2U, 4U, 9U}) EXPECT_TRUE(network(11).serves(count));
+}
+
 TEST(BlockNetwork, RefusesImpossibleShapes) {
   EXPECT_EQ(block_network::make({.vocabulary = 0}).error().message,
             "block_network: found a vocabulary of 0 layers, expected 1 to 1048576");
@@ -239,31 +243,6 @@ TEST(BlockNetwork, RefusesImpossibleShapes) {
   EXPECT_FALSE(block_network::make({.vocabulary = 1, .decider = 0}));
   EXPECT_FALSE(block_network::make({.vocabulary = 1, .hidden = 0}));
   EXPECT_EQ(block_network::make({.vocabulary = 1})->shape(), block_shape{.vocabulary = 1});
-}
-
-TEST(BlockActions, ActionsFollowTheModel) {
-  auto grown = *growable_model::make({"a", "b", "pool", "c"}, {{0, 2, {"a", "x"}}, {3, 1, {"y"}}});
-  const auto are = [&](std::vector<block_action> expected) { EXPECT_EQ(block_actions(grown), expected); };
-  are({{0, 1, 0, 0}, {3, 3, 0, 1}});
-  grown.deepen(0);
-  are({{0, 1, 1, 0}, {5, 5, 0, 1}});
-  grown.deepen(1);
-  grown.deepen(0);
-  grown.deepen(1);
-  grown.deepen(1);
-  are({{0, 1, 2, 0}, {7, 7, 3, 1}});
-}
-
-TEST(BlockActions, WideningIsAnActionOfItsOwn) {
-  const auto linear = [](const char* in, const char* out) {
-    return "Linear(in_features=" + std::string{in} + ", out_features=" + out + ", bias=True)";
-  };
-  auto grown =
-      *growable_model::make({linear("2", "4"), "ReLU()", linear("4", "3"), "ReLU()", linear("3", "2")},
-                            {{0, 2, {linear("4", "4"), "ReLU()"}, false}, {2, 2, {linear("3", "3"), "ReLU()"}, true}});
-  grown.deepen(1);
-  EXPECT_EQ(block_actions(grown),
-            (std::vector<block_action>{{0, 1, 0, 0}, {2, 3, 1, 1}, {2, 3, 1, 1, growth_kind::widen}}));
 }
 
 }  // namespace

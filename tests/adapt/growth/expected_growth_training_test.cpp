@@ -30,13 +30,13 @@ growth_path uneven() {
 // What the policy comes to on average, in the table's units, and the entropies that it meets.
 template <class Network>
 double worth_of(const Network& network, const growth_path& path, double entropy) {
-  auto work = workspace_of(network, path.most_layers(), path.growing_actions());
+  typename Network::workspace work{network, path.most_layers(), path.growing_actions()};
   double mean = 0, squares = 0;
   for (std::size_t n = 0; n < 9; ++n) mean += growth_reward(path.table().accuracy(n)) / 9;
   for (std::size_t n = 0; n < 9; ++n) squares += std::pow(growth_reward(path.table().accuracy(n)) - mean, 2) / 9;
   const auto policy_at = [&](std::vector<std::uint32_t> actions) {
     const growth_path::place& at = path.after(actions);
-    const auto preferences = preferences_at(network, at, at.time, work);
+    const auto preferences = network.forward(at.layers, at.actions, at.time, work);
     std::vector<double> p(preferences.begin(), preferences.end());
     double sum = 0;
     for (double& each : p) sum += each = std::exp(each);

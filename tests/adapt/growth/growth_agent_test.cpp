@@ -64,7 +64,7 @@ TEST(GrowthAgent, RefusesModelsItDoesNotKnow) {
 TEST(GrowthAgent, RefusesAnotherNumberOfActions) {
   const auto two = growable_model::make({"ReLU()", "ReLU()"}, {{0, 1, {"ReLU()"}}, {1, 1, {"ReLU()"}}});
   EXPECT_EQ(agent().advise(*two, 30, 100).error().message,
-            "growth_agent: found a model of 3 actions, expected 2");
+            "growth_agent: found a model of 3 actions, expected as many as the network has preferences");
 }
 
 TEST(GrowthAgent, RefusesImpossibleTimes) {

@@ -98,18 +98,11 @@ TEST(GrowthPath, GoesByTheMostProbableActions) {
     EXPECT_EQ(most_probable_sequence(network, path, work), 4U * favourite);
   }
   block_network other = *block_network::make({.vocabulary = 4});
-  block_network::workspace room = workspace_of(other, path.most_layers(), path.growing_actions());
+  block_network::workspace room{other, path.most_layers(), path.growing_actions()};
   EXPECT_EQ(most_probable_sequence(other, path, room), 0U) << "of equals the first";
   nn::dynamic_mlp& head = other.head();
   head.weight(0)(head.inputs() - 1, 0) = head.weight(1)(0, 0) = head.weight(2)(0, 0) = 1;  // for doing nothing
   EXPECT_EQ(most_probable_sequence(other, path, room), 8U);
-}
-
-TEST(GrowthPath, ABlockNetworkServesAll) {
-  const growth_path path = path_to(3);
-  EXPECT_TRUE(serves(test::small_network(1), path));
-  EXPECT_FALSE(serves(*growth_network::make({.vocabulary = 4, .actions = 4}), path));
-  EXPECT_TRUE(serves(*block_network::make({.vocabulary = 4}), path));
 }
 
 }  // namespace

@@ -14,33 +14,12 @@
 #include "../../nn/aligned_vector.hpp"
 #include "../../nn/batch_workspace.hpp"
 #include "../../nn/dynamic_mlp.hpp"
+#include "block_action.hpp"
 #include "growable_model.hpp"
 #include "model_encoder.hpp"
 #include "time_encoding.hpp"
 
 namespace rubato::inline RUBATO_ABI::adapt {
-
-/// One of the ways in which a model can grow, with where its block is now.
-struct block_action {
-  std::uint32_t first = 0;                 ///< layer of the block
-  std::uint32_t last = 0;                  ///< layer of the block, behind which an insertion goes; not before the first
-  std::uint32_t insertions = 0;            ///< how often the block was deepened
-  std::uint32_t block = 0;                 ///< which one it is
-  growth_kind kind = growth_kind::deepen;  ///< what would be done to it
-  friend bool operator==(const block_action&, const block_action&) noexcept = default;
-};
-
-/// The actions of a model in the order of their numbers, but for the last, which is to do nothing.
-/// Tests   tests/adapt/growth/block_network_test.cpp: ActionsFollowTheModel, WideningIsAnActionOfItsOwn
-[[nodiscard]] inline std::vector<block_action> block_actions(const growable_model& model) {
-  std::vector<block_action> all;
-  for (std::size_t number = 0; number + 1 < model.actions(); ++number) {
-    const growth_action action = *model.action(number);
-    const growable_block& block = model.blocks()[action.block];
-    all.push_back({block.first, block.first + block.layers - 1, *block.insertions, action.block, action.kind});
-  }
-  return all;
-}
 
 /// The sizes of a block_network: those of a growth_shape, but for the actions, which are the model's.
 struct block_shape {
@@ -70,9 +49,10 @@ class block_network_workspace;
 ///         action; backward() two. make() and copies allocate, nothing else. Thread: const calls are thread-safe on
 ///         distinct workspaces.
 /// Tests   tests/adapt/growth/block_network_test.cpp: MatchesALoopInDouble, GradientMatchesFiniteDifferences,
-///         GradientsAccumulate, OneServesAllNumbersOfBlocks, ScoresDoNotDependOnTheBlocksBeside,
-///         ActionsInAnotherOrderHaveTheSameScores, TimesBlocksAndInsertionsMatter, WideningHasAScoreOfItsOwn,
-///         SmallerModelsFit, RefusesImpossibleShapes; tests/adapt/no_allocation_test.cpp: BlockNetwork
+///         GradientsAccumulate, OneServesAllNumbersOfBlocks, ServesAnyNumberOfActions,
+///         ScoresDoNotDependOnTheBlocksBeside, ActionsInAnotherOrderHaveTheSameScores, TimesBlocksAndInsertionsMatter,
+///         WideningHasAScoreOfItsOwn, SmallerModelsFit, RefusesImpossibleShapes; tests/adapt/no_allocation_test.cpp:
+///         BlockNetwork
 /// Source  the encoder as in growth_network; a block by its ends: Wang and Chang, "Graph-based dependency parsing with
 ///         bidirectional LSTM", ACL 2016
 template <std::floating_point T>
@@ -95,6 +75,8 @@ class basic_block_network {
   }
 
   [[nodiscard]] const block_shape& shape() const noexcept { return shape_; }  ///< that of make()
+  /// Whether it has a preference for each of so many actions: always.
+  [[nodiscard]] bool serves(std::size_t) const noexcept { return true; }
   /// Of the table, [vocabulary x embedding].
   [[nodiscard]] std::span<T> embeddings() noexcept { return encoder_.embeddings(); }
   [[nodiscard]] std::span<const T> embeddings() const noexcept { return encoder_.embeddings(); }  ///< to read

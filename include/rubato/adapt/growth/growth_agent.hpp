@@ -15,6 +15,7 @@
 #include "../../core/number_text.hpp"
 #include "../../core/result.hpp"
 #include "../../pinned.hpp"
+#include "block_action.hpp"
 #include "growable_model.hpp"
 #include "growth_network.hpp"
 #include "layer_vocabulary.hpp"
@@ -61,7 +62,7 @@ template <std::floating_point T>
 }  // namespace detail
 
 /// Says where a model should grow, when devices are free: a network, the layers that it knows, and how it is told the
-/// time.
+/// time. A growth_agent is for models of so many actions, a block_agent for those of any number.
 ///
 ///     auto model = growable_model::make(...);
 ///     const auto advice = agent.advise(*model, cluster.time_left(), cluster.time_budget());
@@ -70,36 +71,37 @@ template <std::floating_point T>
 /// Cost    one forward() of the network; allocates. Thread-safe, being constant.
 /// Tests   tests/adapt/growth/growth_agent_test.cpp: SaysWhatIsMostProbable, ModelAndTimeMatter, SoftmaxOfWhatIsLarge,
 ///         RefusesModelsItDoesNotKnow, RefusesAnotherNumberOfActions, RefusesImpossibleTimes,
-///         RefusesPreferencesThatAreNoNumbers
-template <std::floating_point T>
+///         RefusesPreferencesThatAreNoNumbers; tests/adapt/growth/block_agent_test.cpp:
+///         AdvisesModelsOfAnyNumberOfBlocks, AdvisesToWiden, and others of these names
+template <class Network>
 struct basic_growth_agent {
-  basic_growth_network<T> network;            ///< preferences
+  Network network;                            ///< preferences
   layer_vocabulary vocabulary;                ///< its rows are the network's
   time_encoding time = time_encoding::sines;  ///< that the network was trained with
 
   /// Errors  invalid_option: a layer that the vocabulary has no row for; a model of more or fewer actions than the
-  ///         network has; a budget that is not above 0, a time that is not a number; preferences that are
-  ///         no numbers
+  ///         network has; a budget that is not above 0, a time that is not a number; preferences that are no numbers
   [[nodiscard]] result<growth_advice> advise(const growable_model& model, double time_left, double budget) const {
     const auto refusal = [](std::string what) {
       return error{errc::invalid_option, "growth_agent: " + std::move(what)};
     };
     if (std::string wrong = detail::problem_of_times(time_left, budget); !wrong.empty())
       return refusal(std::move(wrong));
-    if (model.actions() != network.shape().actions)
-      return refusal("found a model of " + std::to_string(model.actions()) + " actions, expected " +
-                     std::to_string(network.shape().actions));
+    if (!network.serves(model.actions()))
+      return refusal("found a model of " + std::to_string(model.actions()) +
+                     " actions, expected as many as the network has preferences");
     const auto rows = vocabulary.rows_of(model.layers());
     if (!rows) return refusal(rows.error().message);
-    typename basic_growth_network<T>::workspace work{network, rows->size()};
-    const auto preferences = network.forward(*rows, encoded_time(time_left, budget, time), work);
+    const std::vector<block_action> actions = block_actions(model);
+    typename Network::workspace work{network, rows->size(), actions.size()};
+    const auto preferences = network.forward(*rows, actions, encoded_time(time_left, budget, time), work);
     auto said = detail::advice_by(preferences);
     if (!said) return refusal("a preference is not a finite number");
     return std::move(*said);
   }
 };
 
-using growth_agent = basic_growth_agent<float>;  ///< see basic_growth_agent
+using growth_agent = basic_growth_agent<growth_network>;  ///< see basic_growth_agent
 
 }  // namespace rubato::inline RUBATO_ABI::adapt
 

@@ -13,6 +13,7 @@
 #include "../../nn/aligned_vector.hpp"
 #include "../../nn/batch_workspace.hpp"
 #include "../../nn/dynamic_mlp.hpp"
+#include "block_action.hpp"
 #include "model_encoder.hpp"
 #include "time_encoding.hpp"
 
@@ -67,6 +68,8 @@ class basic_growth_network {
   }
 
   [[nodiscard]] const growth_shape& shape() const noexcept { return shape_; }  ///< that of make()
+  /// Whether it has a preference for each of so many actions.
+  [[nodiscard]] bool serves(std::size_t actions) const noexcept { return actions == shape_.actions; }
   /// Of the table, [vocabulary x embedding].
   [[nodiscard]] std::span<T> embeddings() noexcept { return encoder_.embeddings(); }
   [[nodiscard]] std::span<const T> embeddings() const noexcept { return encoder_.embeddings(); }  ///< to read
@@ -99,6 +102,11 @@ class basic_growth_network {
   /// Precondition: `work` was made for this shape and at least as many layers.
   [[nodiscard]] std::span<const T> forward(std::span<const std::uint32_t> layers,
                                            const std::array<float, time_codes>& time, workspace& work) const noexcept;
+  /// The same, as a block_network is asked: where the blocks are is of no matter.
+  [[nodiscard]] std::span<const T> forward(std::span<const std::uint32_t> layers, std::span<const block_action>,
+                                           const std::array<float, time_codes>& time, workspace& work) const noexcept {
+    return forward(layers, time, work);
+  }
   /// Adds to `sums` what a loss changes with each parameter, given what it changes with each preference of the latest
   /// forward() on `work`.
   void backward(std::span<const T> by_preference, workspace& work, gradient& sums) const noexcept;
@@ -130,6 +138,9 @@ class growth_network_workspace {
         head_{network.head_, 1},
         input_(time_codes + shape_.decider),
         by_input_(time_codes + shape_.decider) {}
+  /// The same, as a block_network's is made: how many actions there are is of no matter.
+  growth_network_workspace(const basic_growth_network<T>& network, std::size_t layers, std::size_t)
+      : growth_network_workspace{network, layers} {}
 
   [[nodiscard]] std::size_t max_layers() const noexcept {
     return encoder_.max_layers();

@@ -82,13 +82,13 @@ class expected_growth_trainer {
     RUBATO_ASSERT(!paths_.empty(), "expected_growth_trainer: a path is needed");
     std::size_t layers = 0, places = 0, actions = 0;
     for (const growth_path& path : paths_) {
-      RUBATO_ASSERT(serves(network_, path), "expected_growth_trainer: tables of other actions");
+      RUBATO_ASSERT(network_.serves(path.table().actions()), "expected_growth_trainer: tables of other actions");
       layers = (std::max)(layers, path.most_layers());
       places = (std::max)(places, path.places().size());
       actions = (std::max)(actions, path.growing_actions());
       rewards_.push_back(rewards_of(path.table()));
     }
-    for (std::size_t p = 0; p < places; ++p) works_.push_back(workspace_of(network_, layers, actions));
+    for (std::size_t p = 0; p < places; ++p) works_.emplace_back(network_, layers, actions);
     probabilities_.resize(places, std::vector<float>(actions + 1));
     slopes_.resize(actions + 1);
     worths_.resize(actions + 1);
@@ -148,7 +148,7 @@ class expected_growth_trainer {
     for (std::size_t at = 0; at < places; ++at) {
       const growth_path::place& here = path.places()[at];
       const auto preferences =
-          preferences_at(network_, here, later == 0 ? here.time : path.time_at(here, later), works_[at]);
+          network_.forward(here.layers, here.actions, later == 0 ? here.time : path.time_at(here, later), works_[at]);
       std::vector<float>& p = probabilities_[at];
       p.assign(preferences.begin(), preferences.end());
       softmax(p);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,9 +11,8 @@
 #include <vector>
 
 #include "../../core/result.hpp"
-#include "../growth/block_network.hpp"
+#include "../growth/block_action.hpp"
 #include "../growth/growable_model.hpp"
-#include "../growth/growth_network.hpp"
 #include "../growth/growth_table.hpp"
 #include "../growth/layer_vocabulary.hpp"
 #include "../growth/time_encoding.hpp"
@@ -108,58 +106,17 @@ class growth_path {
   std::size_t most_layers_ = 0;
 };
 
-/// Whether a network has as many actions as a path's table: a block_network has those of any.
-/// Tests   tests/adapt/growth/growth_path_test.cpp: ABlockNetworkServesAll
-template <std::floating_point T>
-[[nodiscard]] bool serves(const basic_growth_network<T>& network, const growth_path& path) noexcept {
-  return network.shape().actions == path.table().actions();
-}
-/// Likewise.
-template <std::floating_point T>
-[[nodiscard]] bool serves(const basic_block_network<T>&, const growth_path&) noexcept {
-  return true;
-}
-
-/// Memory for models of at most so many layers and actions (doing nothing not counted), for either kind of network.
-/// Allocates.
-template <std::floating_point T>
-[[nodiscard]] growth_network_workspace<T> workspace_of(const basic_growth_network<T>& network, std::size_t layers,
-                                                       std::size_t) {
-  return {network, layers};
-}
-/// Likewise.
-template <std::floating_point T>
-[[nodiscard]] block_network_workspace<T> workspace_of(const basic_block_network<T>& network, std::size_t layers,
-                                                      std::size_t actions) {
-  return {network, layers, actions};
-}
-
-/// What either kind of network says at a place and a time, in `work`: its preference for each action.
-template <std::floating_point T>
-[[nodiscard]] std::span<const T> preferences_at(const basic_growth_network<T>& network, const growth_path::place& at,
-                                                const std::array<float, time_codes>& time,
-                                                growth_network_workspace<T>& work) noexcept {
-  return network.forward(at.layers, time, work);
-}
-/// Likewise.
-template <std::floating_point T>
-[[nodiscard]] std::span<const T> preferences_at(const basic_block_network<T>& network, const growth_path::place& at,
-                                                const std::array<float, time_codes>& time,
-                                                block_network_workspace<T>& work) noexcept {
-  return network.forward(at.layers, at.actions, time, work);
-}
-
 /// The sequence of the most probable actions of a network, either kind, on a path, as its number in the table; of
 /// equals the first.
-/// Precondition: the network serves() the path; `work` is for at least path.most_layers(), and path.growing_actions().
-/// Tests   tests/adapt/growth/growth_path_test.cpp: GoesByTheMostProbableActions
+/// Precondition: the network serves() the table's actions; `work` is for at least path.most_layers(), and
+/// path.growing_actions(). Tests   tests/adapt/growth/growth_path_test.cpp: GoesByTheMostProbableActions
 template <class Network>
 [[nodiscard]] std::size_t most_probable_sequence(const Network& network, const growth_path& path,
                                                  typename Network::workspace& work) noexcept {
   std::size_t at = 0;
   while (at < path.places().size()) {
     const growth_path::place& here = path.places()[at];
-    const auto preferences = preferences_at(network, here, here.time, work);
+    const auto preferences = network.forward(here.layers, here.actions, here.time, work);
     at = path.next(at, static_cast<std::uint32_t>(std::ranges::max_element(preferences) - preferences.begin()));
   }
   return at - path.places().size();

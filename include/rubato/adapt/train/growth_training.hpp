@@ -102,12 +102,12 @@ class basic_growth_trainer {
     RUBATO_ASSERT(!paths_.empty(), "growth_trainer: a path is needed");
     std::size_t layers = 0, steps = 0, actions = 0;
     for (const growth_path& path : paths_) {
-      RUBATO_ASSERT(serves(network_, path), "growth_trainer: tables of other actions");
+      RUBATO_ASSERT(network_.serves(path.table().actions()), "growth_trainer: tables of other actions");
       layers = (std::max)(layers, path.most_layers());
       steps = (std::max)(steps, std::size_t{path.table().steps()});
       actions = (std::max)(actions, path.growing_actions());
     }
-    for (std::size_t s = 0; s < steps; ++s) works_.push_back(workspace_of(network_, layers, actions));
+    for (std::size_t s = 0; s < steps; ++s) works_.emplace_back(network_, layers, actions);
     probabilities_.resize(steps, std::vector<float>(actions + 1));
     drawn_ = probabilities_;
     slopes_.resize(actions + 1);
@@ -137,7 +137,7 @@ class basic_growth_trainer {
     actions_.clear();
     for (std::size_t s = 0; s < steps; ++s) {
       const growth_path::place& at = path.after(actions_);
-      const auto preferences = preferences_at(network_, at, at.time, works_[s]);
+      const auto preferences = network_.forward(at.layers, at.actions, at.time, works_[s]);
       weigh(preferences, probabilities_[s], drawn_[s]);
       actions_.push_back(draw(drawn_[s]));
     }

@@ -109,7 +109,8 @@ class growth_path {
 /// The sequence of the most probable actions of a network, either kind, on a path, as its number in the table; of
 /// equals the first.
 /// Precondition: the network serves() the table's actions; `work` is for at least path.most_layers(), and
-/// path.growing_actions(). Tests   tests/adapt/growth/growth_path_test.cpp: GoesByTheMostProbableActions
+/// path.growing_actions().
+/// Tests   tests/adapt/growth/growth_path_test.cpp: GoesByTheMostProbableActions
 template <class Network>
 [[nodiscard]] std::size_t most_probable_sequence(const Network& network, const growth_path& path,
                                                  typename Network::workspace& work) noexcept {

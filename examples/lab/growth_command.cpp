@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
@@ -67,18 +68,6 @@ namespace {
   return plan;
 }
 
-// Those that an agent of this plan can be asked about: it learns from some, and is judged by others too.
-[[nodiscard]] std::vector<growth_task> tasks_for(const growth_training_plan& plan,
-                                                 const std::vector<growth_task>& all) {
-  growth_training_plan untrained = plan;
-  for (growth_stage& stage : untrained.stages) stage.episodes = 0;
-  const any_growth_agent agent = trained(untrained, 0);
-  std::vector<growth_task> some;
-  for (const growth_task& task : all)
-    if (can_advise(agent, task.start)) some.push_back(task);
-  return some;
-}
-
 // An agent of a seed, and what it is judged by.
 struct lesson {
   std::uint64_t seed = 0;
@@ -97,13 +86,12 @@ int run_growth_train(const growth_train_arguments& given) {
   output_file saved{given.save, "--save"};
   const std::vector<growth_task> all = read_growth_tasks(given.tables);
   const growth_training_plan plan = plan_of(given, all);
-  const std::vector<growth_task> judged = given.reinforce.empty() ? plan.tasks : tasks_for(plan, all);
-  if (given.leave_one_out && judged.size() < 2)
+  if (given.leave_one_out && plan.tasks.size() < 2)
     throw support::user_error{"--leave-one-out: found one task, expected at least 2"};
 
   std::vector<lesson> lessons;
   for (std::uint64_t nth = 0; nth < given.seeds; ++nth)
-    for (std::size_t t = 0; t < (given.leave_one_out ? judged.size() : 1); ++t)
+    for (std::size_t t = 0; t < (given.leave_one_out ? plan.tasks.size() : 1); ++t)
       lessons.push_back({given.first_seed + nth, given.leave_one_out ? std::optional{t} : std::nullopt});
   const std::atomic<bool>& stop = catch_interrupt();
   support::progress shown{std::cerr, "training", lessons.size(), {.quiet = given.quiet}};
@@ -121,6 +109,11 @@ int run_growth_train(const growth_train_arguments& given) {
     return interrupted_status();
   }
 
+  // By REINFORCE an agent is judged by whatever it can be asked about, too.
+  std::vector<growth_task> judged = plan.tasks;
+  if (!given.reinforce.empty())
+    std::ranges::copy_if(all, std::back_inserter(judged),
+                         [&](const growth_task& task) { return can_advise(*lessons[0].agent, task.start); });
   std::vector<growth_trial> trials;
   for (const lesson& each : lessons) {
     if (trials.empty() || trials.back().seed != each.seed) trials.push_back({each.seed});

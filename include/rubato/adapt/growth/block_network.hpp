@@ -17,6 +17,7 @@
 #include "block_action.hpp"
 #include "growable_model.hpp"
 #include "model_encoder.hpp"
+#include "network_parts.hpp"
 #include "time_encoding.hpp"
 
 namespace rubato::inline RUBATO_ABI::adapt {
@@ -43,8 +44,6 @@ class block_network_workspace;
 /// layer, backwards at its first), how often it was deepened (n/(n+1)) and where it is among the blocks (b/blocks); and
 /// whether the block would be widened. Doing nothing goes through them as zeros, with a flag.
 ///
-/// Parameters are in four parts, each an array of its own: the encoder forwards, backwards, the decider, the head.
-///
 /// Cost    forward(): a multiply-add per weight of the LSTMs and layer of the model, and one per weight of the head and
 ///         action; backward() two. make() and copies allocate, nothing else. Thread: const calls are thread-safe on
 ///         distinct workspaces.
@@ -56,11 +55,10 @@ class block_network_workspace;
 /// Source  the encoder as in growth_network; a block by its ends: Wang and Chang, "Graph-based dependency parsing with
 ///         bidirectional LSTM", ACL 2016
 template <std::floating_point T>
-class basic_block_network {
+class basic_block_network : public network_parts<T> {
  public:
-  static constexpr std::size_t parts = 4;                     ///< of the parameters
-  using workspace = block_network_workspace<T>;               ///< what forward() and backward() work in
-  using gradient = std::array<nn::aligned_vector<T>, parts>;  ///< as many numbers as the parts have
+  using workspace = block_network_workspace<T>;          ///< what forward() and backward() work in
+  using gradient = typename network_parts<T>::gradient;  ///< for all parameters
 
   /// All parameters and embeddings 0.
   /// Errors  invalid_option: a size of 0, or one that is too large for an LSTM or a layer
@@ -77,35 +75,6 @@ class basic_block_network {
   [[nodiscard]] const block_shape& shape() const noexcept { return shape_; }  ///< that of make()
   /// Whether it has a preference for each of so many actions: always.
   [[nodiscard]] bool serves(std::size_t) const noexcept { return true; }
-  /// Of the table, [vocabulary x embedding].
-  [[nodiscard]] std::span<T> embeddings() noexcept { return encoder_.embeddings(); }
-  [[nodiscard]] std::span<const T> embeddings() const noexcept { return encoder_.embeddings(); }  ///< to read
-  /// In four parts, for as many optimisers.
-  [[nodiscard]] std::array<std::span<T>, parts> parameters() noexcept {
-    return {encoder_.forwards().parameters(), encoder_.backwards().parameters(), encoder_.decider().parameters(),
-            head_.parameters()};
-  }
-  /// To read.
-  [[nodiscard]] std::array<std::span<const T>, parts> parameters() const noexcept {
-    return {encoder_.forwards().parameters(), encoder_.backwards().parameters(), encoder_.decider().parameters(),
-            head_.parameters()};
-  }
-  /// What reads the layers, from the first on.
-  [[nodiscard]] nn::basic_lstm<T>& encoder_forwards() noexcept { return encoder_.forwards(); }
-  [[nodiscard]] nn::basic_lstm<T>& encoder_backwards() noexcept {
-    return encoder_.backwards();
-  }                                                                                   ///< and from the last on
-  [[nodiscard]] nn::basic_lstm<T>& decider() noexcept { return encoder_.decider(); }  ///< makes one state of it
-  /// And of that, for each action, the preference. Its inputs: time, model, the block forwards, backwards, how often it
-  /// was deepened, where it is, whether this is widening, whether this is doing nothing.
-  [[nodiscard]] nn::basic_dynamic_mlp<T>& head() noexcept { return head_; }
-  /// Zeros for backward() to add to. Allocates.
-  [[nodiscard]] gradient no_gradient() const {
-    gradient zeros;
-    const auto all = parameters();
-    for (std::size_t p = 0; p < parts; ++p) zeros[p] = nn::aligned_vector<T>(all[p].size());
-    return zeros;
-  }
 
   /// The preferences, in `work`: one for each of `actions`, and last that nothing be done. `layers` are rows of the
   /// table.
@@ -120,7 +89,8 @@ class basic_block_network {
  private:
   friend block_network_workspace<T>;
 
-  // Of the head: the time, the model, the block by both directions, and four numbers.
+  // Of the head: the time, the model, the block forwards and backwards, how often it was deepened, where it is, whether
+  // this is widening, and whether this is doing nothing.
   [[nodiscard]] static constexpr std::size_t inputs_of(const block_shape& shape) noexcept {
     return time_codes + shape.decider + 2 * shape.encoder + 4;
   }
@@ -130,11 +100,11 @@ class basic_block_network {
   }
 
   basic_block_network(const block_shape& shape, basic_model_encoder<T> encoder, nn::basic_dynamic_mlp<T> head)
-      : shape_{shape}, encoder_{std::move(encoder)}, head_{std::move(head)} {}
+      : network_parts<T>{std::move(encoder), std::move(head)}, shape_{shape} {}
 
+  using network_parts<T>::encoder_;
+  using network_parts<T>::head_;
   block_shape shape_;
-  basic_model_encoder<T> encoder_;
-  nn::basic_dynamic_mlp<T> head_;
 };
 
 /// Memory for one model of at most so many layers and actions on its way through a block_network and back. Allocated by

@@ -15,6 +15,7 @@
 #include "../../nn/dynamic_mlp.hpp"
 #include "block_action.hpp"
 #include "model_encoder.hpp"
+#include "network_parts.hpp"
 #include "time_encoding.hpp"
 
 namespace rubato::inline RUBATO_ABI::adapt {
@@ -39,8 +40,6 @@ class growth_network_workspace;
 /// what the two make of them, and its last state stands for the model. With eight numbers for the time it goes through
 /// two hidden layers with ReLU to a preference for each action; their softmax are probabilities.
 ///
-/// Parameters are in four parts, each an array of its own: the encoder forwards, backwards, the decider, the head.
-///
 /// Cost    forward(): a multiply-add per weight of the LSTMs and layer of the model, and one per weight of the head;
 ///         backward() two. make() and copies allocate, nothing else. Thread: const calls are thread-safe on distinct
 ///         workspaces.
@@ -49,11 +48,10 @@ class growth_network_workspace;
 ///         tests/adapt/no_allocation_test.cpp: GrowthNetwork
 /// Source  report on growing networks with spare GPUs, section 5 and figure 5 (docs/growth.md)
 template <std::floating_point T>
-class basic_growth_network {
+class basic_growth_network : public network_parts<T> {
  public:
-  static constexpr std::size_t parts = 4;                     ///< of the parameters
-  using workspace = growth_network_workspace<T>;              ///< what forward() and backward() work in
-  using gradient = std::array<nn::aligned_vector<T>, parts>;  ///< as many numbers as the parts have
+  using workspace = growth_network_workspace<T>;         ///< what forward() and backward() work in
+  using gradient = typename network_parts<T>::gradient;  ///< for all parameters
 
   /// All parameters and embeddings 0.
   /// Errors  invalid_option: a size of 0, or one that is too large for an LSTM or a layer
@@ -70,33 +68,6 @@ class basic_growth_network {
   [[nodiscard]] const growth_shape& shape() const noexcept { return shape_; }  ///< that of make()
   /// Whether it has a preference for each of so many actions.
   [[nodiscard]] bool serves(std::size_t actions) const noexcept { return actions == shape_.actions; }
-  /// Of the table, [vocabulary x embedding].
-  [[nodiscard]] std::span<T> embeddings() noexcept { return encoder_.embeddings(); }
-  [[nodiscard]] std::span<const T> embeddings() const noexcept { return encoder_.embeddings(); }  ///< to read
-  /// In four parts, for as many optimisers.
-  [[nodiscard]] std::array<std::span<T>, parts> parameters() noexcept {
-    return {encoder_.forwards().parameters(), encoder_.backwards().parameters(), encoder_.decider().parameters(),
-            head_.parameters()};
-  }
-  /// To read.
-  [[nodiscard]] std::array<std::span<const T>, parts> parameters() const noexcept {
-    return {encoder_.forwards().parameters(), encoder_.backwards().parameters(), encoder_.decider().parameters(),
-            head_.parameters()};
-  }
-  /// What reads the layers, from the first on.
-  [[nodiscard]] nn::basic_lstm<T>& encoder_forwards() noexcept { return encoder_.forwards(); }
-  [[nodiscard]] nn::basic_lstm<T>& encoder_backwards() noexcept {
-    return encoder_.backwards();
-  }                                                                                   ///< and from the last on
-  [[nodiscard]] nn::basic_lstm<T>& decider() noexcept { return encoder_.decider(); }  ///< makes one state of it
-  [[nodiscard]] nn::basic_dynamic_mlp<T>& head() noexcept { return head_; }           ///< and of that the preferences
-  /// Zeros for backward() to add to. Allocates.
-  [[nodiscard]] gradient no_gradient() const {
-    gradient zeros;
-    const auto all = parameters();
-    for (std::size_t p = 0; p < parts; ++p) zeros[p] = nn::aligned_vector<T>(all[p].size());
-    return zeros;
-  }
 
   /// The preference for each action, in `work`. `layers` are rows of the table, at least one.
   /// Precondition: `work` was made for this shape and at least as many layers.
@@ -119,11 +90,11 @@ class basic_growth_network {
   }
 
   basic_growth_network(const growth_shape& shape, basic_model_encoder<T> encoder, nn::basic_dynamic_mlp<T> head)
-      : shape_{shape}, encoder_{std::move(encoder)}, head_{std::move(head)} {}
+      : network_parts<T>{std::move(encoder), std::move(head)}, shape_{shape} {}
 
+  using network_parts<T>::encoder_;
+  using network_parts<T>::head_;
   growth_shape shape_;
-  basic_model_encoder<T> encoder_;
-  nn::basic_dynamic_mlp<T> head_;
 };
 
 /// Memory for one model of at most so many layers on its way through a growth_network and back. Allocated by the

@@ -1,94 +1,24 @@
 #include <gtest/gtest.h>
-#include <torch/nn.h>
-#include <torch/optim.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <optional>
-#include <rubato/libtorch/growth/growth_job.hpp>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "../../../support/folder_test.hpp"
+#include "small_jobs.hpp"
 
 namespace libtorch_growth_job_test {
 namespace {
 
-namespace lt = rubato::libtorch;
-namespace adapt = rubato::adapt;
-using namespace torch::nn;
-using adapt::allocation;
-using lt::epoch_end;
-using rubato::errc;
-using script = std::vector<adapt::scheduled_change>;
-using adam = torch::optim::AdamOptions;
-using job_type = lt::growth_job<>;
+using namespace libtorch_small_jobs;
 
-class GrowthJob : public rubato::test::folder_test {};
-
-// Images of two colours, which of them is brighter is the class; with all that makes a job depend on torch's generator.
-lt::growable_sequential conv_net(double dropout = 0, bool widens = false) {
-  torch::manual_seed(7);
-  return *lt::growable_sequential::make(
-      lt::growable_parts{}
-          .block("conv1", Conv2d(Conv2dOptions(2, 4, 3)), BatchNorm2d(4), {.widens = widens})
-          .layer("drop", Dropout(dropout), "Dropout(p=" + std::to_string(dropout) + ", inplace=False)")
-          .layer("flat", AdaptiveAvgPool2d(AdaptiveAvgPool2dOptions({1, 1})))
-          .flatten()
-          .block("hidden", Linear(4, 4))
-          .layer("scores", Linear(4, 2)));
-}
-lt::growth_batch images_of(std::uint64_t seed, std::int64_t samples) {
-  rubato::random_sequence random{seed};
-  torch::Tensor x = torch::empty({samples, 2, 5, 5});
-  for (std::int64_t i = 0; i < x.numel(); ++i) x.data_ptr<float>()[i] = static_cast<float>(random.normal());
-  torch::Tensor labels = x.mean({2, 3}).argmax(1);
-  return {x, labels};
-}
-constexpr std::uint64_t batches = 8;
-lt::growth_data data() {
-  return {.training = [](std::uint64_t epoch, std::uint64_t n) -> lt::growth_batch {
-            if (n == batches) return {};
-            return images_of(1000 * epoch + n, 16);
-          },
-          .judging = [](std::uint64_t n) -> lt::growth_batch {
-            if (n == 2) return {};
-            return images_of(~n, 100);
-          }};
-}
-// Of conv_net(): 3 x 3 places, 4 channels of 2 x 3 x 3; 4 x 4; 2 x 4. Thrice, for 16 samples and 8 batches.
-constexpr double work_of_an_epoch = 3.0 * (9 * 4 * 18 + 16 + 8) * 16 * batches;
-
-// In epochs of the model that has not grown.
-auto clock_of(const job_type& job) {
-  return [&job] { return static_cast<double>(job.work()) / work_of_an_epoch; };
-}
-template <class Decider = lt::never_grow>
-rubato::result<lt::growth_report> run(job_type& job, double budget, const script& changes, Decider decider = {},
-                                      const lt::growth_data& on = data()) {
-  const auto clock = clock_of(job);
-  auto scheduler = adapt::scripted_scheduler<std::remove_const_t<decltype(clock)>>::make(budget, changes, clock);
-  return job.run(*scheduler, decider, on);
-}
-job_type job_of(lt::growth_job_options options = {}, double dropout = 0) {
-  auto made = job_type::make(conv_net(dropout), adam(0.01), std::move(options));
-  EXPECT_TRUE(made) << made.error().message;
-  return std::move(*made);
-}
-bool same(const lt::growable_sequential& a, const lt::growable_sequential& b) {
-  const auto of = lt::detail::named_state(*a), other = lt::detail::named_state(*b);
-  if (of.size() != other.size()) return false;
-  for (const auto& [name, tensor] : of)
-    if (!other.contains(name) || !tensor.equal(other.at(name))) return false;
-  return true;
-}
 template <class Member>
 auto each(const lt::growth_report& report, Member member) {
   std::vector<std::remove_cvref_t<decltype(report.epochs[0].*member)>> all;
@@ -272,15 +202,6 @@ TEST_F(GrowthJob, TrainsAModelThatWasInEvaluationMode) {
   EXPECT_EQ(*report, *expected);
 }
 
-// Time is up when it has told its changes.
-struct short_scheduler {
-  std::vector<allocation> changes;
-  std::size_t asked = 0;
-  [[nodiscard]] double time_left() const { return asked < changes.size() ? 1 : 0; }
-  [[nodiscard]] double time_budget() const { return 10; }
-  allocation change() { return changes[asked++]; }
-};
-
 TEST_F(GrowthJob, TheSmallerModelHasTheLargersFirstLayers) {
   job_type job = job_of();
   std::optional<lt::growable_sequential> larger;
@@ -384,110 +305,6 @@ TEST_F(GrowthJob, ACarriedOptimizerKeepsItsRate) {
   job_type reset = job_of({.decisions = 1});
   ASSERT_TRUE(run(reset, 4, {{1, allocation::up}}, lt::listed_growth{{1}}));
   EXPECT_NE(report->epochs[1].loss, reset.report().epochs[1].loss);
-}
-
-class Resuming : public GrowthJob {
- protected:
-  const script changes{{1, allocation::up}, {6.5, allocation::down}, {11, allocation::up}};
-  static constexpr double budget = 14;
-  [[nodiscard]] lt::growth_job_options options(lt::optimizer_state what = lt::optimizer_state::reset) const {
-    return {.decisions = 2, .optimizer = what, .checkpoint = at("job.pt")};
-  }
-
-  // Killed in each of its epochs, wherever the model is then.
-  template <class Decider>
-  void expect_the_same(lt::optimizer_state what, const Decider& decider, bool widens = false) {
-    const auto new_job = [&](lt::growth_job_options of) {
-      return std::move(*job_type::make(conv_net(0.1, widens), adam(0.01), std::move(of)));
-    };
-    job_type whole = new_job({.decisions = 2, .optimizer = what});
-    const auto expected = run(whole, budget, changes, decider);
-    ASSERT_TRUE(expected) << expected.error().message;
-    ASSERT_EQ(expected->changes.size(), 3U);
-    std::uint64_t wide = 0;
-    std::uint64_t grown = 0, distilling = 0;
-    for (std::uint64_t killed = 1; killed < expected->epochs.size(); ++killed) {
-      std::filesystem::remove(at("job.pt"));
-      job_type first = new_job(options(what));
-      lt::growth_data mortal = data();
-      mortal.training = [&](std::uint64_t epoch, std::uint64_t n) {
-        if (epoch == killed && n == 3) throw std::runtime_error{"killed"};
-        return data().training(epoch, n);
-      };
-      const auto died = run(first, budget, changes, decider, mortal);
-      if (died) continue;  // an epoch that was over before
-      ASSERT_EQ(died.error().message, "growth_job: killed");
-
-      torch::manual_seed(99);
-      auto again = job_type::resume(at("job.pt"), conv_net(0.1, widens), adam(0.01), options(what));
-      ASSERT_TRUE(again) << again.error().message;
-      ASSERT_LE(again->report().epochs.size(), killed);
-      if (again->report().epochs.back().lambda > 0) ++distilling;
-      if (again->report().epochs.back().insertions > 0) ++grown;
-      if (again->model()->parts()[0].weighted().outputs() > 4) ++wide;
-      const script rest{changes.begin() + static_cast<std::ptrdiff_t>(again->changes()), changes.end()};
-      const auto report = run(*again, budget, rest, decider);
-      ASSERT_TRUE(report) << report.error().message;
-      EXPECT_EQ(*report, *expected) << "killed in epoch " << killed;
-      EXPECT_TRUE(same(again->model(), whole.model())) << "killed in epoch " << killed;
-      EXPECT_EQ(again->smaller_models(), whole.smaller_models());
-    }
-    EXPECT_GT(grown + wide, 0U) << "some of them when it had grown";
-    EXPECT_GT(distilling, 0U) << "some of them while a larger model teaches";
-    EXPECT_EQ(wide > 0, widens) << "some of them when it was wide";
-  }
-};
-
-TEST_F(Resuming, ResumeGoesOnAsIfNothingHadHappened) {
-  expect_the_same(lt::optimizer_state::reset, lt::random_growth{3});
-}
-TEST_F(Resuming, ResumesWithACarriedOptimizer) { expect_the_same(lt::optimizer_state::carried, lt::random_growth{3}); }
-TEST_F(Resuming, ResumesWhatWasWidened) {
-  expect_the_same(lt::optimizer_state::carried, lt::listed_growth{{2, 0, 2}}, true);
-  const auto narrow = job_type::resume(at("job.pt"), conv_net(0.1), adam(0.01));
-  ASSERT_FALSE(narrow) << "actions would have other numbers";
-  EXPECT_EQ(narrow.error().code, errc::wrong_kind);
-}
-
-TEST_F(Resuming, OtherOptimizersOfTorch) {
-  using sgd_job = lt::growth_job<torch::optim::SGD, torch::optim::SGDOptions>;
-  const auto sgd = torch::optim::SGDOptions(0.1).momentum(0.9);
-  auto job = sgd_job::make(conv_net(), sgd, options());
-  ASSERT_TRUE(job) << job.error().message;
-  short_scheduler scheduler{std::vector<allocation>(20, allocation::same)};
-  ASSERT_TRUE(job->run(scheduler, lt::never_grow{}, data()));
-  EXPECT_TRUE(sgd_job::resume(at("job.pt"), conv_net(), sgd));
-  const auto other = job_type::resume(at("job.pt"), conv_net(), adam(0.01));
-  ASSERT_FALSE(other);
-  EXPECT_EQ(other.error().code, errc::wrong_kind) << other.error().message;
-}
-
-TEST_F(Resuming, RefusesWhatIsNoCheckpoint) {
-  const auto none = job_type::resume(at("job.pt"), conv_net(), adam(0.01));
-  ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().code, errc::io);
-  ASSERT_TRUE(lt::save_growable(at("net.pt"), conv_net()));
-  const auto model = job_type::resume(at("net.pt"), conv_net(), adam(0.01));
-  ASSERT_FALSE(model);
-  EXPECT_EQ(model.error().code, errc::wrong_kind);
-  EXPECT_EQ(model.error().message, at("net.pt") + ": found no job that grows a model, expected a file of growth_job");
-  ASSERT_TRUE(job_of().save(at("job.pt")));
-  const auto other = job_type::resume(
-      at("job.pt"), *lt::growable_sequential::make(lt::growable_parts{}.block("a", Linear(2, 2))), adam(0.01));
-  ASSERT_FALSE(other);
-  EXPECT_EQ(other.error().code, errc::wrong_kind);
-  const auto size = std::filesystem::file_size(at("job.pt"));
-  std::filesystem::resize_file(at("job.pt"), size / 2);
-  const auto half = job_type::resume(at("job.pt"), conv_net(), adam(0.01));
-  ASSERT_FALSE(half);
-  EXPECT_EQ(half.error().code, errc::corrupt);
-}
-
-TEST_F(Resuming, ACheckpointThatCannotBeWrittenIsTold) {
-  job_type job = job_of({.checkpoint = at("nowhere") + "/job.pt"});
-  const auto report = run(job, 2, {});
-  ASSERT_FALSE(report);
-  EXPECT_EQ(report.error().code, errc::io);
 }
 
 TEST_F(GrowthJob, TellsEachEpoch) {

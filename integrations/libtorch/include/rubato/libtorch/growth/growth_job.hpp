@@ -86,10 +86,10 @@ struct growth_job_options {
 ///         ShrinksWithDistillation, TheSmallerModelHasTheLargersFirstLayers, TheSmallerModelOfAWidenedOneHasItsOwn,
 ///         TeachingLeavesTheTeacherAsItIs, TrainsAModelThatWasInEvaluationMode, ShrinksToTheModelRememberedLast,
 ///         DownWithoutASmallerModelChangesNothing, NobodyIsAskedAfterDown, TheLearningRateFallsAndIsSetBack,
-///         TheLearningRateCanFallByTime, ACarriedOptimizerKeepsItsRate, ResumeGoesOnAsIfNothingHadHappened,
-///         ResumesWithACarriedOptimizer, ResumesWhatWasWidened, OtherOptimizersOfTorch, RefusesWhatIsNoCheckpoint,
-///         ACheckpointThatCannotBeWrittenIsTold, TellsEachEpoch, RefusesActionsThatThereAreNot,
-///         RefusesImpossibleOptions, RefusesData;
+///         TheLearningRateCanFallByTime, ACarriedOptimizerKeepsItsRate, TellsEachEpoch, RefusesActionsThatThereAreNot,
+///         RefusesImpossibleOptions, RefusesData; tests/integrations/libtorch/growth/growth_job_resume_test.cpp:
+///         ResumeGoesOnAsIfNothingHadHappened, ResumesWithACarriedOptimizer, ResumesWhatWasWidened,
+///         OtherOptimizersOfTorch, RefusesWhatIsNoCheckpoint, ACheckpointThatCannotBeWrittenIsTold;
 ///         tests/integrations/libtorch/growth/growth_program_test.cpp: GoesOnAfterItsDeathAsIfNothingHadHappened
 /// Source  Lamelas, course report, Tufts University, December 2023, §4, §6.4 and §7.1
 template <class Optimizer = torch::optim::Adam, class OptimizerOptions = torch::optim::AdamOptions>
@@ -185,7 +185,7 @@ class growth_job {
     if (!described) return refusal(described.error().message);
     for (std::size_t block = 0; block < described->blocks().size(); ++block)
       if (described->blocks()[block].widens)
-        if (const auto wrong = detail::problem_of_widening(state.model, block)) return refusal(wrong->message);
+        if (const auto next = detail::consumer_of(state.model, block); !next) return refusal(next.error().message);
     try {
       return growth_job{std::move(state), std::move(optimizer), std::move(options)};
     } catch (const std::exception& e) {

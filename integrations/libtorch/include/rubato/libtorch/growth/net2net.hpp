@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <rubato/core/result.hpp>
 #include <rubato/core/rng.hpp>
 #include <string>
@@ -86,12 +85,13 @@ inline bool keeps_channels_apart(const torch::nn::Module& layer) {
                    std::type_identity<SigmoidImpl>{}, std::type_identity<IdentityImpl>{});
 }
 
-/// The next layer with weights behind a block, or why it cannot take a wider input.
+/// The next layer with weights behind a block, or why the block cannot be widened.
 inline result<weighted_layer> consumer_of(const growable_sequential& model, std::size_t block) {
   const std::vector<growable_part>& parts = model->parts();
   const std::size_t at = model->part_of(block);
   const weighted_layer from = parts[at].weighted();
   const auto refusal = [&](const std::string& why) { return growth_refusal("widen", model, block, why); };
+  if (from.groups() != 1) return refusal("found groups of channels, expected a convolution of all of them");
   bool flat = from.linear != nullptr;
   for (std::size_t p = at + 1; p < parts.size(); ++p) {
     const growable_part& part = parts[p];
@@ -120,14 +120,6 @@ inline result<weighted_layer> consumer_of(const growable_sequential& model, std:
   return refusal(
       "found no layer with weights behind it, expected one: its outputs are the model's, such as the scores "
       "of classes");
-}
-
-/// Why a block cannot be widened; nothing if it can.
-inline std::optional<error> problem_of_widening(const growable_sequential& model, std::size_t block) {
-  if (model->parts()[model->part_of(block)].weighted().groups() != 1)
-    return growth_refusal("widen", model, block, "found groups of channels, expected a convolution of all of them");
-  const result<weighted_layer> next = consumer_of(model, block);
-  return next ? std::nullopt : std::optional{next.error()};
 }
 
 /// The rows of a layer that these units have, and noise on those that are copies.
@@ -234,8 +226,8 @@ inline result<std::uint64_t> widen(growable_sequential& model, std::size_t block
   if (width <= originals)
     return refusal("found a width of " + std::to_string(width) + ", expected more than " + std::to_string(originals));
   if (!(options.noise >= 0) || !std::isfinite(options.noise)) return refusal("expected noise of 0 or more");
-  if (auto wrong = detail::problem_of_widening(model, block)) return *wrong;
-  const weighted_layer next = *detail::consumer_of(model, block);
+  const result<weighted_layer> next = detail::consumer_of(model, block);
+  if (!next) return next.error();
 
   const torch::NoGradGuard no_graph;
   const std::int64_t before = model->parameter_count();
@@ -252,7 +244,7 @@ inline result<std::uint64_t> widen(growable_sequential& model, std::size_t block
       give(*each, each->detach().index_select(0, copied));
     norm.options.num_features(width);
   }
-  detail::share_inputs(next, copied, originals);
+  detail::share_inputs(*next, copied, originals);
   return static_cast<std::uint64_t>(model->parameter_count() - before);
 }
 

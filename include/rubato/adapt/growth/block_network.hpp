@@ -148,7 +148,7 @@ std::span<const T> basic_block_network<T>::forward(std::span<const std::uint32_t
                 "block_network: more actions than the workspace is for");
   const encoded_model<T> model = encoder_.forward(layers, work.encoder_);
   const std::size_t units = shape_.encoder;
-  const std::uint32_t blocks = std::ranges::max(actions, {}, &block_action::block).block + 1;
+  const std::uint32_t blocks = (std::ranges::max)(actions, {}, &block_action::block).block + 1;
   work.count_ = actions.size();
   T* to = work.input_.data();
   for (std::size_t a = 0; a <= actions.size(); ++a) {  // the last does nothing

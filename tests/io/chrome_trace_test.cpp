@@ -253,7 +253,8 @@ TEST(ChromeTrace, CommitOfADeadWorkerOpensNothing) {
   EXPECT_EQ(h.depart(0, 2.0, cause::death), errc::ok);
   EXPECT_EQ(h.commit(last, 3.0), errc::ok);
   h.step(1, 4.0, 5.0);
-  for (const trace_span& each : read(h.sync.watcher(), 2).spans.at(1)) EXPECT_LE(each.end, 2'000'000) << each.name;
+  const test::read_trace drawn = read(h.sync.watcher(), 2);
+  for (const trace_span& each : drawn.spans.at(1)) EXPECT_LE(each.end, 2'000'000) << each.name;
 }
 
 TEST(ChromeTrace, UnknownWorkersAreLeftOutAndCounted) {

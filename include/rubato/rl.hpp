@@ -7,6 +7,7 @@
 #include "rl/cma_es.hpp"
 #include "rl/dqn.hpp"
 #include "rl/evaluation.hpp"
+#include "rl/multi_agent.hpp"
 #include "rl/ppo.hpp"
 #include "rl/pretrain.hpp"
 #include "rl/search_training.hpp"

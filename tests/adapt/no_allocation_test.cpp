@@ -7,6 +7,7 @@
 #include <rubato/adapt/batch_sizers/dynamix.hpp>
 #include <rubato/adapt/growth/block_network.hpp>
 #include <rubato/adapt/growth/growth_network.hpp>
+#include <rubato/adapt/stigmergy.hpp>
 #include <rubato/nn/mlp.hpp>
 #include <vector>
 
@@ -52,6 +53,19 @@ TEST(NoAllocation, BlockNetwork) {
   test::counting = true;
   static_cast<void>(network.forward(layers, actions, encoded_time(1, 2, time_encoding::sines), work));
   network.backward(slopes, work, sums);
+  test::counting = false;
+  EXPECT_EQ(test::allocations, 0U);
+}
+
+TEST(NoAllocation, PheromoneField) {
+  pheromone_field field = *pheromone_field::make(20, 20, {.initial = 1, .diffusion = 0.2});
+  test::allocations = 0;
+  test::counting = true;
+  for (std::size_t t = 0; t < 2'000; ++t) {
+    field.deposit(t % 20, t / 20 % 20);
+    field.step();
+  }
+  field.reset();
   test::counting = false;
   EXPECT_EQ(test::allocations, 0U);
 }

@@ -9,6 +9,7 @@ Branches are counted where the source has one: not those of exceptions, of which
 throw and more where objects end; nor those of RUBATO_ASSERT, of which one ends the program; nor in the fused kernels,
 which are unrolled at every optimisation. A function that is inlined has its branches at each place that calls it, so
 that the preset turns [[gnu::always_inline]] into noinline; kernels, which must be inlined, spell it with underscores.
+Its counters are atomic: some tests have threads, whose counts would be lost, or come out negative.
 Apart, and in neither figure, stand the kernels of instruction sets that this machine lacks and the headers that only
 nvcc can compile.
 

@@ -29,7 +29,7 @@ def public_templates(root):
         for child in cursor.get_children():
             if child.kind is Kind.NAMESPACE and child.spelling not in HIDDEN:
                 look(child, f"{scope}{child.spelling}::")
-            elif child.kind in (Kind.CLASS_TEMPLATE, Kind.FUNCTION_TEMPLATE):
+            elif child.kind in (Kind.CLASS_TEMPLATE, Kind.FUNCTION_TEMPLATE) and child.semantic_parent == cursor:
                 file = child.location.file
                 if file is not None and file.name.startswith(str(include)):
                     name = INLINE.sub("rubato::", scope + child.spelling.split("<")[0])

@@ -41,6 +41,35 @@ TEST(Concepts, WhatIsNoEnvironment) {
   EXPECT_FALSE(Environment<without_elapsed>);
 }
 
+struct pair_of_dice {
+  static std::size_t agents() { return 2; }
+  static std::size_t observation_size() { return 1; }
+  static std::size_t actions() { return 6; }
+  static std::uint32_t legal(std::size_t) { return all_legal; }
+  void reset(std::uint64_t);
+  std::span<const float> observation(std::size_t agent) const;
+  joint_outcome step(std::span<const std::uint32_t> actions);
+};
+struct without_others : pair_of_dice {
+  joint_outcome step(std::uint32_t action);
+};
+struct without_shares : pair_of_dice {
+  struct outcome {
+    float rewards;
+    bool terminated, truncated;
+  };
+  outcome step(std::span<const std::uint32_t> actions);
+};
+
+TEST(Concepts, WorldsOfSeveralAgents) { EXPECT_TRUE(MultiAgentEnvironment<pair_of_dice>); }
+
+TEST(Concepts, WhatIsNoWorldOfSeveralAgents) {
+  EXPECT_FALSE(MultiAgentEnvironment<test::cart_pole>);
+  EXPECT_FALSE(MultiAgentEnvironment<without_others>);
+  EXPECT_FALSE(MultiAgentEnvironment<without_shares>);
+  EXPECT_FALSE(Environment<pair_of_dice>);
+}
+
 struct may_throw : dqn<> {
   std::uint32_t act(std::span<const float>, std::uint32_t, random_sequence&);
 };

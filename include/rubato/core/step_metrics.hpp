@@ -11,8 +11,8 @@ namespace rubato::inline RUBATO_ABI {
 /// A metric that was not measured.
 inline constexpr float not_measured = std::numeric_limits<float>::quiet_NaN();
 
-/// What a host measured of one step of a worker, beyond what its push says. Whatever it cannot measure stays
-/// not_measured. Times are in the host's unit, the same for all workers.
+/// What a host measured of a worker's step beyond its push, or not_measured. Times are in the host's unit for all.
+/// Tests   tests/core/step_metrics_test.cpp: NothingIsMeasuredUnlessItIsSaid
 struct step_metrics {
   float compute_time = not_measured;        ///< of the gradient, sleep of a straggler included
   float communication_time = not_measured;  ///< of pull and push together

@@ -54,6 +54,10 @@ struct ppo_counters {
 /// has none, being illegal, its advantage teaches the policy nothing; the value network learns from the step as from
 /// any other, and so does what knows of no action, an entropy bonus and the scale of normalised advantages.
 ///
+/// The value network may see more than the policy, which sees the first of the numbers of an observation: what follows
+/// them is for training alone, say the state of a world whose agents see their surroundings. act() and greedy() need no
+/// more than the policy sees.
+///
 /// Cost    act(): one evaluation. record(): a copy, and an evaluation where an episode or a rollout is cut. update():
 ///         nothing, except that each that finds the rollout full sends it forward through both networks once, and
 ///         forward and back `epochs` times. Rollout, networks and workspaces are allocated at construction; act(),
@@ -66,9 +70,12 @@ struct ppo_counters {
 ///         TheExecutedActionIsLearned, AnIllegalActionTeachesTheValueOnly, DivergenceEndsThePasses, ClipsTheGradients,
 ///         NonFiniteTransitionsAreCounted, NonFiniteGradientsAreCounted, SameSeedSameBits, StateRoundTrip,
 ///         StateHoldsWhatActWasTold, ResumesBitForBit, StaticNetworksWork, AdoptForgetsTheRollout,
-///         UndecidedActionIsTakenWhereNoPreferenceIsANumber, BadOptionsAreRefused, LearnsTheCorridor, LearnsCartPole;
-///         tests/rl/no_allocation_test.cpp
-/// Source  Schulman et al., "Proximal Policy Optimization Algorithms", arXiv:1707.06347, section 3 and algorithm 1
+///         TheValueNetworkMaySeeMore, UndecidedActionIsTakenWhereNoPreferenceIsANumber, BadOptionsAreRefused,
+///         LearnsTheCorridor, LearnsCartPole; tests/rl/no_allocation_test.cpp
+/// Source  Schulman et al., "Proximal Policy Optimization Algorithms", arXiv:1707.06347, section 3 and algorithm 1;
+/// values
+///         that see more: Yu et al., "The Surprising Effectiveness of PPO in Cooperative Multi-Agent Games",
+///         arXiv:2103.01955
 template <nn::TrainableNetwork Network = nn::dynamic_mlp, nn::TrainableNetwork Value = nn::dynamic_mlp>
 requires std::same_as<typename Network::scalar, float> && std::same_as<typename Value::scalar, float>
 class ppo {
@@ -77,7 +84,7 @@ class ppo {
 
   /// A learner that starts from these networks.
   /// Errors  invalid_option: problem(options); a policy with no or more than max_actions actions, or without
-  ///         options.undecided_action; a value network of other inputs, or with other than one output.
+  ///         options.undecided_action; a value network with fewer inputs than the policy, or other than one output.
   [[nodiscard]] static result<ppo> make(Network policy, Value value, const ppo_options& options) {
     const auto refusal = [](std::string what) { return error{errc::invalid_option, "ppo: " + std::move(what)}; };
     const auto found = [](std::size_t number, std::string what) {
@@ -88,9 +95,9 @@ class ppo {
     if (actions < 1 || actions > max_actions)
       return refusal("outputs of the policy: " + found(actions, "1 to " + std::to_string(max_actions)));
     if (value.outputs() != 1) return refusal("outputs of the value network: " + found(value.outputs(), "1"));
-    if (value.inputs() != policy.inputs())
+    if (value.inputs() < policy.inputs())
       return refusal("inputs of the value network: " +
-                     found(value.inputs(), "those of the policy, " + std::to_string(policy.inputs())));
+                     found(value.inputs(), "those of the policy or more, " + std::to_string(policy.inputs())));
     if (options.undecided_action >= actions)
       return refusal("undecided_action: " + found(options.undecided_action, "0 to " + std::to_string(actions - 1)));
     return ppo{std::move(policy), std::move(value), options};
@@ -149,7 +156,7 @@ class ppo {
     rollout_.clear();
   }
 
-  [[nodiscard]] std::size_t observation_size() const noexcept { return policy_.inputs(); }  ///< inputs of both networks
+  [[nodiscard]] std::size_t observation_size() const noexcept { return value_.inputs(); }   ///< of a transition
   [[nodiscard]] std::size_t actions() const noexcept { return policy_.outputs(); }          ///< outputs of the policy
   [[nodiscard]] const ppo_options& options() const noexcept { return options_; }            ///< as they were given
   [[nodiscard]] const ppo_counters& counters() const noexcept { return counters_; }         ///< since the beginning
@@ -204,13 +211,14 @@ class ppo {
             policy_.parameters().size(), {.learning_rate = options.learning_rate}, nn::kernel_of(policy_)},
         value_optimiser_{
             value_.parameters().size(), {.learning_rate = options.value_learning_rate}, nn::kernel_of(value_)},
-        rollout_{options.horizon, policy_.inputs(), policy_.outputs()},
+        rollout_{options.horizon, value_.inputs(), policy_.outputs()},
         legal_{legal_among(policy_.outputs(), all_legal)},
         policy_work_{policy_, options.batch},
         value_work_{value_, options.batch},
         policy_gradient_(policy_.parameters().size()),
         value_gradient_(value_.parameters().size()),
-        observations_(options.batch * policy_.inputs()),
+        observations_(options.batch * value_.inputs()),
+        seen_(value_.inputs() > policy_.inputs() ? options.batch * policy_.inputs() : 0),
         slopes_(options.batch * policy_.outputs()),
         targets_(options.batch),
         value_slopes_(options.batch),
@@ -223,8 +231,15 @@ class ppo {
   [[nodiscard]] std::span<const float> preferences(std::span<const float> observation,
                                                    std::array<float, max_actions>& memory) const noexcept {
     const auto outputs = std::span<float>{memory}.first(actions());
-    policy_.evaluate(observation, outputs);
+    policy_.evaluate(observation.first(policy_.inputs()), outputs);
     return outputs;
+  }
+  // Of whole observations, row after row, what the policy sees of them.
+  [[nodiscard]] std::span<const float> seen(std::span<const float> batch) noexcept {
+    const std::size_t width = policy_.inputs(), whole = value_.inputs(), rows = batch.size() / whole;
+    if (width == whole) return batch;
+    for (std::size_t i = 0; i < rows; ++i) std::copy_n(batch.data() + i * whole, width, seen_.data() + i * width);
+    return std::span<const float>{seen_}.first(rows * width);
   }
 
   // Nothing that was recorded follows the latest step. Parameters are still those that acted.
@@ -237,7 +252,7 @@ class ppo {
 
   // What the networks that acted say of every step: kept by nobody until now, as they have not changed since.
   void judge() noexcept {
-    const std::size_t width = policy_.inputs(), outputs = actions();
+    const std::size_t width = value_.inputs(), outputs = actions();
     std::array<float, max_actions> memory;
     const auto logs = std::span{memory}.first(outputs);
     for (std::size_t first = 0; first < rollout_.size(); first += options_.batch) {
@@ -245,7 +260,7 @@ class ppo {
       const auto batch = rollout_.observations().subspan(first * width, rows * width);
       const auto worth = value_.forward(batch, value_work_);
       std::copy(worth.begin(), worth.end(), values_.data() + first);
-      const auto preferred = policy_.forward(batch, policy_work_);
+      const auto preferred = policy_.forward(seen(batch), policy_work_);
       for (std::size_t i = 0; i < rows; ++i) {
         const rollout_step& step = rollout_.steps()[first + i];
         log_probabilities(preferred.subspan(i * outputs, outputs), step.legal, logs);
@@ -268,7 +283,7 @@ class ppo {
     judge();
     ++counters_.rollouts;
     const std::uint64_t before = counters_.updates + counters_.value_updates;
-    const std::size_t width = policy_.inputs();
+    const std::size_t width = value_.inputs();
     std::iota(order_.begin(), order_.end(), 0U);
     tally sums;
     bool is_close = true;  // the policy is within max_divergence of the one that acted
@@ -295,13 +310,13 @@ class ppo {
 
   // A step of the policy on a batch; false, and no step, if it has moved too far on it.
   [[nodiscard]] bool improve(std::span<const std::uint32_t> chosen, tally& sums) noexcept {
-    const std::size_t width = policy_.inputs(), outputs = actions();
+    const std::size_t width = value_.inputs(), outputs = actions();
     const float share = 1.0F / static_cast<float>(chosen.size());
     const surrogate_weights<float> weights{.clip = static_cast<float>(options_.clip),
                                            .entropy_bonus = static_cast<float>(options_.entropy_bonus),
                                            .factor = share};
     const auto preferred =
-        policy_.forward(std::span<const float>{observations_}.first(chosen.size() * width), policy_work_);
+        policy_.forward(seen(std::span<const float>{observations_}.first(chosen.size() * width)), policy_work_);
     const auto slopes = std::span{slopes_}.first(chosen.size() * outputs);
     float loss = 0, divergence = 0;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -370,6 +385,7 @@ class ppo {
   nn::aligned_vector<float> policy_gradient_;
   nn::aligned_vector<float> value_gradient_;
   nn::aligned_vector<float> observations_;
+  nn::aligned_vector<float> seen_;  // by the policy, where the value network sees more
   std::vector<float> slopes_;
   std::vector<float> targets_;
   std::vector<float> value_slopes_;

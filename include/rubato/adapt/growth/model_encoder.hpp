@@ -45,7 +45,9 @@ class model_encoder_workspace;
 ///
 /// Cost    forward(): a multiply-add per weight and layer of the model; backward() two. make() and copies allocate,
 ///         nothing else. Thread: const calls are thread-safe on distinct workspaces.
-/// Tests   through the networks: tests/adapt/growth/growth_network_test.cpp, block_network_test.cpp
+/// Tests   tests/adapt/growth/model_encoder_test.cpp: EachDirectionHasAStateForEachLayer,
+///         AStateIsOfTheLayersBeforeItAlone, BadShapesAreRefused; backward() through the networks:
+///         tests/adapt/growth/growth_network_test.cpp, block_network_test.cpp
 /// Source  report on growing networks with spare GPUs, section 5 and figure 5 (docs/growth.md)
 template <std::floating_point T>
 class basic_model_encoder {

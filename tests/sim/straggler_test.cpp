@@ -116,7 +116,8 @@ TEST(Straggler, BurstsTakeTheirShareOfTime) {
 }
 
 TEST(Straggler, WhoIsDrawnIsSlowAndSleeps) {
-  straggler_model drawn{{.kind = straggler_kind::fixed, .count = 3, .mean = 1, .sd = 0, .slowdown = 4}, cluster_size, 2};
+  straggler_model drawn{
+      {.kind = straggler_kind::fixed, .count = 3, .mean = 1, .sd = 0, .slowdown = 4}, cluster_size, 2};
   int slow = 0;
   for (std::uint32_t w = 0; w < cluster_size; ++w) {
     const double factor = drawn.slowdown(w, 1, 0);
@@ -154,7 +155,8 @@ TEST(Straggler, DrawsDependOnSeedWorkerAndStepAlone) {
 
 TEST(Straggler, ProblemNamesFieldValueAndExpectation) {
   EXPECT_EQ(problem(straggler_options{}, cluster_size), "");
-  EXPECT_EQ(problem(straggler_options{.probability = 1.5}, cluster_size), "stragglers.probability is 1.5, expected 0 to 1");
+  EXPECT_EQ(problem(straggler_options{.probability = 1.5}, cluster_size),
+            "stragglers.probability is 1.5, expected 0 to 1");
   EXPECT_EQ(problem(straggler_options{.count = 11}, cluster_size),
             "stragglers.count is 11, expected at most the number of cluster_size");
   EXPECT_EQ(problem(straggler_options{.mean = std::nan("")}, cluster_size),

@@ -8,7 +8,7 @@ namespace rubato {
 namespace {
 
 TEST(StepMetrics, NothingIsMeasuredUnlessItIsSaid) {
-  constexpr step_metrics none;
+  const step_metrics none;
   for (const float each : {none.compute_time, none.communication_time, none.throughput, none.retransmissions,
                            none.processor, none.memory, none.accuracy, none.gradient_variance, none.gradient_square})
     EXPECT_TRUE(std::isnan(each));

@@ -140,6 +140,7 @@ measurement real_run::summary(real_host& host) const {
 
 std::string not_in_real_time(const support::scenario& s) {
   if (s.objective != support::objective_kind::sgd) return "objective.kind is quadratic, expected sgd: it trains images";
+  if (s.cluster.decision_latency > 0) return "cluster.decision_latency is above 0, expected 0: word travels as it does";
   if (s.cluster.decision_time > 0) return "cluster.decision_time is above 0, expected 0: decisions take what they take";
   if (s.cluster.apply_time > 0) return "cluster.apply_time is above 0, expected 0: updates take what they take";
   if (s.cluster.round_time > 0) return "cluster.round_time is above 0, expected 0: updates take what they take";

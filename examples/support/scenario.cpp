@@ -104,6 +104,8 @@ constexpr number positive_fraction{0, 1, true};
       make_key("cluster.link.congestion.gap", positive_duration, "mean time between two congestions", cluster, &c::link,
                &l::congestion, &congestion_options::gap),
       make_key("cluster.decision_time", duration, "server time for each decision", cluster, &c::decision_time),
+      make_key("cluster.decision_latency", duration, "from a release until its worker hears of it", cluster,
+               &c::decision_latency),
       make_key("cluster.apply_time", duration, "server time for each push", cluster, &c::apply_time),
       make_key("cluster.round_time", duration,
                "time for each gradient of a round to make them an update, for which all who start meanwhile wait",
@@ -327,6 +329,7 @@ std::string canonical_form(const scenario& s) {
   if (s.cluster.fixed_share == 0) document["cluster"].erase("fixed_share");
   if (s.cluster.link.congestion.share == 1) document["cluster"]["link"].erase("congestion");
   if (s.cluster.stragglers.slowdown == 1) document["stragglers"].erase("slowdown");
+  if (s.cluster.decision_latency == 0) document["cluster"].erase("decision_latency");
   if (s.cluster.stragglers.episodes.empty()) document["stragglers"].erase("episodes");
   if (s.sgd.label_noise == 0) document["objective"].erase("label_noise");
   return document.dump();

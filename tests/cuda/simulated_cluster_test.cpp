@@ -396,6 +396,7 @@ TEST(SimulatedCluster, SaysWhatItCannotSimulate) {
   EXPECT_EQ(of_machines({.link = {.bandwidth = 1}}),
             "simulated_machines: link.bandwidth is set, expected 0: links are not simulated");
   EXPECT_NE(of_machines({.decision_time = 1}).find("decision_time"), std::string::npos);
+  EXPECT_NE(of_machines({.decision_latency = 1}).find("decision_latency"), std::string::npos);
   EXPECT_NE(of_machines({.apply_time = 1}).find("apply_time"), std::string::npos);
   EXPECT_NE(of_machines({.failures = {{}}}).find("failures"), std::string::npos);
   EXPECT_NE(of_machines({.stragglers = {.kind = sim::straggler_kind::burst}}).find("burst"), std::string::npos);

@@ -103,6 +103,23 @@ TEST(ClusterFaults, WhatADeadWorkerHadAdmittedCounts) {
   expect_in_order(run, goal, "admitted");
 }
 
+TEST(ClusterFaults, WhoHasNotHeardYetCanGoOrBeCancelled) {
+  test_objective goal;
+  // Word comes after one unit, a step takes one. Worker 1 dies before it hears, and comes back.
+  const run_result run =
+      simulate({.workers = 2, .jitter = 0, .decision_latency = 1, .failures = {{0.5, 1, death}, {2.5, 1, join}}},
+               {.max_time = 6.25}, asp{}, goal);
+  EXPECT_EQ(run.steps, (std::vector<std::uint64_t>{3, 1}));
+  EXPECT_EQ(run.gradients.lost, 0U) << "it had not begun";
+  expect_in_order(run, goal, "dead before word came");
+  // The slow one's step is cancelled by updates that come while word of its release is on the way.
+  test_objective other;
+  const run_result cancelled = simulate({.workers = 4, .step_time = {1, 1, 1, 3}, .jitter = 0, .decision_latency = 2},
+                                        {.max_time = 30.5}, k_sync{.k = 3}, other);
+  EXPECT_EQ(cancelled.updates, 10U);
+  expect_in_order(cancelled, other, "cancelled");
+}
+
 TEST(ClusterFaults, CancelledStepsEndAtOnce) {
   test_objective goal;
   const run_result run =
@@ -135,6 +152,7 @@ void storm(Policy policy, const std::string& name) {
                              .stragglers = {.kind = static_cast<straggler_kind>(random.below(5))}};
     if (random.below(2) == 0) machines.link = {.bandwidth = 5, .latency = 0.05, .model_size = 1};
     if (random.below(2) == 0) machines.decision_time = 0.1;
+    if (random.below(2) == 0) machines.decision_latency = 0.3;
     for (std::uint32_t w = 0; w < machines.workers; ++w) {
       double time = 0;
       bool here = random.below(4) != 0;

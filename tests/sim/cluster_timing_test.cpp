@@ -147,6 +147,17 @@ TEST(ClusterTiming, ServerHandlesOnePushAtATime) {
   EXPECT_NEAR(pushes({.apply_time = 0.5}, asp{}, 1'000).time, 500, 2);  // ten workers wait for one server
 }
 
+TEST(ClusterTiming, WordOfADecisionTravels) {
+  const cluster_options far{.workers = 4, .jitter = 0, .decision_latency = 0.25};
+  const run_result run = pushes(far, bsp{}, 4 * 10);
+  EXPECT_NEAR(run.time, 10 * 1.25, 1e-9) << "also of the first";
+  EXPECT_NEAR(run.idle_share, 0.2, 1e-9) << "a worker that has not heard of it idles";
+  EXPECT_NEAR(pushes(far, asp{}, 40).time, 10 * 1.25, 1e-9);
+  cluster_options shared = far;
+  shared.cores = 1;
+  EXPECT_NEAR(pushes(shared, asp{}, 400).time, 100 * 4.25, 1e-9) << "and takes nothing of what is shared";
+}
+
 TEST(ClusterTiming, ARoundTakesItsTime) {
   const cluster_options slow{.workers = 4, .jitter = 0, .round_time = 0.125};
   EXPECT_NEAR(pushes(slow, bsp{}, 4 * 10).time, 1 + 9 * 1.5, 1e-9) << "the last one is over with its gradients";

@@ -158,7 +158,7 @@ TEST(Straggler, ProblemNamesFieldValueAndExpectation) {
   EXPECT_EQ(problem(straggler_options{.probability = 1.5}, cluster_size),
             "stragglers.probability is 1.5, expected 0 to 1");
   EXPECT_EQ(problem(straggler_options{.count = 11}, cluster_size),
-            "stragglers.count is 11, expected at most the number of cluster_size");
+            "stragglers.count is 11, expected at most the number of workers");
   EXPECT_EQ(problem(straggler_options{.mean = std::nan("")}, cluster_size),
             "stragglers.mean is nan, expected a finite number of 0 or more");
   EXPECT_NE(problem(straggler_options{.sd = -1}, cluster_size), "");

@@ -60,13 +60,19 @@ TEST(Learning, EpisodesAreToldAgentByAgent) {
 
 TEST(Learning, CurriculaEndWithTheNumberThatIsWanted) {
   const std::vector<stage> four = curriculum(4, 10, 52);
-  ASSERT_EQ(four.size(), 5U);
+  ASSERT_EQ(four.size(), 3U);
   EXPECT_EQ(four[0].agents, 1U);
   EXPECT_EQ(four[1].steps, 10U);
   EXPECT_EQ(four[2].agents, 4U);
-  EXPECT_EQ(four[2].steps + four[3].steps + four[4].steps, 52U);
-  EXPECT_LT(four[4].rate, four[3].rate);
-  EXPECT_EQ(curriculum(1, 10, 50).size(), 3U);
+  EXPECT_EQ(four[2].steps, 52U);
+  EXPECT_EQ(curriculum(1, 10, 50).size(), 1U);
+
+  const std::vector<stage> slower = settling(four);
+  ASSERT_EQ(slower.size(), 5U);
+  EXPECT_EQ(slower[2].steps, 26U);
+  EXPECT_EQ(slower[4].steps, 13U);
+  EXPECT_EQ(slower[2].rate, 1);
+  EXPECT_EQ(slower[4].rate, 0.1);
 }
 
 plan short_plan(std::size_t agents) {

@@ -49,16 +49,21 @@ struct trained {
   std::vector<look> looks{};
 };
 
-/// So many steps, in the last half of which learning rates fall to a third, and in the last quarter to a tenth.
-[[nodiscard]] inline std::vector<stage> settling(std::size_t agents, std::uint64_t steps) {
-  return {{agents, steps / 2, 1}, {agents, steps / 4, 1.0 / 3}, {agents, steps / 4, 0.1}};
+/// The same, but that the learning rate falls to a third in the last half of the last stage, to a tenth in its last
+/// quarter.
+[[nodiscard]] inline std::vector<stage> settling(std::vector<stage> stages) {
+  const auto [agents, steps, rate] = stages.back();
+  stages.pop_back();
+  for (const auto& [share, factor] : {std::pair{2, 1.0}, {4, 1.0 / 3}, {4, 0.1}})
+    stages.push_back({agents, steps / static_cast<std::uint64_t>(share), rate * factor});
+  return stages;
 }
 /// Stages of 1, 2, 4, 6 and 8 agents as far as `last`, each of `early` steps but for that, which has `final_steps`.
 [[nodiscard]] inline std::vector<stage> curriculum(std::size_t last, std::uint64_t early, std::uint64_t final_steps) {
   std::vector<stage> stages;
   for (const std::size_t agents : {1, 2, 4, 6, 8})
     if (agents < last) stages.push_back({agents, early});
-  for (const stage& each : settling(last, final_steps)) stages.push_back(each);
+  stages.push_back({last, final_steps});
   return stages;
 }
 
@@ -193,24 +198,26 @@ trained run(const plan& by, Begin&& begin, Act&& act, Step&& step, Copy&& copy) 
 }  // namespace detail
 
 /// Deep Q-learning whose network all agents share: S-MADRL where the world has pheromone, MADQN where it has not.
-/// epsilon falls from 1 in the first stage, from `again` in each later one.
-[[nodiscard]] inline trained train_dqn(const plan& by, rubato::rl::dqn_options options, double again = 0.3) {
+///
+/// epsilon falls from 1 in the first stage, from `again` in each later one. What is looked at, and kept, is the average
+/// of the networks in training, to which a step adds `average_rate` of the latest: what a single one does with eight
+/// agents changes from look to look.
+[[nodiscard]] inline trained train_dqn(const plan& by, rubato::rl::dqn_options options, double again = 0.3,
+                                       double average_rate = 1e-4) {
   namespace rl = rubato::rl;
   rubato::random_sequence weights = rl::sequence_for(by.seed, rl::purpose::weights);
   rubato::random_sequence exploration = rl::sequence_for(by.seed, rl::purpose::exploration);
   rubato::random_sequence replay = rl::sequence_for(by.seed, rl::purpose::replay);
   rl::dqn<> agent = *rl::dqn<>::make(detail::made(tunnel::inputs, tunnel::actions(), weights), options);
+  detail::network average = agent.online();
   joint_episode episode{1, tunnel::inputs};
   return detail::run(
       by,
       [&](std::size_t s) {
         const stage& now = by.stages[s];
-        const bool is_new = s == 0 || by.stages[s - 1].agents != now.agents;
-        options.epsilon.first = s == 0 ? 1 : is_new ? again : options.epsilon.last;
+        options.epsilon.first = s == 0 ? 1 : again;
         options.epsilon.steps = now.steps / 2 * now.agents;
-        rl::dqn_options slower = options;
-        slower.learning_rate *= now.rate;
-        agent = *rl::dqn<>::make(agent.policy(), slower);
+        agent = *rl::dqn<>::make(agent.online(), options);
         episode = {now.agents, tunnel::inputs};
       },
       [&](const tunnel& world, std::size_t i) { return agent.act(world.observation(i), rl::all_legal, exploration); },
@@ -224,9 +231,13 @@ trained run(const plan& by, Begin&& begin, Act&& act, Step&& step, Copy&& copy) 
           episode.clear();
         }
         agent.update(replay);
+        const auto latest = agent.online().parameters();
+        const auto mean = average.parameters();
+        for (std::size_t k = 0; k < mean.size(); ++k)
+          mean[k] += static_cast<float>(average_rate) * (latest[k] - mean[k]);
       },
       [&] {
-        return [copy = agent.policy()](const tunnel& world, std::size_t i, rubato::random_sequence&) {
+        return [copy = average](const tunnel& world, std::size_t i, rubato::random_sequence&) {
           std::array<float, tunnel::actions()> values;
           copy.evaluate(world.observation(i), values);
           return rubato::rl::best_action(values, rubato::rl::all_legal, stay);

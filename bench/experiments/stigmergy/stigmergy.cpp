@@ -75,12 +75,13 @@ trained training_of(const method& by, const setting& at, std::uint64_t seed) {
   plan plan{.world = world_of(by, at), .seed = seed};
   const auto steps = [&](double of_default) { return static_cast<std::uint64_t>(of_default * at.length); };
   // As many steps of the world for all.
-  const std::vector<stage> whole = curriculum(at.agents, steps(80'000), steps(480'000));
-  std::uint64_t sum = 0;
-  for (const stage& each : whole) sum += each.steps;
-  plan.stages = by.curriculum            ? whole
-                : by.learner == "maddpg" ? std::vector<stage>{{at.agents, sum}}
-                                         : settling(at.agents, sum);
+  plan.stages = curriculum(at.agents, steps(80'000), steps(600'000));
+  if (!by.curriculum) {
+    std::uint64_t sum = 0;
+    for (const stage& each : plan.stages) sum += each.steps;
+    plan.stages = {{at.agents, sum}};
+  }
+  if (by.learner == "mappo") plan.stages = settling(plan.stages);
   if (by.learner == "dqn") return train_dqn(plan, dqn_settings());
   if (by.learner == "mappo") return train_mappo(plan, mappo_settings());
   if (by.learner == "maddpg") return train_maddpg(plan, {});

@@ -39,6 +39,7 @@ struct simulated_machines {
     if (o.workers > MaxWorkers)
       return wrong("workers is " + std::to_string(o.workers) + ", expected at most " + std::to_string(MaxWorkers));
     if (o.link.bandwidth > 0) return wrong("link.bandwidth is set, expected 0: links are not simulated");
+    if (o.decision_latency > 0) return wrong("decision_latency is set, expected 0: workers hear at once");
     if (o.decision_time > 0 || o.apply_time > 0)
       return wrong("decision_time or apply_time is set, expected 0: the server's time is not simulated");
     if (!o.failures.empty()) return wrong("failures is not empty: they are not simulated");

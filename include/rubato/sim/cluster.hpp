@@ -33,14 +33,14 @@ namespace rubato::inline RUBATO_ABI::sim {
 
 /// A parameter server and its workers in virtual time: a host of `controller` that trains an objective.
 ///
-/// A released worker computes its gradient on the parameters of that moment; then time passes: wait until the latest
-/// round is an update, round_time for each of its gradients after its flush; pull over the link, compute on the cores,
-/// sleep if it straggles, push over the link. The server handles one push at a time, in the order of arrival, each
-/// taking decision_time + apply_time: it asks for a verdict at the beginning, and at the end carries it out and
-/// commits. Where it probes the loss, each update takes it probe_time more, for which the next push waits. A step of
-/// another batch size computes in proportion, but for its fixed share. A cancelled worker reports back at once, without
-/// a transfer. With a worker that dies or leaves goes its step; what of it has reached the server is refused there, at
-/// no cost.
+/// A released worker computes its gradient on the parameters of the moment when it hears of that, decision_latency
+/// after it; then time passes: wait until the latest round is an update, round_time for each of its gradients after its
+/// flush; pull over the link, compute on the cores, sleep if it straggles, push over the link. The server handles one
+/// push at a time, in the order of arrival, each taking decision_time + apply_time: it asks for a verdict at the
+/// beginning, and at the end carries it out and commits. Where it probes the loss, each update takes it probe_time
+/// more, for which the next push waits. A step of another batch size computes in proportion, but for its fixed share. A
+/// cancelled worker reports back at once, without a transfer. With a worker that dies or leaves goes its step; what of
+/// it has reached the server is refused there, at no cost.
 ///
 ///     rubato::sim::quadratic goal;
 ///     const run_result r = simulate({.workers = 10, .cores = 4}, {.seed = 1}, rubato::ssp{.staleness = 3}, goal);
@@ -227,17 +227,26 @@ class cluster {
   void start(std::uint32_t w, const grant& terms) {
     worker& me = workers_[w];
     RUBATO_ASSERT(me.at == stage::parked, "cluster: a release of a worker that does not wait");
-    --parked_;
     me.lr_scale = terms.lr_scale;
-    me.work = goal_.compute(w, ++me.step, terms.batch == 0 ? run_.batch : (std::min)(terms.batch, largest_batch));
-    ++result_.gradients.computed;
+    me.batch = terms.batch == 0 ? run_.batch : (std::min)(terms.batch, largest_batch);
+    if (machines_.decision_latency > 0) return me.at = stage::awaiting_word, wait(w, machines_.decision_latency);
+    compute(w);
     proceed(w);
+  }
+  void compute(std::uint32_t w) {
+    worker& me = workers_[w];
+    --parked_;
+    me.work = goal_.compute(w, ++me.step, me.batch);
+    ++result_.gradients.computed;
   }
 
   // The worker enters the next stage that takes time, or arrives.
   void proceed(std::uint32_t w) {
     worker& me = workers_[w];
     switch (me.at) {
+      case stage::awaiting_word:
+        compute(w);
+        [[fallthrough]];
       case stage::parked:
         if (now_ < round_over_) return me.at = stage::awaiting_update, wait(w, round_over_ - now_);
         [[fallthrough]];
@@ -298,7 +307,9 @@ class cluster {
   }
 
   void cancel(std::uint32_t w) {
-    if (!workers_[w].in_step()) return;  // it is at the server already, where its gradient meets the same end
+    worker& me = workers_[w];
+    if (me.at == stage::awaiting_word) compute(w), me.at = stage::awaiting_update;
+    if (!me.in_step()) return;  // it is at the server already, where its gradient meets the same end
     interrupt(w);
     arrive(w, true);
   }
@@ -423,7 +434,7 @@ class cluster {
       goal_.release(me.work.handle);
       ++result_.gradients.lost;
     }
-    if (me.at == stage::parked) --parked_;
+    if (me.waits()) --parked_;
     --live_;
     me.at = stage::absent;
     const worker_id gone = id(what.worker);

@@ -56,6 +56,7 @@ struct cluster_options {
   double jitter = 0.05;                 ///< relative standard deviation of the computing time
   link_options link{};                  ///< none, by default
   double decision_time = 0;             ///< server time for each push
+  double decision_latency = 0;          ///< from a release until its worker hears of it, and begins
   double apply_time = 0;                ///< server time for each push, in addition
   double round_time = 0;  ///< for each gradient of a round, to make it an update: who starts meanwhile pulls after it
   straggler_options stragglers{};   ///< none, by default
@@ -141,6 +142,7 @@ namespace detail {
   if (o.link.bandwidth == 0 && o.link.latency > 0)
     return out_of_range("link.latency", o.link.latency, "0 where link.bandwidth is 0");
   if (!is_duration(o.decision_time)) return out_of_range("decision_time", o.decision_time, a_duration);
+  if (!is_duration(o.decision_latency)) return out_of_range("decision_latency", o.decision_latency, a_duration);
   if (!is_duration(o.apply_time)) return out_of_range("apply_time", o.apply_time, a_duration);
   if (!is_duration(o.round_time)) return out_of_range("round_time", o.round_time, a_duration);
   for (std::size_t i = 0; i < o.failures.size(); ++i) {

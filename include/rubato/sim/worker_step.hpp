@@ -16,6 +16,7 @@ namespace rubato::inline RUBATO_ABI::sim::detail {
 enum class stage : std::uint8_t {
   absent,
   parked,
+  awaiting_word,
   awaiting_update,
   pulling,
   pull_latency,
@@ -32,11 +33,13 @@ struct simulated_worker {
   stage at = stage::absent;
   std::uint64_t step = 0;  ///< over all incarnations, from 1
   float lr_scale = 1;      ///< of its grant
+  std::uint32_t batch = 0;  ///< likewise
   gradient work{};         ///< while it is in a step
   double began = 0;        ///< when it began to pull; unknown, as the next two, where nobody measures
   double pulled = 0;       ///< when it began to compute
   double computed = 0;     ///< when it began to push
 
+  [[nodiscard]] bool waits() const noexcept { return at == stage::parked || at == stage::awaiting_word; }
   [[nodiscard]] bool in_step() const noexcept { return at >= stage::awaiting_update && at <= stage::push_latency; }
 };
 

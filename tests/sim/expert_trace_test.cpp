@@ -18,27 +18,27 @@
 namespace rubato::sim {
 namespace {
 
-const run_options training{.seed = 3,
-                                .target_accuracy = 0.9,
-                                .max_time = 300,
-                                .evaluate_every = 5,
-                                .learning_rate = {.base = 0.1, .boundaries = {}}};
+const run_options one_run{.seed = 3,
+                          .target_accuracy = 0.9,
+                          .max_time = 300,
+                          .evaluate_every = 5,
+                          .learning_rate = {.base = 0.1, .boundaries = {}}};
 
 TEST(ExpertTrace, ExpertsInTheirOwnWords) {
   quadratic goal;
   expert_trace trace;
-  const run_result asynchronous = record_expert<rlp_state>({.workers = 3}, training, asp{}, goal, trace);
+  const run_result asynchronous = record_expert<rlp_state>({.workers = 3}, one_run, asp{}, goal, trace);
   EXPECT_EQ(trace.actions, std::vector(asynchronous.pushes, group_action::submitter));
   EXPECT_EQ(trace.approximated, 0U);
 
-  const run_result barrier = record_expert<rlp_state>({.workers = 3}, training, bsp{bsp::sum}, goal, trace);
+  const run_result barrier = record_expert<rlp_state>({.workers = 3}, one_run, bsp{bsp::sum}, goal, trace);
   ASSERT_EQ(trace.size(), barrier.pushes);
   for (std::size_t i = 0; i < trace.size(); ++i)
     EXPECT_EQ(trace.actions[i], i % 3 == 2 ? group_action::all : group_action::hold) << i;
   EXPECT_EQ(trace.approximated, 0U);
 
   // One is twice as slow. The others wait for it once they are a step ahead.
-  static_cast<void>(record_expert<rlp_state>({.workers = 3, .step_time = {1, 1, 2.5}, .jitter = 0}, training,
+  static_cast<void>(record_expert<rlp_state>({.workers = 3, .step_time = {1, 1, 2.5}, .jitter = 0}, one_run,
                                              ssp{.staleness = 1}, goal, trace));
   using enum group_action;
   const std::vector<group_action> first(trace.actions.begin(), trace.actions.begin() + 5);
@@ -51,12 +51,12 @@ TEST(ExpertTrace, SameRunAsSimulate) {
   const cluster_options machines{.workers = 4, .cores = 2};
   for (const any_policy& expert : {any_policy{asp{}}, any_policy{bsp{bsp::sum}}, any_policy{ssp_rlp(2)}}) {
     expert_trace trace;
-    const run_result run = record_expert<rlp_state>(machines, training, expert, goal, trace);
-    EXPECT_EQ(run, simulate(machines, training, expert, other));
+    const run_result run = record_expert<rlp_state>(machines, one_run, expert, goal, trace);
+    EXPECT_EQ(run, simulate(machines, one_run, expert, other));
     ASSERT_EQ(trace.size(), run.pushes);
     ASSERT_EQ(trace.approximated, 0U);
-    environment<quadratic, rlp_state> task{machines, training, other};
-    std::span<const float> seen = task.reset(training.seed);
+    environment<quadratic, rlp_state> task{machines, one_run, other};
+    std::span<const float> seen = task.reset(one_run.seed);
     for (std::size_t i = 0; i < trace.size(); ++i) {
       ASSERT_TRUE(std::ranges::equal(seen, trace.observation(i))) << i;
       ASSERT_EQ(task.legal(), trace.legal[i]) << i;
@@ -72,7 +72,7 @@ TEST(ExpertTrace, SameRunAsSimulate) {
 TEST(ExpertTrace, TimeLeftCountsDown) {
   quadratic goal;
   expert_trace trace;
-  const run_result run = record_expert<rlp_state>({.workers = 3}, training, asp{}, goal, trace);
+  const run_result run = record_expert<rlp_state>({.workers = 3}, one_run, asp{}, goal, trace);
   ASSERT_TRUE(run.reached);
   ASSERT_EQ(trace.time_left.size(), trace.size());
   for (std::size_t i = 0; i < trace.size(); ++i) EXPECT_EQ(trace.time_left[i], run.time - trace.times[i]);
@@ -83,7 +83,7 @@ TEST(ExpertTrace, TimeLeftCountsDown) {
 TEST(ExpertTrace, UnreachedCountsFromMaxTime) {
   quadratic goal;
   expert_trace trace;
-  run_options run = training;
+  run_options run = one_run;
   run.max_time = 5.5;
   static_cast<void>(record_expert<rlp_state>({.workers = 3}, run, asp{}, goal, trace));
   EXPECT_EQ(trace.time_left.front(), 5.5 - trace.times.front());
@@ -92,10 +92,10 @@ TEST(ExpertTrace, UnreachedCountsFromMaxTime) {
 TEST(ExpertTrace, InvalidOptionsRunNothing) {
   quadratic goal;
   expert_trace trace;
-  run_options run = training;
+  run_options run = one_run;
   run.max_time = -1;
   EXPECT_EQ(record_expert<rlp_state>({.workers = 3}, run, asp{}, goal, trace).end, run_end::invalid);
-  EXPECT_EQ(record_expert<rlp_state>({.workers = 3}, training, k_sync{.k = 4}, goal, trace).end, run_end::invalid);
+  EXPECT_EQ(record_expert<rlp_state>({.workers = 3}, one_run, k_sync{.k = 4}, goal, trace).end, run_end::invalid);
   EXPECT_EQ(trace.size(), 0U);
 }
 
@@ -111,7 +111,7 @@ struct one_of_many {
 TEST(ExpertTrace, CountsWhatIsApproximate) {
   quadratic goal;
   expert_trace trace;
-  static_cast<void>(record_expert<rlp_state>({.workers = 4}, training, one_of_many{}, goal, trace));
+  static_cast<void>(record_expert<rlp_state>({.workers = 4}, one_run, one_of_many{}, goal, trace));
   EXPECT_GT(trace.approximated, 5U);
 }
 

@@ -154,8 +154,8 @@ TEST(Pictures, HaveWhatHappened) {
   const std::string values = moving.substr(at, moving.find("/>", at) - at);
   EXPECT_EQ(count_of(values, ";"), 20U) << "the state before each step, and the last";
   EXPECT_EQ(count_of(moving, "<rect"), count_of(moving, "</rect>") + 1) << "one is a background";
-  EXPECT_EQ(count_of(heat, "#b03a2e"), tunnel::state_size() / 3);
-  EXPECT_EQ(count_of(heat, "#3366cc"), tunnel::state_size() / 3);
+  EXPECT_EQ(count_of(heat, "#b03a2e"), world.state_size() / 3);
+  EXPECT_EQ(count_of(heat, "#3366cc"), world.state_size() / 3);
 }
 
 }  // namespace

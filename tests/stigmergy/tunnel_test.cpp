@@ -145,11 +145,22 @@ TEST(Tunnel, NothingIsLostOrDoubled) {
   }
 }
 
+TEST(Tunnel, HasTheLengthThatItIsGiven) {
+  for (const std::size_t length : {1, 16}) {
+    tunnel world{{.length = length}};
+    std::size_t cells = 0;
+    for (std::int32_t column = 0; column < world.columns(); ++column)
+      cells += world.in_tunnel({column, tunnel::tunnel_row}) ? 1 : 0;
+    EXPECT_EQ(cells, length);
+    EXPECT_EQ(world.state_size(), 3 * (20 + length + 20));
+  }
+}
+
 TEST(Tunnel, StateIsOfEveryOpenCell) {
   tunnel world = alone();
   world.reset(0);
   const std::vector<float> state = world.state();
-  EXPECT_EQ(state.size(), tunnel::state_size());
+  EXPECT_EQ(state.size(), world.state_size());
   EXPECT_EQ(std::accumulate(state.begin(), state.end(), 0.0F), 2.0F) << "an agent and a pellet";
   EXPECT_EQ(state[0], 1.0F) << "the agent in the first open cell";
 }

@@ -107,7 +107,9 @@ class joint_episode {
 [[nodiscard]] inline rubato::rl::dqn_options dqn_settings() {
   rubato::rl::dqn_options o = rubato::rl::dqn_options::robust();
   o.gamma = 0.97;
-  o.n_step = 3;
+  o.n_step = 5;
+  o.huber_delta = 2;
+  o.max_gradient_norm = 0.1;
   o.epsilon.last = 0.05;
   o.target_rate = 0.005;
   o.learning_rate = 0.0003;
@@ -253,7 +255,7 @@ trained run(const plan& by, Begin&& begin, Act&& act, Step&& step, Copy&& copy) 
   rubato::random_sequence weights = rl::sequence_for(by.seed, rl::purpose::weights);
   rubato::random_sequence exploration = rl::sequence_for(by.seed, rl::purpose::exploration);
   rubato::random_sequence order = rl::sequence_for(by.seed, rl::purpose::replay);
-  const std::size_t width = tunnel::inputs + tunnel::state_size();
+  const std::size_t width = tunnel::inputs + tunnel{by.world}.state_size();
   rl::ppo<> agent = [&] {
     auto policy = detail::made(tunnel::inputs, tunnel::actions(), weights);
     auto value = detail::made(width, 1, weights);

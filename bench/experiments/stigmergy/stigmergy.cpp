@@ -62,13 +62,18 @@ method parsed(const std::string& name) {
 }
 
 struct setting {
-  std::size_t agents = 8;
+  std::size_t agents = 8, tunnel = 8;
+  std::uint32_t steps = 300;
   bool deterministic = false;
   double length = 1;  // of trainings
 };
 
 tunnel_options world_of(const method& by, const setting& at) {
-  return {.agents = at.agents, .stochastic = !at.deterministic, .has_pheromone = by.pheromone};
+  return {.length = at.tunnel,
+          .agents = at.agents,
+          .stochastic = !at.deterministic,
+          .steps = at.steps,
+          .has_pheromone = by.pheromone};
 }
 
 trained training_of(const method& by, const setting& at, std::uint64_t seed) {
@@ -96,8 +101,8 @@ trained training_of(const method& by, const setting& at, std::uint64_t seed) {
 }
 
 fs::path file_of(const fs::path& out, const method& by, const setting& at, std::uint64_t seed) {
-  return out / (by.name + (at.deterministic ? "-deterministic-" : "-") + std::to_string(at.agents) + "-" +
-                std::to_string(seed) + ".json");
+  return out / (by.name + (at.deterministic ? "-deterministic-" : "-") + std::to_string(at.agents) + "-in-" +
+                std::to_string(at.tunnel) + "-" + std::to_string(seed) + ".json");
 }
 
 void write(const fs::path& path, const std::string& text) {
@@ -119,6 +124,8 @@ json train_one(const method& by, const setting& at, std::uint64_t seed) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return {{"method", by.name},
           {"agents", at.agents},
+          {"tunnel", at.tunnel},
+          {"steps", at.steps},
           {"deterministic", at.deterministic},
           {"length", at.length},
           {"seed", seed},
@@ -163,14 +170,15 @@ void table(const fs::path& out) {
     if (each.path().extension() != ".json") continue;
     std::ifstream file{each.path()};
     const json one = json::parse(file);
-    const std::string world =
-        std::to_string(one["agents"].get<int>()) + (one["deterministic"].get<bool>() ? ", deterministic" : "");
+    const std::string world = std::to_string(one["tunnel"].get<int>()) + " | " +
+                              std::to_string(one["agents"].get<int>()) +
+                              (one["deterministic"].get<bool>() ? ", deterministic" : "");
     auto& row = rows[{world, one["method"].get<std::string>()}];
     for (const char* key : {"delivered", "gini", "idle", "collisions", "seconds"})
       row[key].push_back(one[key].get<double>());
   }
-  std::printf("| agents | method | seeds | pellets, 95 %% | Gini | idle | collisions | training, s |\n");
-  std::printf("| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+  std::printf("| tunnel | agents | method | seeds | pellets, 95 %% | Gini | idle | collisions | training, s |\n");
+  std::printf("| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
   for (auto& [key, row] : rows) {
     const auto mean = [&](const char* what) { return rubato::support::mean_with_t_interval(row[what]); };
     const auto pellets = mean("delivered");
@@ -214,6 +222,8 @@ int main(int count, char** words) {
     to->add_option("--agents", at.agents, "in the last stage, and in tests")
         ->check(CLI::Range(1, 8))
         ->capture_default_str();
+    to->add_option("--tunnel", at.tunnel, "its length")->check(CLI::Range(1, 64))->capture_default_str();
+    to->add_option("--steps", at.steps, "of an episode")->check(CLI::Range(1, 100'000))->capture_default_str();
     to->add_flag("--deterministic", at.deterministic,
                  "moves never fail, agents move in order, pellets lie in a fixed order");
     to->add_option("--length", at.length, "of trainings, as a share of the usual")

@@ -12,7 +12,7 @@
 #include <rubato/core/rng.hpp>
 #include <rubato/rl/multi_agent.hpp>
 #include <span>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,17 +28,9 @@ struct cell {
 inline constexpr std::array<cell, 5> moves{{{0, -1}, {1, 0}, {0, 1}, {-1, 0}, {0, 0}}};
 inline constexpr std::uint32_t stay = 4;
 
-/// The home (H), the field where pellets are (P), and between them a tunnel that has room for one.
-inline constexpr std::array<std::string_view, 7> tunnel_map{{"##################",  //
-                                                             "#H...########PPPP#",  //
-                                                             "#H...########PPPP#",  //
-                                                             "#H...........PPPP#",  //
-                                                             "#H...########PPPP#",  //
-                                                             "#H...########PPPP#",  //
-                                                             "##################"}};
-
 /// What there is to vary.
 struct tunnel_options {
+  std::size_t length = 8;  ///< of the tunnel, in cells
   std::size_t agents = 8;
   bool stochastic = true;     ///< moves fail, agents move in random order, pellets lie anywhere
   double failure = 0.1;       ///< probability that a stochastic world's agent makes a random move instead
@@ -55,7 +47,15 @@ struct tunnel_tally {
   std::vector<std::uint32_t> collisions;  ///< moves into another agent, by agent
 };
 
-/// Agents fetch pellets through a tunnel in which only one way is possible at a time.
+/// Agents fetch pellets through a tunnel in which only one way is possible at a time:
+///
+///     ##################      H: home, P: where pellets are
+///     #H...########PPPP#
+///     #H...########PPPP#
+///     #H...........PPPP#
+///     #H...########PPPP#
+///     #H...########PPPP#
+///     ##################
 ///
 /// Each step all agents act, one after the other; a move into a wall or another agent fails. Then each deposits
 /// pheromone where it is, and all pheromone evaporates. An agent sees the 25 cells around it (walls, agents, pellets,
@@ -65,15 +65,16 @@ struct tunnel_tally {
 class tunnel {
  public:
   static constexpr std::int32_t sight = 2;       // cells in each direction
-  static constexpr std::int32_t tunnel_row = 3;  // of tunnel_map
+  static constexpr std::int32_t tunnel_row = 3;  // of the grid
   static constexpr std::size_t side = 2 * sight + 1, patch = side * side;
   static constexpr std::size_t inputs = 4 * patch + 1 + 4 + 2;
 
   explicit tunnel(const tunnel_options& options)
       : options_{options},
-        columns_{static_cast<std::int32_t>(tunnel_map[0].size())},
-        rows_{static_cast<std::int32_t>(tunnel_map.size())},
-        field_{made_field(options)},
+        map_{map_of(options.length)},
+        columns_{static_cast<std::int32_t>(map_[0].size())},
+        rows_{static_cast<std::int32_t>(map_.size())},
+        field_{made_field(options, map_)},
         here_(cells(), nobody),
         pellet_(cells(), 0),
         to_home_(cells()),
@@ -84,7 +85,7 @@ class tunnel {
         const cell at{column, row};
         if (kind(at) == 'P') field_cells_.push_back(at);
         if (kind(at) == 'H') home_cells_.push_back(at);
-        if (kind(at) == 'H' || (kind(at) == '.' && column < 5)) start_cells_.push_back(at);
+        if (kind(at) == 'H' || (kind(at) == '.' && column <= room)) start_cells_.push_back(at);
       }
     distances(home_cells_, to_home_);
     reset(0);
@@ -123,9 +124,9 @@ class tunnel {
     return std::span{observations_}.subspan(agent * inputs, inputs);
   }
   /// Numbers of state().
-  [[nodiscard]] static std::size_t state_size() noexcept {
+  [[nodiscard]] std::size_t state_size() const noexcept {
     std::size_t open = 0;
-    for (const std::string_view row : tunnel_map)
+    for (const std::string& row : map_)
       open += static_cast<std::size_t>(std::count_if(row.begin(), row.end(), [](char c) { return c != '#'; }));
     return 3 * open;
   }
@@ -210,18 +211,31 @@ class tunnel {
     std::uint32_t heading = stay;
   };
 
-  [[nodiscard]] static rubato::adapt::pheromone_field made_field(const tunnel_options& options) {
+  static constexpr std::int32_t room = 4;  // width of home and field
+
+  [[nodiscard]] static std::vector<std::string> map_of(std::size_t length) {
+    const auto row = [&](char home, char inner, char between, char field) {
+      return '#' + std::string(1, home) + std::string(room - 1, inner) + std::string(length, between) +
+             std::string(room, field) + '#';
+    };
+    std::vector<std::string> map(7, row('H', '.', '#', 'P'));
+    map[tunnel_row] = row('H', '.', '.', 'P');
+    map.front() = map.back() = row('#', '#', '#', '#');
+    return map;
+  }
+  [[nodiscard]] static rubato::adapt::pheromone_field made_field(const tunnel_options& options,
+                                                                 const std::vector<std::string>& map) {
     std::vector<std::uint8_t> walls;
-    for (const std::string_view row : tunnel_map)
+    for (const std::string& row : map)
       for (const char c : row) walls.push_back(c == '#' ? 1 : 0);
-    return *rubato::adapt::pheromone_field::make(tunnel_map[0].size(), tunnel_map.size(), options.pheromone, walls);
+    return *rubato::adapt::pheromone_field::make(map[0].size(), map.size(), options.pheromone, walls);
   }
   [[nodiscard]] std::size_t cells() const noexcept { return static_cast<std::size_t>(columns_ * rows_); }
   [[nodiscard]] std::size_t index(cell at) const noexcept {
     return static_cast<std::size_t>(at.row * columns_ + at.column);
   }
-  [[nodiscard]] static char kind(cell at) noexcept {
-    return tunnel_map[static_cast<std::size_t>(at.row)][static_cast<std::size_t>(at.column)];
+  [[nodiscard]] char kind(cell at) const noexcept {
+    return map_[static_cast<std::size_t>(at.row)][static_cast<std::size_t>(at.column)];
   }
 
   // Steps from every cell to the nearest of these.
@@ -326,6 +340,7 @@ class tunnel {
   }
 
   tunnel_options options_;
+  std::vector<std::string> map_;  // H, P, walls #, and what is none of these
   std::int32_t columns_, rows_;
   rubato::adapt::pheromone_field field_;
   std::vector<std::int32_t> here_;

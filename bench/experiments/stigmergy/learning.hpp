@@ -30,7 +30,7 @@ struct plan {
   tunnel_options world{};             ///< but for the number of agents
   std::vector<stage> stages{};        ///< one after another, with the same networks
   std::uint64_t seed = 1;             ///< of everything
-  double team_share = 0.5;            ///< an agent's reward is so much of the mean of all, and the rest of its own
+  double team_share = 0;            ///< an agent's reward is so much of the mean of all, and the rest of its own
   double reward_scale = 0.1;          ///< on rewards, so that values are of the order of 1
   std::uint64_t look_every = 20'000;  ///< steps of the world
   std::uint32_t look_episodes = 20;   ///< the same ones each time

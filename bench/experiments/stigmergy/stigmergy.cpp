@@ -38,20 +38,22 @@ constexpr std::uint32_t test_episodes = 100;
 /// A learner, what it senses, and how it is taught: dqn+pheromone+curriculum.
 struct method {
   std::string name, learner;
-  bool pheromone = false, curriculum = false;
+  bool pheromone = false, curriculum = false, team = false;
 };
 
 method parsed(const std::string& name) {
   method out{.name = name, .learner = name.substr(0, name.find('+'))};
   const bool learns = out.learner == "dqn" || out.learner == "mappo" || out.learner == "maddpg";
   if (!learns && name != "random" && name != "right-of-way")
-    throw CLI::ValidationError(name,
-                               "expected dqn, mappo or maddpg with +pheromone and +curriculum, random, right-of-way");
+    throw CLI::ValidationError(
+        name, "expected dqn, mappo or maddpg with +pheromone, +curriculum, +team, random, right-of-way");
   for (std::size_t at = name.find('+'); at != std::string::npos;) {
     const std::size_t next = name.find('+', at + 1);
     const std::string part = name.substr(at + 1, next == std::string::npos ? next : next - at - 1);
     if (part == "pheromone")
       out.pheromone = true;
+    else if (part == "team")
+      out.team = true;
     else if (part == "curriculum" && out.learner != "maddpg")
       out.curriculum = true;
     else
@@ -77,7 +79,7 @@ tunnel_options world_of(const method& by, const setting& at) {
 }
 
 trained training_of(const method& by, const setting& at, std::uint64_t seed) {
-  plan plan{.world = world_of(by, at), .seed = seed};
+  plan plan{.world = world_of(by, at), .seed = seed, .team_share = by.team ? 0.5 : 0.0};
   const auto steps = [&](double of_default) { return static_cast<std::uint64_t>(of_default * at.length); };
   // As many steps of the world for all.
   plan.stages = curriculum(at.agents, steps(80'000), steps(600'000));
@@ -232,7 +234,7 @@ int main(int count, char** words) {
     to->add_option("--out", out, "folder of the results")->capture_default_str();
   };
   CLI::App* const trains = app.add_subcommand("train", "trains, and tests on episodes that nobody has seen");
-  common(trains, "dqn, mappo or maddpg, with +pheromone and +curriculum; random; right-of-way");
+  common(trains, "dqn, mappo or maddpg, with +pheromone, +curriculum, +team; random; right-of-way");
   trains->add_option("--seeds", seeds, "FIRST-LAST, of trainings")->capture_default_str();
   trains->add_option("--jobs", jobs, "trainings at a time")->check(CLI::Range(1, 256))->capture_default_str();
   CLI::App* const prints = app.add_subcommand("table", "prints what there is in the folder of the results");

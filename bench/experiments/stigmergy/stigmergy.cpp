@@ -17,10 +17,10 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "../../../examples/support/parallel.hpp"
 #include "../../../examples/support/statistics.hpp"
 #include "learning.hpp"
 #include "pictures.hpp"
@@ -139,21 +139,29 @@ json train_one(const method& by, const setting& at, std::uint64_t seed) {
           {"looks", looks}};
 }
 
+// What is there was made in the same world, for as long.
+void expect_same(const fs::path& file, const setting& at) {
+  std::ifstream from{file};
+  const json there = json::parse(from);
+  if (there["length"] != at.length || there["steps"] != at.steps)
+    throw std::runtime_error{file.string() + ": was made with --length " + there["length"].dump() + " and --steps " +
+                             there["steps"].dump() + ", expected those of now: take another folder"};
+}
+
 void train(const std::vector<std::string>& names, const setting& at, std::pair<std::uint64_t, std::uint64_t> seeds,
            const fs::path& out, unsigned jobs) {
   fs::create_directories(out);
   std::vector<std::pair<method, std::uint64_t>> tasks;
   for (const std::string& name : names)
     for (std::uint64_t seed = seeds.first; seed <= seeds.second; ++seed) tasks.emplace_back(parsed(name), seed);
-  std::atomic<std::size_t> next{0};
   std::mutex printing;
-  std::vector<std::jthread> threads;
-  for (unsigned j = 0; j < jobs; ++j)
-    threads.emplace_back([&] {
-      for (std::size_t i = next++; i < tasks.size(); i = next++) {
+  const std::atomic<bool> stop{false};
+  rubato::support::share_out(
+      tasks.size(), jobs, stop, [] { return 0; },
+      [&](int, std::size_t i) {
         const auto& [by, seed] = tasks[i];
         const fs::path file = file_of(out, by, at, seed);
-        if (fs::exists(file)) continue;
+        if (fs::exists(file)) return expect_same(file, at);
         const json one = train_one(by, at, seed);
         write(file, one.dump(1) + "\n");
         const std::lock_guard lock{printing};
@@ -162,8 +170,7 @@ void train(const std::vector<std::string>& names, const setting& at, std::pair<s
                     one["gini"].get<double>(), one["idle"].get<double>(), one["collisions"].get<double>(),
                     one["seconds"].get<double>());
         std::fflush(stdout);
-      }
-    });
+      });
 }
 
 void table(const fs::path& out) {
@@ -209,6 +216,16 @@ void draw(const std::string& name, const setting& at, std::uint64_t seed, const 
               static_cast<unsigned long long>(seed), one.delivered);
 }
 
+std::pair<std::uint64_t, std::uint64_t> seeds_of(const std::string& text) {
+  unsigned first = 0, last = 0;
+  char more = 0;
+  const int found = std::sscanf(text.c_str(), "%u-%u%c", &first, &last, &more);
+  if (found == 1 && text.find('-') == std::string::npos) last = first;
+  if (found < 1 || found > 2 || last < first || text.find_first_not_of("0123456789-") != std::string::npos)
+    throw CLI::ValidationError("--seeds", "found \"" + text + "\", expected FIRST-LAST, such as 1-10");
+  return {first, last};
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -245,11 +262,8 @@ int main(int count, char** words) {
   CLI11_PARSE(app, count, words);
   try {
     if (*trains) {
-      const std::size_t dash = seeds.find('-');
-      const std::uint64_t first = std::stoull(seeds),
-                          last = dash == std::string::npos ? first : std::stoull(seeds.substr(dash + 1));
       for (const std::string& name : names) static_cast<void>(parsed(name));
-      train(names, at, {first, last}, out, jobs);
+      train(names, at, seeds_of(seeds), out, jobs);
     } else if (*prints) {
       table(out);
     } else {

@@ -184,7 +184,7 @@ class tunnel {
   [[nodiscard]] float pheromone(cell at) const noexcept {
     return field_.at(static_cast<std::size_t>(at.column), static_cast<std::size_t>(at.row));
   }
-  /// A move by the shortest way to the agent's goal, others or not, and how far it is.
+  /// A move by the shortest way to the agent's goal, whoever is in the way.
   [[nodiscard]] std::uint32_t way(std::size_t agent) const noexcept {
     const body& who = bodies_[agent];
     const auto& far = who.carries ? to_home_ : to_pellet_;

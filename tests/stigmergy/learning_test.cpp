@@ -22,7 +22,7 @@ TEST(Gini, ByHand) {
 
 // A train of eight, and one that knows no better than chance.
 TEST(RightOfWay, FetchesWithAnyNumberOfAgents) {
-  for (const std::size_t agents : {1, 2, 4, 8})
+  for (const std::size_t agents : {1U, 2U, 4U, 8U})
     for (const bool stochastic : {false, true}) {
       tunnel world{{.agents = agents, .stochastic = stochastic}};
       const double delivered = play(world, right_of_way{}, 1, rubato::rl::purpose::test, 10).delivered;

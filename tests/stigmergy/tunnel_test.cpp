@@ -146,7 +146,7 @@ TEST(Tunnel, NothingIsLostOrDoubled) {
 }
 
 TEST(Tunnel, HasTheLengthThatItIsGiven) {
-  for (const std::size_t length : {1, 16}) {
+  for (const std::size_t length : {1U, 16U}) {
     tunnel world{{.length = length}};
     std::size_t cells = 0;
     for (std::int32_t column = 0; column < world.columns(); ++column)

@@ -5,8 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <rubato/nn/dynamic_mlp.hpp>
-#include <rubato/nn/initialiser.hpp>
 #include <rubato/rl.hpp>
 #include <span>
 #include <utility>
@@ -14,6 +12,7 @@
 
 #include "episodes.hpp"
 #include "maddpg.hpp"
+#include "networks.hpp"
 #include "tunnel.hpp"
 
 namespace stigmergy {
@@ -30,7 +29,7 @@ struct plan {
   tunnel_options world{};             ///< but for the number of agents
   std::vector<stage> stages{};        ///< one after another, with the same networks
   std::uint64_t seed = 1;             ///< of everything
-  double team_share = 0;            ///< an agent's reward is so much of the mean of all, and the rest of its own
+  double team_share = 0;              ///< an agent's reward is so much of the mean of all, and the rest of its own
   double reward_scale = 0.1;          ///< on rewards, so that values are of the order of 1
   std::uint64_t look_every = 20'000;  ///< steps of the world
   std::uint32_t look_episodes = 20;   ///< the same ones each time
@@ -61,7 +60,7 @@ struct trained {
 /// Stages of 1, 2, 4, 6 and 8 agents as far as `last`, each of `early` steps but for that, which has `final_steps`.
 [[nodiscard]] inline std::vector<stage> curriculum(std::size_t last, std::uint64_t early, std::uint64_t final_steps) {
   std::vector<stage> stages;
-  for (const std::size_t agents : {1, 2, 4, 6, 8})
+  for (const std::size_t agents : {1U, 2U, 4U, 6U, 8U})
     if (agents < last) stages.push_back({agents, early});
   stages.push_back({last, final_steps});
   return stages;
@@ -103,7 +102,7 @@ class joint_episode {
   std::vector<float> rewards_;
 };
 
-/// What was chosen for deep Q-learning: on seed 1 of eight agents with pheromone, and the same without.
+/// What was chosen for deep Q-learning, with pheromone and without: on one seed of eight agents that share rewards.
 [[nodiscard]] inline rubato::rl::dqn_options dqn_settings() {
   rubato::rl::dqn_options o = rubato::rl::dqn_options::robust();
   o.gamma = 0.97;
@@ -137,13 +136,8 @@ inline void share_rewards(const plan& by, std::span<const float> rewards, std::v
 
 namespace detail {
 
-using network = rubato::nn::dynamic_mlp;
-
 [[nodiscard]] inline network made(std::size_t inputs, std::size_t outputs, rubato::random_sequence& random) {
-  auto net = *network::make({inputs, 128, 64, outputs});
-  net.use(rubato::nn::kernels::reproducible<float>());
-  rubato::nn::initialise(net, {}, random);
-  return net;
+  return drawn_network({inputs, 128, 64, outputs}, random);
 }
 
 /// Keeps the policy of the best look.
@@ -211,7 +205,7 @@ trained run(const plan& by, Begin&& begin, Act&& act, Step&& step, Copy&& copy) 
   rubato::random_sequence exploration = rl::sequence_for(by.seed, rl::purpose::exploration);
   rubato::random_sequence replay = rl::sequence_for(by.seed, rl::purpose::replay);
   rl::dqn<> agent = *rl::dqn<>::make(detail::made(tunnel::inputs, tunnel::actions(), weights), options);
-  detail::network average = agent.online();
+  network average = agent.online();
   joint_episode episode{1, tunnel::inputs};
   return detail::run(
       by,
@@ -233,10 +227,7 @@ trained run(const plan& by, Begin&& begin, Act&& act, Step&& step, Copy&& copy) 
           episode.clear();
         }
         agent.update(replay);
-        const auto latest = agent.online().parameters();
-        const auto mean = average.parameters();
-        for (std::size_t k = 0; k < mean.size(); ++k)
-          mean[k] += static_cast<float>(average_rate) * (latest[k] - mean[k]);
+        follow(average, agent.online(), average_rate);
       },
       [&] {
         return [copy = average](const tunnel& world, std::size_t i, rubato::random_sequence&) {
@@ -248,8 +239,9 @@ trained run(const plan& by, Begin&& begin, Act&& act, Step&& step, Copy&& copy) 
 }
 
 /// Proximal policy optimisation whose policy all agents share, and whose value network sees the whole world besides:
-/// how MAPPO has it. Source  Yu et al., "The Surprising Effectiveness of PPO in Cooperative Multi-Agent Games", NeurIPS
-/// 2022
+/// how MAPPO has it.
+///
+/// Source  Yu et al., "The Surprising Effectiveness of PPO in Cooperative Multi-Agent Games", NeurIPS 2022
 [[nodiscard]] inline trained train_mappo(const plan& by, rubato::rl::ppo_options options, std::size_t episodes = 8) {
   namespace rl = rubato::rl;
   rubato::random_sequence weights = rl::sequence_for(by.seed, rl::purpose::weights);
@@ -301,9 +293,7 @@ trained run(const plan& by, Begin&& begin, Act&& act, Step&& step, Copy&& copy) 
       },
       [&] {
         return [copy = agent.policy()](const tunnel& world, std::size_t i, rubato::random_sequence& random) {
-          std::array<float, tunnel::actions()> preferences;
-          copy.evaluate(world.observation(i), preferences);
-          return rubato::rl::softmax_action(preferences, rubato::rl::all_legal, random);
+          return drawn_action(copy, world.observation(i), random);
         };
       });
 }
@@ -327,12 +317,10 @@ trained run(const plan& by, Begin&& begin, Act&& act, Step&& step, Copy&& copy) 
         agents.update(replay);
       },
       [&] {
-        std::vector<rubato::nn::dynamic_mlp> actors;
+        std::vector<network> actors;
         for (std::size_t i = 0; i < options.agents; ++i) actors.push_back(agents.actor(i));
         return [actors](const tunnel& world, std::size_t i, rubato::random_sequence& random) {
-          std::array<float, tunnel::actions()> preferences;
-          actors[i].evaluate(world.observation(i), preferences);
-          return rubato::rl::softmax_action(preferences, rubato::rl::all_legal, random);
+          return drawn_action(actors[i], world.observation(i), random);
         };
       });
 }

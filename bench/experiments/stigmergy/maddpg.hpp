@@ -2,19 +2,16 @@
 #define RUBATO_BENCH_EXPERIMENTS_STIGMERGY_MADDPG_HPP
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <rubato/nn/batch_workspace.hpp>
-#include <rubato/nn/dynamic_mlp.hpp>
-#include <rubato/nn/initialiser.hpp>
 #include <rubato/nn/loss.hpp>
 #include <rubato/nn/optimiser.hpp>
-#include <rubato/rl/softmax_policy.hpp>
 #include <span>
 #include <utility>
 #include <vector>
+
+#include "networks.hpp"
 
 namespace stigmergy {
 
@@ -40,21 +37,17 @@ struct maddpg_options {
 /// do; actions are drawn by the Gumbel-softmax trick, so that the critic's slope reaches the policy.
 /// Source  Lowe et al., "Multi-Agent Actor-Critic for Mixed Cooperative-Competitive Environments", NIPS 2017
 class maddpg {
-  using net = rubato::nn::dynamic_mlp;
-
  public:
   maddpg(const maddpg_options& options, rubato::random_sequence& random) : options_{options} {
     const std::size_t n = options.agents, joint = n * (options.inputs + options.actions);
-    const auto network = [&](std::size_t inputs, std::size_t outputs) {
+    const auto drawn = [&](std::size_t inputs, std::size_t outputs) {
       std::vector<std::size_t> widths{inputs};
       widths.insert(widths.end(), options.hidden.begin(), options.hidden.end());
       widths.push_back(outputs);
-      net made = *net::make(widths);
-      rubato::nn::initialise(made, {}, random);
-      return made;
+      return drawn_network(widths, random);
     };
     for (std::size_t i = 0; i < n; ++i)
-      members_.emplace_back(network(options.inputs, options.actions), network(joint, 1), options);
+      members_.emplace_back(drawn(options.inputs, options.actions), drawn(joint, 1), options);
     width_ = n * options.inputs;
     observations_.resize(options.capacity * width_);
     next_.resize(options.capacity * width_);
@@ -65,12 +58,9 @@ class maddpg {
   /// An action for this agent, drawn by its preferences.
   [[nodiscard]] std::uint32_t act(std::size_t agent, std::span<const float> observation,
                                   rubato::random_sequence& random) const {
-    std::array<float, rubato::rl::max_actions> memory;
-    const auto preferences = std::span{memory}.first(options_.actions);
-    members_[agent].actor.evaluate(observation, preferences);
-    return rubato::rl::softmax_action(preferences, rubato::rl::all_legal, random);
+    return drawn_action(members_[agent].actor, observation, random);
   }
-  [[nodiscard]] const rubato::nn::dynamic_mlp& actor(std::size_t agent) const { return members_[agent].actor; }
+  [[nodiscard]] const network& actor(std::size_t agent) const { return members_[agent].actor; }
 
   /// A joint step: all observations one after another, an action and a reward for each, and what came of it.
   void record(std::span<const float> observations, std::span<const std::uint32_t> actions,
@@ -86,12 +76,15 @@ class maddpg {
   void update(rubato::random_sequence& random) {
     if (steps_ < options_.learn_after || steps_ % options_.update_every != 0) return;
     for (std::size_t i = 0; i < options_.agents; ++i) learn(i, random);
-    for (member& each : members_) each.follow(options_.target_rate);
+    for (member& each : members_) {
+      follow(each.target_actor, each.actor, options_.target_rate);
+      follow(each.target_critic, each.critic, options_.target_rate);
+    }
   }
 
  private:
   struct member {
-    member(net policy, net value, const maddpg_options& o)
+    member(network policy, network value, const maddpg_options& o)
         : actor{std::move(policy)},
           critic{std::move(value)},
           target_actor{actor},
@@ -103,19 +96,9 @@ class maddpg {
           actor_gradient(actor.parameters().size()),
           critic_gradient(critic.parameters().size()) {}
 
-    void follow(double rate) {
-      const auto towards = [rate](net& target, const net& online) {
-        const auto to = target.parameters();
-        const auto from = online.parameters();
-        for (std::size_t i = 0; i < to.size(); ++i) to[i] += static_cast<float>(rate) * (from[i] - to[i]);
-      };
-      towards(target_actor, actor);
-      towards(target_critic, critic);
-    }
-
-    net actor, critic, target_actor, target_critic;
+    network actor, critic, target_actor, target_critic;
     rubato::nn::adam actor_optimiser, critic_optimiser;
-    net::workspace actor_work, critic_work;
+    network::workspace actor_work, critic_work;
     std::vector<float> actor_gradient, critic_gradient;
   };
 
@@ -210,10 +193,10 @@ class maddpg {
     step(who.actor, who.actor_gradient, who.actor_optimiser);
   }
 
-  void step(net& network, std::vector<float>& gradient, rubato::nn::adam& optimiser) const {
+  void step(network& of, std::vector<float>& gradient, rubato::nn::adam& optimiser) const {
     const double norm =
-        rubato::nn::clip_by_norm<float>(gradient, options_.max_gradient_norm, rubato::nn::kernel_of(network));
-    if (std::isfinite(norm)) optimiser.step(network.parameters(), gradient);
+        rubato::nn::clip_by_norm<float>(gradient, options_.max_gradient_norm, rubato::nn::kernel_of(of));
+    if (std::isfinite(norm)) optimiser.step(of.parameters(), gradient);
   }
 
   maddpg_options options_;

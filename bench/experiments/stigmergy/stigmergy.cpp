@@ -16,6 +16,8 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <rubato/io/atomic_file.hpp>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,12 +110,8 @@ fs::path file_of(const fs::path& out, const method& by, const setting& at, std::
 }
 
 void write(const fs::path& path, const std::string& text) {
-  const fs::path draft = path.string() + ".draft";
-  std::ofstream file{draft};
-  file << text;
-  file.close();
-  if (!file) throw std::runtime_error{draft.string() + ": cannot be written"};
-  fs::rename(draft, path);
+  if (const auto written = rubato::write_file(path.string(), text); !written)
+    throw std::runtime_error{written.error().message};
 }
 
 json train_one(const method& by, const setting& at, std::uint64_t seed) {
@@ -188,11 +186,11 @@ void table(const fs::path& out) {
   }
   std::printf("| tunnel | agents | method | seeds | pellets, 95 %% | Gini | idle | collisions | training, s |\n");
   std::printf("| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
-  for (auto& [key, row] : rows) {
-    const auto mean = [&](const char* what) { return rubato::support::mean_with_t_interval(row[what]); };
+  for (const auto& [key, row] : rows) {
+    const auto mean = [&of = row](const char* what) { return rubato::support::mean_with_t_interval(of.at(what)); };
     const auto pellets = mean("delivered");
     std::printf("| %s | `%s` | %zu | %.1f (%.1f to %.1f) | %.2f | %.2f | %.0f | %.0f |\n", key.first.c_str(),
-                key.second.c_str(), row["delivered"].size(), pellets.value, pellets.low, pellets.high,
+                key.second.c_str(), row.at("delivered").size(), pellets.value, pellets.low, pellets.high,
                 mean("gini").value, mean("idle").value, mean("collisions").value, mean("seconds").value);
   }
 }

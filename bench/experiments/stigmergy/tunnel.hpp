@@ -59,8 +59,9 @@ struct tunnel_tally {
 ///
 /// Each step all agents act, one after the other; a move into a wall or another agent fails. Then each deposits
 /// pheromone where it is, and all pheromone evaporates. An agent sees the 25 cells around it (walls, agents, pellets,
-/// pheromone), whether it carries a pellet, its heading, and the direction of its goal: the nearest pellet or home by
-/// the shortest way; nothing of what others carry, and nobody's intentions.
+/// pheromone), whether it carries a pellet, its heading, and the direction of its goal: the pellet or the cell of home
+/// that is the fewest rows and columns away; nothing of what others carry, and nobody's intentions.
+/// Pre     at most 20 agents, which is how many start at home, and fewer pellets than the 20 cells of their field
 /// Source  Aina and Ha, arXiv:2510.03592, for the task and the weights of the rewards; what it leaves open is ours
 class tunnel {
  public:
@@ -328,7 +329,7 @@ class tunnel {
       *out++ = length > 0 ? y / length : 0;
     }
   }
-  // Its goal: the end of the shortest way.
+  // Its goal.
   [[nodiscard]] cell nearest(const body& who) const noexcept {
     cell best = who.at;
     int least = std::numeric_limits<int>::max();

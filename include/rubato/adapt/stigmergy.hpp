@@ -139,18 +139,24 @@ class pheromone_field {
     held_.push_back(static_cast<std::uint32_t>(cell));  // there is room for all
   }
 
-  // The factor goes into the amounts, and what is as good as nothing is let go of.
-  void settle() noexcept {
+  // Changes every cell that holds something, and lets go of what is as good as nothing then.
+  template <class Change>
+  void sweep(Change&& change) noexcept {
     std::size_t kept = 0;
     for (const std::uint32_t cell : held_) {
-      amounts_[cell] *= factor_;
-      if (amounts_[cell] < nothing)
+      change(cell);
+      if (amounts_[cell] * factor_ < nothing)
         amounts_[cell] = 0, is_held_[cell] = 0;
       else
         held_[kept++] = cell;
     }
     held_.resize(kept);
-    factor_ = 1;
+  }
+
+  // The factor goes into the amounts.
+  void settle() noexcept {
+    const double factor = std::exchange(factor_, 1.0);
+    sweep([this, factor](std::size_t cell) { amounts_[cell] *= factor; });
   }
 
   void diffuse() noexcept {
@@ -170,17 +176,7 @@ class pheromone_field {
       give(row > 0, cell - columns_);
       give(row + 1 < rows_, cell + columns_);
     }
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < held_.size(); ++i) {
-      const std::uint32_t cell = held_[i];
-      amounts_[cell] += arriving_[cell];
-      arriving_[cell] = 0;
-      if (amounts_[cell] * factor_ < nothing)
-        amounts_[cell] = 0, is_held_[cell] = 0;
-      else
-        held_[kept++] = cell;
-    }
-    held_.resize(kept);
+    sweep([this](std::size_t cell) { amounts_[cell] += std::exchange(arriving_[cell], 0.0); });
   }
 
   std::size_t columns_;

@@ -60,8 +60,10 @@ void report_interruption(const std::vector<std::string>& files, bool json_to_scr
   return asked;
 }
 
+// Of the policies that were asked for: the plan that --clairvoyant adds is no policy that a name stands for.
 void note_steps(const comparison& made) {
-  for (const comparison_row& row : made.rows) {
+  for (std::size_t i = 0; i < made.asked.policies.size(); ++i) {
+    const comparison_row& row = made.rows[i];
     double pushes = 0, runs = 0;
     for (const auto& run : row.runs)
       if (run) pushes += static_cast<double>(run->pushes), ++runs;

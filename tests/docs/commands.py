@@ -62,7 +62,6 @@ NOT_RUN = {
     r"python3 bench/experiments/digits_as_idx\.py|python3 -m venv|\S+/pip install|\S+/python tests/": "needs PyPI",
     r"for i in .*bench/bin/scale|bench/experiments/scale_best|build/bench/bin/(scale|gloo_scale) ": "takes minutes, is timed",
     r"(for workload in .* )?rubato-lab search-switch --logs DIR": "needs logs; tests/examples/search_switch_test.cpp has some",
-    r"rubato-lab growth eval WEIGHTS": "needs weights; tests/examples/growth_eval_test.cpp has some",
     r"rubato-lab growth train .*--reinforce": "takes minutes",
     r"/usr/bin/python3 tests/(mutation|coverage)/run\.py": "takes half an hour, and is a check itself",
     r"/usr/bin/python3 tests/proof/shield\.py|build/release/bin/conformance": "is a test, and needs python3-z3",

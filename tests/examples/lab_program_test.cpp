@@ -256,6 +256,15 @@ TEST(LabProgram, SaysWhereStepsAreMoreThanARun) {
   EXPECT_EQ(lab.compare("--policies asp --quiet 2>&1 >/dev/null").text, "");
 }
 
+TEST(LabProgram, AClairvoyantPlanIsARowBesideThePolicies) {
+  const lab_program lab;
+  const outcome got = lab.compare("--policies asp,ssp:3 --clairvoyant --quiet --json - 2>&1");
+  ASSERT_EQ(got.status, 0) << got.text;
+  const auto rows = nlohmann::json::parse(got.text)["rows"];
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[2]["policy"], "clairvoyant");
+}
+
 TEST(LabProgram, SaysItsVersion) {
   const outcome got = lab_program{}.run("--version");
   EXPECT_EQ(got.status, 0);

@@ -14,7 +14,7 @@
 #   scale        up to 1,000 workers of gloo_ps, 100,000 of a controller
 #   logs         statistics and a replay of a decision log of ten million lines, in bounded memory
 #   real         simulated ratios of policies and real ones on threads
-#   portability  other compilers, standard libraries and processors, where they are installed
+#   portability  other processors; other compilers and standard libraries, where they are installed
 #   browser      the page of `rubato-lab report`, as chromium shows it
 #   docs         the commands of README and docs, those of docs/install.md from nothing; the tables of docs/learned.md anew
 # usage: long.sh [SCALE [PART]...]
@@ -75,7 +75,7 @@ part_schedules() {
   return "$status"
 }
 part_sanitizers() {
-  local status=0 modules=(extras io threads_ps nn encode learned rl adapt cuda cuda_ps ps_lite fuzz)
+  local status=0 modules=(extras io threads_ps nn encode learned rl adapt cuda cuda_ps ps_lite fuzz flags model stigmergy)
   build asan "${modules[@]/#/test_}"
   for module in "${modules[@]}"; do
     GTEST_FILTER='-KnownTasks.*:*FiniteDifferences*:Ppo.Learns*' run asan "test_$module" 1 || status=1
@@ -88,7 +88,7 @@ part_sanitizers() {
   return "$status"
 }
 part_compilers() {
-  local status=0 modules=(core sync extras io nn encode learned rl sim adapt) programs=()
+  local status=0 modules=(core sync extras io nn encode learned rl sim adapt stigmergy) programs=()
   for program in examples/[0-9][0-9]_*.cpp; do programs+=("$(basename "$program" .cpp)"); done
   build clang rubato-lab test_odr "${programs[@]}" "${modules[@]/#/test_}"
   build release "${modules[@]/#/test_}"
@@ -171,7 +171,10 @@ part_real() {
   rm -rf build/logs/sim_to_real
   python3 bench/experiments/sim_to_real.py build/release/bin/rubato-lab --out build/logs/sim_to_real
 }
-part_portability() { bash tests/portability.sh; }
+part_portability() {
+  bash cmake/need.sh g++-i686-linux-gnu g++-s390x-linux-gnu g++-aarch64-linux-gnu qemu-user
+  bash tests/portability.sh
+}
 part_browser() {
   bash cmake/need.sh chromium fonts-dejavu-core
   build release rubato-lab

@@ -25,7 +25,7 @@ rows=(
 )
 for newer in $(compgen -c g++- | grep -xE 'g\+\+-[0-9]+' | sort -uV); do rows+=("$newer|$newer -std=c++23||core sync encode nn"); done
 for wanted in "$@"; do
-  if ! printf '%s\n' "${rows[@]}" | grep -qF -- "$wanted|"; then
+  if ! printf '%s\n' "${rows[@]%%|*}" | grep -qxF -- "$wanted"; then
     printf 'portability.sh: no row %s; there are %s\n' "$wanted" "$(printf '%s\n' "${rows[@]%%|*}" | paste -sd ' ')" >&2
     exit 2
   fi
@@ -66,18 +66,22 @@ try() {
 }
 
 status=0
+passed=0
+left_out=0
 for row in "${rows[@]}"; do
   IFS='|' read -r name compiler runner modules <<<"$row"
   if (($# > 0)) && [[ " $* " != *" $name "* ]]; then continue; fi
   if ! command -v "${compiler%% *}" >/dev/null; then
     printf '%s: left out, no %s\n' "$name" "${compiler%% *}"
+    left_out=$((left_out + 1))
     (($# == 0)) || status=1
     continue
   fi
   # Not in a condition: errexit would be off inside.
   set +e
   (set -e; try "$name" "$compiler" "$runner" "$modules")
-  (($? == 0)) || { status=1; printf '%s: FAILED\n' "$name"; }
+  if (($? == 0)); then passed=$((passed + 1)); else status=1; printf '%s: FAILED\n' "$name"; fi
   set -e
 done
+printf '%d rows passed, %d left out\n' "$passed" "$left_out"
 exit "$status"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds and runs the tests that every change has to pass; stops at the first stage that fails. What takes long and
 # seldom finds what the rest does not is in long.sh (docs/testing.md, "What runs where"). Logs: build/logs/STAGE.log
-# usage: run.sh [--only STAGE]...
+# usage: run.sh [--only STAGE]...      Skipped tests, which need what the machine lacks, are named at the end.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -123,6 +123,7 @@ bash cmake/need.sh cmake ninja-build g++ clang libclang-rt-dev pkg-config python
 
 passed=0
 failed=0
+skipped=()
 mkdir -p build/logs
 for stage in "${only[@]:-${stages[@]}}"; do
   log=build/logs/$stage.log
@@ -136,6 +137,8 @@ for stage in "${only[@]:-${stages[@]}}"; do
     passed=$((passed + all - bad))
     failed=$((failed + bad))
   done < <(sed -nE 's/^[0-9]+% tests passed, ([0-9]+) tests? failed out of ([0-9]+)$/\1 \2/p' "$log")
+  # ctest counts those as passed.
+  mapfile -t -O "${#skipped[@]}" skipped < <(sed -nE 's/^\t *[0-9]+ - (.+) \(Skipped\)$/\1/p' "$log")
   if ((status != 0)); then
     tail -n 80 "$log"
     printf '%-9s FAILED %4d s   (whole log: %s)\n' "$stage" $((SECONDS - begin)) "$log"
@@ -144,5 +147,7 @@ for stage in "${only[@]:-${stages[@]}}"; do
   fi
   printf '%-9s passed %4d s\n' "$stage" $((SECONDS - begin))
 done
-printf '%-9s        %4d s\n%d passed, %d failed\n' total "$SECONDS" "$passed" "$failed"
+printf '%-9s        %4d s\n' total "$SECONDS"
+if ((${#skipped[@]} > 0)); then printf 'skipped: %s\n' "${skipped[@]}"; fi
+printf '%d passed, %d failed, %d skipped\n' $((passed - ${#skipped[@]})) "$failed" "${#skipped[@]}"
 ((failed == 0))

@@ -1,5 +1,5 @@
 // Checkpoints of trainings, with a checksum that is right whatever they say. One that is refused changes nothing; after
-// one that loads the training goes on.
+// one that loads the training goes on, and can be gone on with again.
 #include <cstdint>
 #include <rubato/nn/dynamic_mlp.hpp>
 #include <rubato/rl/dqn.hpp>
@@ -59,8 +59,17 @@ void run(input bytes) {
     require(e.message.starts_with(file + ": ") && is_plain(e.message) && e.message.size() < 2000, "it says why:", e.message);
     return require(state() == before && training.steps() == 0, "who is refused has not changed");
   }
-  if (resumed->steps > 1'000'000 || resumed->episodes > 1'000'000) return;  // it would have to count on from there
-  static_cast<void>(training.run({.episodes = resumed->episodes + 2, .steps = resumed->steps + 12}));
+  // Nobody can go on from the last number that there is.
+  constexpr std::uint64_t last = ~std::uint64_t{0};
+  if (resumed->steps == last || resumed->episodes == last) return;
+  const auto after = [&](std::uint64_t count, std::uint64_t more) { return count < last - more ? count + more : last; };
+  const auto went_on = training.run({.episodes = after(resumed->episodes, 2), .steps = after(resumed->steps, 12)});
+  require(went_on.operator bool(), "the training goes on:", went_on ? "" : went_on.error().message);
+  require(went_on->steps > resumed->steps && went_on->episodes > resumed->episodes, "it takes steps");
+  require(training.steps() == went_on->steps && training.episodes() == went_on->episodes, "it says how far it is");
+  trainer another{task, *agent, how};
+  const auto again = another.resume();
+  require(again && *again == *went_on, "what it writes then loads:", again ? "" : again.error().message);
 }
 
 const registered here{"training_checkpoint", run};

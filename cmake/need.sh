@@ -34,6 +34,7 @@ present() {
     libopenmpi-dev) command -v mpicxx ;;
     openmpi-bin) command -v mpirun ;;
     iproute2) command -v ip ;;
+    g++-*-linux-gnu) command -v "${1#g++-}-g++" ;;
     *) command -v "$1" ;;  # the command is called like its package
   esac >/dev/null 2>&1
 }

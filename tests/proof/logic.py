@@ -3,7 +3,8 @@ import collections
 import copy
 import time
 
-from z3 import And, Const, DeclareSort, EnumSort, Exists, ForAll, FreshConst, Function, If, Not, Or, Solver, sat, unsat
+from z3 import (And, BoolVal, Const, DeclareSort, EnumSort, Exists, ForAll, FreshConst, Function, If, Not, Or, Solver,
+                sat, unsat)
 
 
 class World:
@@ -88,11 +89,16 @@ class Event:
     def note(self, branch, condition):
         self.branches.append((branch, condition))
 
-    def either(self, name, condition, yes=True, no=False):
-        """yes or no, noted as two branches."""
-        self.note(name, condition)
-        self.note(f"not: {name}", Not(condition))
+    def either(self, name, condition, yes=True, no=False, of=BoolVal(True)):
+        """yes or no, noted as two branches: those of the cases in which it matters."""
+        self.note(name, And(of, condition))
+        self.note(f"not: {name}", And(of, Not(condition)))
         return condition if yes is True and no is False else If(condition, yes, no)
+
+    def somewhere(self, name, sort, condition, of=lambda x: True):
+        """Notes as two branches that it is so at one of these places at least, and that it is not."""
+        self.note(name, self.before.world.any(sort, lambda x: And(of(x), condition(x))))
+        self.note(f"not: {name}", self.before.world.any(sort, lambda x: And(of(x), Not(condition(x)))))
 
     def one_of(self, value, *choices):
         """Whether the value is one of these, each noted as a branch."""
@@ -177,6 +183,7 @@ def main(state, definitions, invariants, promises, consequences):
 
     shown, caught, weakenings = Tally("witnesses", sat), 0, 0
     s = state(World("WGTR", 3))
+    shown.check(solver_of(*s.initial(), s.policy_bound >= 0, s.guard_bound >= 0), "the start", "at the start", True)
     for name, define in events.items():
         e = Event(define, s)
         solver = solver_of(*assumed(s), *e.guards)

@@ -17,58 +17,10 @@ import sys
 from z3 import And, FreshConst, If, Implies, Not, Or
 
 import logic
+import parts
 from state import (BOOL, INT, VERDICT, Shield, abandoned, absent, accumulate, admitted, answered, applied, apply,
                    asking, discarding, drop, dropped, flushed, flushing, fresh, gone, guarding, held, idle, joining,
                    opened, out, over, parked, released, running, unborn, unused, waiting)
-
-
-class Parts:
-    """What several events have in common."""
-
-    def come_in(e, s, w, lead):
-        """w counts from now on, at its own clock moved into [m, m + lead]."""
-        own, somebody = s.clock(w), s.some(s.counts)
-        low = e.rule("not below the minimum", own < s.m, False)
-        high = e.rule("not beyond the bound", own > s.m + lead, False)
-        e.put(w, clock=e.either("somebody counts", somebody, If(low, s.m, If(high, s.m + lead, own)), own))
-        e.put(w, exempt=False)
-        e.put(m=If(somebody, s.m, own))
-
-    def go_out(e, s, w, least):
-        """w counts no longer; least: the minimum of the rest."""
-        rest = lambda v: And(v != w, s.counts(v))
-        least_of_rest = And(s.some(lambda v: And(rest(v), s.clock(v) == least)),
-                            s.world.all("W", lambda v: Implies(rest(v), s.clock(v) >= least)))
-        e.need(Implies(s.counts(w), If(s.some(rest), least_of_rest, least == 0)))
-        e.put(m=If(e.rule("the minimum moves", s.counts(w), False), least, s.m))
-
-    def go(e, s, w, when=True):
-        """w is released: it runs, or its step waits for a ticket."""
-        t, given = s.ticket(w), And(when, s.has(w))
-        e.put(t, ticket_is=If(given, answered, s.ticket_is(t)), stops=s.stops(t) + If(given, 1, 0))
-        e.put(w, st=If(when, e.either("with a ticket", s.has(w), running, released), s.st(w)),
-              has=And(s.has(w), e.rule("its ticket is used up", Not(given))),
-              doomed=And(s.doomed(w), Not(given)), exempt=And(s.exempt(w), Not(when)))
-
-    def abandon_ticket(e, s, w):
-        t, has = s.ticket(w), e.rule("its ticket is abandoned", s.has(w), False)
-        e.put(t, ticket_is=e.either("with a ticket", has, abandoned, s.ticket_is(t)), stops=s.stops(t) + If(has, 1, 0))
-
-    def rebase(e, s, whose, most):
-        """Clocks count from the minimum; whose(w) are limited to most(w), and to one more where w is parked."""
-        limits, apart = e.rule("clocks are limited", True, False), e.rule("the parked alone to one more", True, False)
-        def moved(w):
-            lead, top = If(s.clock(w) < s.m, 0, s.clock(w) - s.m), most(w) + If(And(apart, s.st(w) != parked), 0, 1)
-            return If(And(limits, whose(w), lead > top), top, lead)
-        e.each(clock=moved)
-        e.put(m=0)
-
-    def end_round(e, s, r, when, how, own=None, fate=None):
-        """Where `when`, all that waits in round r ends; gradient `own`, if any, has a fate of its own."""
-        def after(g):
-            swept = If(And(when, s.fate(g) == waiting, s.round(g) == r), how, s.fate(g))
-            return swept if own is None else If(g == own, fate, swept)
-        e.each(fate=after, ends=lambda g: s.ends(g) + If(And(after(g) != s.fate(g), after(g) != waiting), 1, 0))
 
 
 class Events:
@@ -81,7 +33,7 @@ class Events:
         """A joining worker becomes a member, once enough have joined."""
         e.need(e.one_of(s.phase, idle, asking), s.st(w) == joining)
         e.need(e.rule("not before the commit of its former life", Not(s.sent(w))))
-        Parts.come_in(e, s, w, s.policy_bound)
+        parts.come_in(e, s, w, s.policy_bound)
         e.put(w, st=parked)
         e.put(started=True, phase=asking)
 
@@ -89,9 +41,9 @@ class Events:
         """A worker leaves, has finished, or is lost."""
         e.ends = (w, None)
         e.need(s.phase == idle, e.one_of(s.st(w), joining, running, released, admitted, parked))
-        e.note("the last who counts", And(s.counts(w), Not(s.some(lambda v: And(v != w, s.counts(v))))))
-        Parts.go_out(e, s, w, least)
-        Parts.abandon_ticket(e, s, w)
+        e.either("others remain", s.some(lambda v: And(v != w, s.counts(v))), of=e.either("counts", s.counts(w)))
+        parts.go_out(e, s, w, least)
+        parts.abandon_ticket(e, s, w)
         e.put(w, st=gone, has=False, excluded=False)
         e.put(phase=e.either("started", s.started, asking, idle))
 
@@ -110,22 +62,25 @@ class Events:
         here = e.either("in this life", s.st(w) == admitted)
         last = And(kept, Or(s.round_is(r) == flushing, s.round_is(r) == discarding), Not(s.awaited(r, but=g)))
         last = e.either("the last of a closed round", e.rule("the last one ends its round", last, False))
-        how = e.either("to be flushed", s.round_is(r) == flushing, flushed, dropped)
-        fate = If(And(ok, kept), If(last, how, waiting), If(And(ok, s.verdict(g) == apply), applied, dropped))
-        Parts.end_round(e, s, r, last, how, g, fate)
+        how = e.either("to be flushed", s.round_is(r) == flushing, flushed, dropped, of=last)
+        fate = If(kept, If(last, how, waiting), If(s.verdict(g) == apply, applied, dropped))
+        fate = e.either("ok", ok, fate, dropped)
+        e.one_of(fate, waiting, applied, flushed, dropped)
+        parts.end_round(e, s, r, last, how, g, fate)
         e.put(r, round_is=If(last, over, s.round_is(r)))
         e.put(w, sent=False, st=If(here, parked, s.st(w)), clock=s.clock(w) + If(here, 1, 0))
         others = s.some(lambda v: And(v != w, s.counts(v), s.clock(v) == s.m))
-        alone = And(here, s.counts(w), s.clock(w) == s.m, e.rule("the minimum stays with others", Not(others)))
-        e.put(m=s.m + If(e.either("alone at the minimum", alone), e.rule("the minimum moves", 1, 0), 0))
-        useful = And(here, s.verdict(g) != drop)
+        lowest = And(e.either("counts", s.counts(w), of=here), here, s.clock(w) == s.m)
+        alone = e.either("alone at the minimum", e.rule("the minimum stays with others", Not(others), True), of=lowest)
+        e.put(m=s.m + If(And(lowest, alone), e.rule("the minimum moves", 1, 0), 0))
+        useful = e.either("useful", And(here, s.verdict(g) != drop), of=here)
         e.put(may_cancel=Or(s.may_cancel, useful), batches=If(useful, 0, s.batches), phase=asking)
 
     def give(e, s, w: "W", t: "T"):
         """A worker waits with this ticket, from a join, a commit or a pull; it runs if it was released already."""
         e.need(s.ticket_is(t) == fresh, e.one_of(s.st(w), joining, released, admitted, parked))
         free = s.st(w) == released
-        Parts.abandon_ticket(e, s, w)
+        parts.abandon_ticket(e, s, w)
         e.put(t, ticket_is=If(free, answered, held), parks=s.parks(t) + 1, stops=s.stops(t) + If(free, 1, 0), holder=w)
         e.put(w, has=Not(free), ticket=t, st=If(free, running, s.st(w)), doomed=And(s.doomed(w), Not(free)))
 
@@ -137,7 +92,8 @@ class Events:
     def switch_to(e, s, to: INT):
         """Another policy and bound: the excluded come back, clocks are re-based and limited. `close` is apart."""
         e.need(s.phase == idle, to >= 0)
-        Parts.rebase(e, s, s.member, lambda w: If(And(s.excluded(w), s.guard_bound < to), s.guard_bound, to))
+        e.somewhere("the guard's bound", "W", lambda w: s.guard_bound < to, of=s.excluded)
+        parts.rebase(e, s, s.member, lambda w: If(And(s.excluded(w), s.guard_bound < to), s.guard_bound, to))
         e.each(excluded=lambda w: False)
         e.put(policy_bound=to, phase=e.either("started", s.started, asking, idle))
 
@@ -148,7 +104,7 @@ class Events:
     def host_release(e, s, w: "W"):
         """A host's override, `force_release` (`readmit` is apart): outside the bound until it is released again."""
         e.need(s.phase == idle, s.st(w) == parked, s.counts(w))
-        Parts.go(e, s, w)
+        parts.go(e, s, w)
         e.put(w, exempt=e.rule("exempt", True, False))
 
     # --- what a policy orders
@@ -156,7 +112,7 @@ class Events:
         """The open round takes no more gradients; r is the next. By a decision, a verdict, or a switch."""
         e.need(s.filled, s.round_is(r) == unused)
         ready = e.either("all are in", e.rule("not before the last commit", Not(s.awaited(s.current))))
-        Parts.end_round(e, s, s.current, ready, e.either("flush", flush, flushed, dropped))
+        parts.end_round(e, s, s.current, ready, e.either("flush", flush, flushed, dropped))
         e.put(s.current, round_is=If(ready, over, If(flush, flushing, discarding)))
         e.put(r, round_is=opened)
         e.put(current=r, filled=False)
@@ -164,35 +120,38 @@ class Events:
     def release(e, s, w: "W"):
         """By a decision; or later, when a call left it over or the bound kept it back."""
         e.need(s.st(w) == parked, s.counts(w))
-        e.need(e.rule("within the bound", s.clock(w) <= s.m + s.bound, s.clock(w) <= s.m + s.bound + 1))
-        Parts.go(e, s, w)
+        top = s.m + parts.bound(e, s)
+        e.need(e.rule("within the bound", s.clock(w) <= top, s.clock(w) <= top + 1))
+        parts.go(e, s, w)
 
     def exclude(e, s, w: "W", least: INT):
         e.need(s.phase == asking, s.counts(w), s.some(lambda v: And(v != w, s.counts(v))))
-        Parts.go_out(e, s, w, least)
+        parts.go_out(e, s, w, least)
         withdrawn = e.rule("its promise is withdrawn", s.st(w) == released, False)
         e.put(w, excluded=True, st=e.either("released", withdrawn, parked, s.st(w)),
-              doomed=Or(s.doomed(w), e.rule("its step is in vain", s.st(w) == running, False)))
+              doomed=Or(s.doomed(w), e.either("running", e.rule("its step is in vain", s.st(w) == running, False))))
 
     def readmit(e, s, w: "W"):
         e.need(e.one_of(s.phase, idle, asking), s.excluded(w), e.one_of(s.st(w), running, admitted, parked))
-        Parts.come_in(e, s, w, s.bound + If(s.st(w) == parked, 1, 0))
+        parts.come_in(e, s, w, parts.bound(e, s) + If(s.st(w) == parked, 1, 0))
         e.put(w, excluded=False)
 
     def cancel(e, s, w: "W"):
         """Its push comes all the same, and is dropped. Somebody else stays busy, or will be released."""
         e.need(s.phase == asking, s.st(w) == running, Not(s.doomed(w)), e.rule("once a useful push", s.may_cancel))
+        bound = parts.bound(e, s)
         e.need(s.some(lambda v: And(v != w, s.counts(v), Or(
             And(s.st(v) == running, Not(s.doomed(v))), s.st(v) == released, s.st(v) == admitted,
-            And(s.st(v) == parked, s.clock(v) <= s.m + s.bound)))))
+            And(s.st(v) == parked, s.clock(v) <= s.m + bound)))))
         e.put(w, doomed=True)
         e.put(cancels=True)
 
     def rebase(e, s, limit: INT, to: INT):
         """Clocks are re-based and limited, so that the policy's bound may fall to `to`."""
         e.need(s.phase == asking, limit >= 0, to >= 0)
-        e.need(e.rule("not below what clocks are limited to", Or(to >= limit, to >= s.policy_bound)))
-        Parts.rebase(e, s, s.counts, lambda w: limit)
+        fits = Or(e.either("to the limit or more", to >= limit), e.either("no lower", to >= s.policy_bound))
+        e.need(e.rule("not below what clocks are limited to", fits))
+        parts.rebase(e, s, s.counts, lambda w: limit)
         e.put(policy_bound=to)
 
     def widen(e, s, to: INT):
@@ -213,9 +172,10 @@ class Events:
         """If nobody counted is busy, one of those at the minimum is released."""
         needed = s.idles()
         e.need(s.phase == guarding, Implies(needed, And(s.counts(w), e.rule("at the minimum", s.clock(w) == s.m))))
+        cancels = e.either("somebody was cancelled", s.cancels)
         e.claim("whom the guard releases is parked", Implies(needed, s.st(w) == parked))
-        Parts.go(e, s, w, e.either("needed", e.rule("one is released", needed, False)))
-        e.put(may_cancel=And(s.may_cancel, Not(s.cancels)), batches=s.batches + If(s.cancels, 1, 0), cancels=False)
+        parts.go(e, s, w, e.either("needed", e.rule("one is released", needed, False)))
+        e.put(may_cancel=And(s.may_cancel, Not(cancels)), batches=s.batches + If(cancels, 1, 0), cancels=False)
         e.put(phase=idle)
 
 

@@ -98,6 +98,9 @@ class books {
     discarded_ += n;
     expected(reason::switched) += n;
   }
+  /// Is a gradient of this worker, by whichever life of it, admitted and not committed?
+  [[nodiscard]] bool is_out(std::uint32_t w) const { return out_[w] != 0; }
+  [[nodiscard]] bool is_out(const token& t) const { return t.serial != 0 && out_[t.worker.index] == t.serial; }
   [[nodiscard]] std::uint64_t updates() const { return applied_ + flushes_; }  ///< that are in
 
   // --- answers, and the time

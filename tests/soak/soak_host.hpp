@@ -19,6 +19,7 @@
 #include "../support/counted_allocations.hpp"
 #include "../support/promises.hpp"
 #include "books.hpp"
+#include "faults.hpp"
 #include "worker_set.hpp"
 
 namespace rubato::test {
@@ -34,6 +35,7 @@ class soak_host {
 
   std::string problem;
   books accounts;
+  faults survived;
 
   soak_host(std::uint32_t workers, park_on park, std::uint64_t seed, std::vector<any_policy> policies)
       : accounts{workers},
@@ -50,6 +52,7 @@ class soak_host {
         working_{workers},
         silent_{workers},
         owes_pull_{workers},
+        cancelled_{workers},
         control_{std::make_unique<controller_type>(options_, policies_.front())} {
     out_.reserve(most_out);
     for (std::uint32_t w = 0; w < workers; ++w) join(w, 0);
@@ -94,15 +97,16 @@ class soak_host {
     std::uint32_t life = 0;
     std::uint64_t step = 0;
     std::uint64_t updates_when_read = 0;
+    bool free = false;  // it was told that it may start once it asks; an exclusion may have withdrawn that
   };
   struct sink {
     soak_host& host;
     void release(ticket t, worker_id who, const grant& terms) { host.released(t, who, terms); }
     void flush(std::uint64_t round, float, std::uint32_t n) { host.accounts.flushed(round, n); }
     void discard(std::uint64_t round, std::uint32_t n) { host.accounts.discarded(round, n); }
-    void cancel(worker_id) {}
+    void cancel(worker_id who) { host.cancelled(who); }
     void abandon(ticket t, worker_id, reason why) { host.accounts.abandoned(t, why); }
-    void ready(worker_id) {}
+    void ready(worker_id who) { host.freed(who); }
   };
   // Calls between one of these and its end must not allocate.
   struct without_allocation {
@@ -135,18 +139,53 @@ class soak_host {
   void released(ticket t, worker_id who, const grant& terms) {
     accounts.released(t);
     const std::uint32_t w = who.index;
-    if (who.incarnation != control_->workers()[w].incarnation) return fail("a release of another incarnation");
-    if (working_.contains(w) || silent_.contains(w)) return;  // the answer to a repeated message
-    const vector_clock& clock = control_->workers().clock();
-    const clock_type bound = (std::min)(control_->policy().clock_bound(), options_.guard.bound);
+    if (who == leaving_) return;  // what an earlier call left over goes first
+    if (!may_be_told(who)) return;
+    if (runs(w)) {  // the answer to a repeated message
+      if (w != asks_) fail("a running worker was released");
+      return;
+    }
     // Who was freed earlier starts under the bound of that time.
-    if (options_.park == park_on::push && clock.clock(w) > saturating_add(clock.minimum(), bound))
-      fail("worker " + std::to_string(w) + " starts beyond the bound");
+    if (w != asks_ || !was_free_) look_at_start(w);
     if (!(terms.lr_scale >= 0 && terms.lr_scale <= options_.guard.max_lr_scale)) fail("a grant's lr_scale");
     working_.insert(w);
     owes_pull_.erase(w);
+    peers_[w].free = false;
     peers_[w].updates_when_read = accounts.updates();
     hash_ = (hash_ ^ (std::uint64_t{w} << 32 | terms.batch)) * 0x9E3779B97F4A7C15;
+  }
+  void freed(worker_id who) {
+    const std::uint32_t w = who.index;
+    if (who == leaving_ || !may_be_told(who)) return;
+    if (runs(w)) return fail("a running worker was freed");
+    if (accounts.open_of(w) > (w == asks_ ? 1U : 0U)) fail("a worker was freed that has a ticket");
+    look_at_start(w);
+    peers_[w].free = true;
+  }
+  void cancelled(worker_id who) {
+    const std::uint32_t w = who.index;
+    if (!may_be_told(who)) return;
+    if (!runs(w)) return fail("a worker was cancelled that does not run");
+    if (cancelled_.contains(w)) return fail("a worker was cancelled twice");
+    cancelled_.insert(w);
+    cancels_ = true;
+    ++survived.cancelled;
+  }
+  [[nodiscard]] bool runs(std::uint32_t w) const { return working_.contains(w) || silent_.contains(w); }
+  [[nodiscard]] bool may_be_told(worker_id who) {
+    if (who.incarnation != control_->workers()[who.index].incarnation)
+      fail("an effect on another incarnation");
+    else if (accounts.is_out(who.index))
+      fail("an effect on a worker whose gradient is being added");
+    else
+      return true;
+    return false;
+  }
+  void look_at_start(std::uint32_t w) {
+    const vector_clock& clock = control_->workers().clock();
+    const clock_type bound = (std::min)(control_->policy().clock_bound(), options_.guard.bound);
+    if (clock.clock(w) > saturating_add(clock.minimum(), bound))
+      fail("worker " + std::to_string(w) + " starts beyond the bound");
   }
 
   // After every call: somebody runs or will, and the sums agree.
@@ -158,7 +197,19 @@ class soak_host {
     if (parked > 0 && all.busy() == 0) fail("nobody runs and somebody waits");
     if (all.clock().size() == 0 && all.excluded() > 0) fail("nobody counts and somebody is excluded");
     if (control_->version() > control_->updates()) fail("more updates are in than were decided");
+    if (std::exchange(cancels_, false)) look_at_cancellations();
     if (!accounts.problem.empty()) fail(accounts.problem);
+    asks_ = no_worker;
+    leaving_ = nobody_;
+  }
+  // Once per useful push, and never everybody. O(1), unless hardly anybody is busy who is not cancelled.
+  void look_at_cancellations() {
+    if (!std::exchange(useful_, false)) fail("cancelled twice without a push in between");
+    const roster& all = control_->workers();
+    if (all.busy() > cancelled_.size()) return;
+    std::uint32_t counted = 0;
+    for (std::uint32_t i = 0; i < cancelled_.size(); ++i) counted += all.counted(cancelled_[i]);
+    if (all.busy() <= counted) fail("everybody who is busy was cancelled");
   }
 
   // --- one call each
@@ -173,27 +224,39 @@ class soak_host {
     working_.erase(w);
     silent_.erase(w);
     owes_pull_.erase(w);
+    cancelled_.erase(w);
+    peers_[w].free = false;
+  }
+  void answered(errc result, double now) {
+    accounts.answered(result, now);
+    survived.answered(result);
   }
   void join(std::uint32_t w, std::uint32_t life, double now_or_not) {
     const bool anew = std::isfinite(now_or_not) && is_here(w) && life > control_->workers()[w].incarnation;
     const std::optional<ticket> t = push_ticket(w);
-    if (anew) forget(w);
+    if (anew) forget(w), leaving_ = id(w);
+    asks_ = w;
     const errc result = [&] {
       const without_allocation here;
       return control_->join({w, life}, now_or_not, t, sink{*this});
     }();
-    accounts.answered(result, now_or_not);
-    if (result == errc::ok) peers_[w].life = life, peers_[w].step = 0, will_pull(w);
+    answered(result, now_or_not);
+    if (result == errc::ok) {
+      survived.returns += life > 0;
+      survived.deaths += anew;
+      peers_[w].life = life, peers_[w].step = 0, will_pull(w);
+    }
     look();
   }
   void join(std::uint32_t w, std::uint32_t life) { join(w, life, now_); }
   void depart(worker_id who, double now, cause why) {
+    if (who == id(who.index) && is_here(who.index) && std::isfinite(now)) leaving_ = who;
     const errc result = [&] {
       const without_allocation here;
       return control_->depart(who, now, why, sink{*this});
     }();
-    accounts.answered(result, now);
-    if (result == errc::ok) forget(who.index);
+    answered(result, now);
+    if (result == errc::ok) ++(why == cause::death ? survived.deaths : survived.departures), forget(who.index);
     look();
   }
   [[nodiscard]] admitted admit(const push_event& push) {
@@ -205,6 +268,10 @@ class soak_host {
     if (got.work.serial != 0) {
       const std::uint32_t w = push.worker.index;
       if (got.staleness + peers_[w].updates_when_read < accounts.updates()) fail("an under-reported staleness");
+      const bool drops = got.what.what == verdict::drop, was_cancelled = cancelled_.contains(w);
+      if (was_cancelled && !drops) fail("the gradient of a cancelled step was taken");
+      if (!was_cancelled && drops && got.what.why == reason::cancelled) fail("dropped as cancelled, and was not");
+      cancelled_.erase(w);
       working_.erase(w);
       silent_.erase(w);
     }
@@ -214,22 +281,30 @@ class soak_host {
   void commit(const admitted& what, double now, outcome how) {
     const std::uint32_t w = what.work.worker.index;
     const std::optional<ticket> t = w < options_.capacity ? push_ticket(w) : std::nullopt;
+    if (what.work.serial != 0 && std::isfinite(now) && what.what.what != verdict::drop && w < options_.capacity &&
+        is_here(w) && what.work.worker == id(w) && accounts.is_out(what.work))
+      useful_ = true;
     accounts.about_to_commit(what, now, how);
+    asks_ = w;
     const errc result = [&] {
       const without_allocation here;
       return control_->commit(what.work, now, how, t, sink{*this});
     }();
     accounts.committed(what, result, now);
+    survived.answered(result);
     if (result == errc::ok && is_here(w)) will_pull(w);
     look();
   }
   void pull(worker_id who, double now) {
     const ticket t = accounts.new_ticket(who.index);
+    was_free_ = state(who.index) == worker_state::released;
+    if (was_free_ && !peers_[who.index].free) fail("a worker is free, and was not told so");
+    asks_ = who.index;
     const errc result = [&] {
       const without_allocation here;
       return control_->pull(who, now, t, sink{*this});
     }();
-    accounts.answered(result, now);
+    answered(result, now);
     if (result == errc::ok) owes_pull_.erase(who.index);
     look();
   }
@@ -239,13 +314,15 @@ class soak_host {
       control_->poll(now, sink{*this});
     }
     accounts.polled(now);
+    survived.refused += !std::isfinite(now);
     look();
   }
   void switch_to(const any_policy& next) {
     const errc result = control_->switch_to(
         next, now_, chance(0.5) ? pending_gradients::flush : pending_gradients::discard, sink{*this});
-    accounts.answered(result, now_);
+    answered(result, now_);
     if (result != errc::ok) fail("a switch was refused");
+    ++survived.switches;
     in_charge_ = &next;
     look();
   }
@@ -264,8 +341,10 @@ class soak_host {
     });
     if (result != errc::ok) return fail("load says " + std::string{name(result)});
     control_ = std::move(fresh);
+    ++survived.reloads;
+    survived.lost_tickets += lost.size();
     for (const std::uint32_t w : lost) accounts.lost(w), forget(w);
-    if (chance(0.25)) now_ = 0.0;
+    if (chance(0.25)) now_ = 0.0, ++survived.anew;
     accounts.begin_time();
     poll(now_);
   }
@@ -327,7 +406,7 @@ class soak_host {
     if (luck < 0.3) return change_members();
     if (luck < 0.5) return fall_silent();
     if (luck < 0.995) return misbehave();
-    if (luck < 0.998) return void(now_ += 1'000 * random_.uniform());
+    if (luck < 0.998) return void((now_ += 1'000 * random_.uniform(), ++survived.jumps));
     if (luck < 0.9995) return switch_to(policies_[pick(static_cast<std::uint32_t>(policies_.size()))]);
     settle();
     reload();
@@ -349,6 +428,7 @@ class soak_host {
       const std::uint32_t w = working_[pick(working_.size())];
       working_.erase(w);
       silent_.insert(w);
+      ++survived.silences;
     }
   }
   // Messages that are late, doubled, or nonsense.
@@ -380,7 +460,9 @@ class soak_host {
       case 8:
         return depart(id(w), -infinite, cause::leave);
       case 9:
-        return poll(pick(2) == 0 ? nan : now_ - 1.0);
+        if (pick(2) == 0) return poll(nan);
+        ++survived.setbacks;
+        return poll(now_ - 1.0);
       case 10:
         return pull(pick(2) == 0 ? id(w) : stranger, now_);
       case 11:
@@ -397,10 +479,17 @@ class soak_host {
   random_sequence random_;
   std::vector<any_policy> policies_;
   std::vector<peer> peers_;
-  worker_set working_, silent_, owes_pull_;
+  worker_set working_, silent_, owes_pull_, cancelled_;
   std::vector<admitted> out_;
   std::unique_ptr<controller_type> control_;
   const any_policy* in_charge_ = &policies_.front();
+  // Of the call that is being made:
+  static constexpr worker_id nobody_{no_worker, 0};
+  std::uint32_t asks_ = no_worker;  // who sent the message
+  bool was_free_ = false;           // before it asked
+  worker_id leaving_ = nobody_;     // whose life ends in it
+  bool cancels_ = false;
+  bool useful_ = true;  // a push came in since the last cancellation
   double now_ = 0.0;
   std::uint64_t calls_ = 0;
   std::uint64_t hash_ = 1;

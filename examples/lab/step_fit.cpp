@@ -102,6 +102,10 @@ void share_habits(std::vector<step_fit>& fits, std::span<const usable_step> step
     }
 }
 
+// Beyond them, in whatever unit, squares and quotients are no numbers.
+constexpr double shortest_length = 1e-100;
+constexpr double longest_length = 1e100;
+
 [[nodiscard]] std::vector<usable_step> usable_steps(const decision_history& history, const step_fit_options& options) {
   const double service = service_time(history);
   const std::size_t count = std::min(history.steps.size(), options.most_steps);
@@ -111,7 +115,8 @@ void share_habits(std::vector<step_fit>& fits, std::span<const usable_step> step
   for (const logged_step& each : std::span{history.steps}.first(count)) {
     const double share = each.batch == 0 ? 1.0 : static_cast<double>(each.batch) / options.nominal_batch;
     const bool waited = service > 0 && std::abs(each.end - free_at) <= 1e-6 * service;
-    steps.push_back({each.worker, each.start, each.end, share, each.whole && !waited && each.length() > 0});
+    const bool is_length = each.length() >= shortest_length && each.length() <= longest_length;
+    steps.push_back({each.worker, each.start, each.end, share, each.whole && !waited && is_length});
     free_at = std::max(free_at, each.served);
   }
   return steps;

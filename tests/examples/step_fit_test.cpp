@@ -82,4 +82,13 @@ TEST(StepFit, AFewStepsAreNotEnough) {
   EXPECT_THROW(static_cast<void>(fit_steps(log_of({.workers = 4}, "asp", 20))), rubato::support::user_error);
 }
 
+TEST(StepFit, StepsBeyondAnyMeasureAreNotCounted) {
+  for (const double unit : {1e-320, 1e-310, 1e306}) {
+    decision_history history = log_of({.workers = 4}, "asp", 200);
+    for (logged_step& each : history.steps)
+      for (double* const time : {&each.start, &each.end, &each.served}) *time *= unit;
+    EXPECT_THROW(static_cast<void>(fit_steps(history)), rubato::support::user_error) << unit;
+  }
+}
+
 }  // namespace

@@ -208,6 +208,10 @@ TEST(SaveLoad, RefusesWhatCannotBe) {
   EXPECT_EQ(refused(wake_at, std::as_bytes(std::span{&nan, 1})), errc::corrupt);
   EXPECT_EQ(refused(wake_at, std::as_bytes(std::span{&infinite, 1})), errc::ok) << "never";
 
+  // The number of the next admission would be 0, which stands for none: its commit would be refused for ever.
+  constexpr std::size_t serial = wake_at + 32;
+  EXPECT_EQ(refused(serial, std::as_bytes(std::span{&unbounded, 1})), errc::corrupt);
+
   const std::uint64_t more = 1;  // versions than updates: nothing has been pushed
   const std::size_t version = started + 13 + 8;
   EXPECT_EQ(refused(version, std::as_bytes(std::span{&more, 1})), errc::corrupt);

@@ -40,7 +40,7 @@ class executor {
     clock_type asked_minimum = 0;  // when the policy was last asked
     clock_type asked_bound = 0;
     clock_type parked_floor = 0;   // no parked worker's clock is lower
-    std::uint64_t serial = 0;      // of the latest admission
+    std::uint64_t serial = 0;      // of the latest admission; where loaded, too small to get to 0 again
     std::uint64_t draws = 0;
     bool started = false;          // the quorum has been reached
     bool may_cancel = true;        // a useful push came in since the last cancellation
@@ -54,7 +54,7 @@ class executor {
       bytes(now, wake_at, asked_minimum, asked_bound, parked_floor, serial, draws, started, may_cancel, withholds,
             retries, ask_on_poll, batch, lr_scale);
       const bool is_time = pinned::is_finite(now) || (!pinned::is_nan(now) && now < 0);  // -infinity: no call yet
-      if (!is_time || pinned::is_nan(wake_at)) bytes.fail();
+      if (!is_time || pinned::is_nan(wake_at) || serial >> 63U != 0) bytes.fail();
     }
   };
 

@@ -362,6 +362,12 @@ TEST(StragglerDetector, OfTheUnknownNothingIsKnown) {
   EXPECT_FALSE(of_nobody.is_member(3));
   EXPECT_FALSE(of_nobody.straggles(3));
   EXPECT_EQ(of_nobody.step_time(3), 0);
+  const straggler_detector of_four = watching(4);
+  for (const std::uint32_t behind : {of_four.capacity(), ~std::uint32_t{0}}) {
+    EXPECT_FALSE(of_four.is_member(behind));
+    EXPECT_FALSE(of_four.straggles(behind));
+    EXPECT_EQ(of_four.step_time(behind), 0);
+  }
 }
 
 TEST(StragglerDetector, RefusesBadOptions) {

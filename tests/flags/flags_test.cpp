@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -89,6 +90,22 @@ TEST(Flags, StrangeInputsAreRefused) {
 TEST(Flags, OptionsThatAreNoNumbersAreRefused) {
   for (const refusing_unit& unit : refusing_units())
     for (const refusal& each : unit.options()) EXPECT_TRUE(each.refused) << each.what << " by " << unit.flags;
+}
+
+// Refusals, and answers that are none: what begins like this is no mistake.
+TEST(Flags, UnitsAreAskedTheSame) {
+  std::vector<std::string> expected;
+  for (const refusing_unit& unit : refusing_units()) {
+    std::vector<std::string> asked;
+    for (const auto& part : {unit.inputs(), unit.options()})
+      for (const refusal& each : part) asked.push_back(each.what);
+    if (expected.empty()) expected = asked;
+    EXPECT_EQ(asked, expected) << unit.flags;
+  }
+  const auto sound =
+      std::ranges::count_if(expected, [](const std::string& what) { return what.starts_with("what is no mistake: "); });
+  std::cout << std::ssize(expected) - sound << " refusals and " << sound << " answers that are none, by each of "
+            << refusing_units().size() << " units\n";
 }
 
 TEST(Flags, ForgedStatesAreRefusedAlike) {

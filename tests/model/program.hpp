@@ -51,6 +51,7 @@ struct program_options {
   std::string_view rule{}, scope{};     // empty: all
   std::uint32_t shard = 0, shards = 1;  // which of how many parts of the list
   std::uint64_t states = 0;             // at most, of each exploration
+  std::uint64_t least = 0;              // of all together: fewer are a failure
 };
 
 [[nodiscard]] inline bool number(std::string_view text, std::uint64_t& to) {
@@ -70,6 +71,8 @@ struct program_options {
       o.scope = value;
     } else if (name == "--states") {
       if (!number(value, o.states) || o.states == 0) return false;
+    } else if (name == "--least") {
+      if (!number(value, o.least)) return false;
     } else if (name == "--shard") {
       const std::size_t slash = value.find('/');
       std::uint64_t part = 0, parts = 0;
@@ -85,11 +88,14 @@ struct program_options {
 }
 
 /// Explores these rules as the command line says: one line for each, and the first counter-example of each that has
-/// one. Returns the exit status of the program: 1 if there is any, 2 where the command line is wrong.
+/// one. Returns the exit status of the program: 1 if there is any or there were too few states, 2 where the command
+/// line is wrong.
 inline int run_program(const std::vector<rule>& rules, int count, char** arguments, std::uint64_t usual_states) {
   program_options o{.states = usual_states};
   if (!parse(count, arguments, o)) {
-    std::fputs("usage: model [--rule NAME] [--scope two|three|entered] [--shard I/N] [--states MOST]\n", stderr);
+    std::fputs(
+        "usage: model [--rule NAME] [--scope two|three|entered] [--shard I/N] [--states MOST] [--least STATES]\n",
+        stderr);
     return 2;
   }
   using clock = std::chrono::steady_clock;
@@ -128,7 +134,8 @@ inline int run_program(const std::vector<rule>& rules, int count, char** argumen
               static_cast<unsigned long long>(states), static_cast<unsigned long long>(transitions),
               static_cast<unsigned long long>(compared), since(start), broken);
   if (explorations == 0) std::fputs("no rule of this name has a scope of that name\n", stderr);
-  return broken > 0 || explorations == 0 ? 1 : 0;
+  if (states < o.least) std::fprintf(stderr, "fewer than %llu states\n", static_cast<unsigned long long>(o.least));
+  return broken > 0 || explorations == 0 || states < o.least ? 1 : 0;
 }
 
 }  // namespace rubato::test::model

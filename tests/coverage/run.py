@@ -3,7 +3,7 @@
 
 Builds the test programs below with preset `coverage` (GCC, -O0, preconditions checked), runs them, and reads what gcov
 says: lines through gcovr, branches itself, see branches_of(). A header that has code and that gcov does not know counts
-with all its lines, none of them run.
+with all its lines, none of them run. Prints the figures of each folder, and the table of docs/testing.md.
 
 Branches are counted where the source has one: not those of exceptions, of which GCC puts one at each call that may
 throw and more where objects end; nor those of RUBATO_ASSERT, of which one ends the program; nor in the fused kernels,
@@ -36,19 +36,46 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = ("core", "sync", "extras", "nn", "encode", "io", "learned", "rl", "sim", "adapt", "cuda", "properties")
 LEAST_LINES, LEAST_BRANCHES = 95.0, 85.0
 SCALE = "0.05"
+# The table of docs/testing.md: names of rows, and the folders whose sums they have. `all` has headers of none, too.
+ROWS = (("`core/`", ("core",)), ("`sync/` with `extras/` and `rivals/`", ("sync", "sync/extras", "sync/rivals")),
+        ("`nn/`", ("nn",)), ("`encode/`, `io/`, `learned/`", ("encode", "io", "learned")),
+        ("`rl/`, `sim/`, `adapt/`", ("rl", "sim", "adapt")), ("`cuda/`, as a processor runs it", ("cuda",)),
+        ("all", ("all",)))
 ONLY_WITH = {"avx512": ("avx512f",)}  # stem of a kernel header -> flags of /proc/cpuinfo that it needs
 # The compiler unrolls these whatever the options: what is left are no branches of the source.
 UNROLLED = re.compile(r"rubato/nn/kernels/(training/)?(fused_\w+|fma|avx512)\.hpp")
 MOST_BRANCHES = 20  # of a line of code
 BRANCH = re.compile(r"\b(if|for|while|switch|case|default|do)\b|\?|&&|\|\|")
+# Between a function's parameters and its body: qualifiers, the type that it returns, a constraint without parentheses.
+BEHIND_PARAMETERS = re.compile(
+    r"(\s|\b(const|noexcept|override|final|mutable)\b|&|->[^(){};]*|\brequires\b[^(){};]*)+$")
 NEEDS_NVCC = re.compile(r"<<<|__global__|#include <cuda|__CUDACC__|cooperative_groups|mma\.h")
 
 
 def has_code(text):
-    """Whether a header says anything that could be run."""
+    """Whether a header says anything that could be run: a body behind parentheses, but for those of requires."""
     text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
-    text = re.sub(r"^\s*#[^\n]*(\\\n[^\n]*)*", "", text, flags=re.M)
-    return re.search(r"\breturn\b|\)\s*(const\s*)?noexcept\s*(override\s*)?\{", text) is not None
+    text = re.sub(r"^\s*#(\\\n|[^\n])*", "", text, flags=re.M)
+    if re.search(r"\breturn\b|\)\s*(noexcept\s*)?:\s*\w+\s*[({]", text):  # the latter: a constructor's members
+        return True
+    return any(begins_body(text[:brace.start()]) for brace in re.finditer(r"\{", text))
+
+
+def begins_body(before):
+    """Whether what stands before a brace ends a function's head, or a statement's."""
+    while True:
+        before = BEHIND_PARAMETERS.sub("", before).rstrip()
+        if not before.endswith(")"):
+            return False
+        depth, at = 1, len(before) - 1
+        while depth > 0 and at > 0:
+            at -= 1
+            depth += {")": 1, "(": -1}.get(before[at], 0)
+        before = before[:at].rstrip()
+        word = re.search(r"\b(requires|noexcept)$", before)
+        if word is None:
+            return True
+        before = before[:word.start()]
 
 
 def lines_of_code(text):
@@ -157,6 +184,23 @@ def measured(folder):
     return found
 
 
+def share(part, whole):
+    return 100.0 * part / whole if whole else 100.0
+
+
+def table(sums):
+    """That of docs/testing.md. `sums`: folder -> lines, lines run, branches, branches taken."""
+    known = {folder for _, folders in ROWS for folder in folders} | {"."}
+    if unknown := sorted(set(sums) - known):
+        raise SystemExit(f"in no row of the table: {', '.join(unknown)}")
+    lines = ["| | lines | of them run | branches | of them taken |", "| --- | --- | --- | --- | --- |"]
+    for name, folders in ROWS:
+        found, run, branches, taken = map(sum, zip((0, 0, 0, 0), *(sums[f] for f in folders if f in sums)))
+        lines.append(f"| {name} | {found:,} | {share(run, found):.1f} % | {branches:,} | "
+                     f"{share(taken, branches):.1f} % |")
+    return "\n".join(lines)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "coverage")
@@ -194,7 +238,6 @@ def main():
             for i in range(4):
                 sums[key][i] += figures[i]
     print(f"{'folder':14} {'lines':>6} {'run':>6} {'%':>6} {'branches':>9} {'taken':>6} {'%':>6}")
-    share = lambda part, whole: 100.0 * part / whole if whole else 100.0
     for key in sorted(k for k in sums if k != "all") + ["all"]:
         lines, run, branches, taken = sums[key]
         print(f"{key:14} {lines:6} {run:6} {share(run, lines):6.1f} {branches:9} {taken:6} "
@@ -204,6 +247,7 @@ def main():
     for name in apart:
         print(f"apart: {name}")
     print(f"without code: {len(silent)} headers")
+    print(f"\n{table(sums)}\n")
     if options.uncovered is not None:
         for name in sorted(found):
             if name.startswith("rubato/" + options.uncovered) and found[name][4]:

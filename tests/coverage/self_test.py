@@ -40,6 +40,41 @@ class Symbols(unittest.TestCase):
         self.assertEqual(self.instances(f"{NAMESPACE}detail::gate<int>::wait()"), ["rubato::detail::gate"])
 
 
+class Headers(unittest.TestCase):
+    def test_bodies_are_code(self):
+        for text in ("template <class T> void f(T& x) { x = 1; }", "inline int g() { return 1; }",
+                     "struct a { void f() const noexcept(true) override { n = 1; } };",
+                     "struct a { a(int x) : x{x} {} };",
+                     "template <class T> void f(T& x) requires big<T> { x = 1; }",
+                     "void f(auto& x) requires(sizeof(x) > 1) { x = 1; }", "auto f(int& x) -> void { x = 1; }",
+                     "void f(int (*g)(int))\n{\n  g(1);\n}"):
+            self.assertTrue(run.has_code(text), text)
+
+    def test_declarations_are_none(self):
+        for text in ("void f(int& x);", "struct a {\n  int x{3};\n};", "// void f() { x = 1; }\nstruct a;",
+                     "template <class T>\nconcept c = d<T> && requires(T& x) { x.f(); };",
+                     "#define BODY(x) \\\n  void x() { y = 1; }\nstruct a {};",
+                     "namespace a {\ninline constexpr int b[]{1, 2};\n}",
+                     "struct a {\n  int (*f)(int);\n};\nenum class b : int { c };",
+                     "static_assert(a<b>);\nstruct c {};"):
+            self.assertFalse(run.has_code(text), text)
+
+
+class Table(unittest.TestCase):
+    def test_rows_are_sums(self):
+        sums = {"core": (10, 9, 4, 3), ".": (1, 1, 0, 0), "sync": (1000, 999, 8, 4), "sync/rivals": (200, 100, 2, 1),
+                "all": (1211, 1109, 14, 8)}
+        rows = run.table(sums).split("\n")
+        self.assertEqual(len(rows), 2 + 7)
+        self.assertEqual(rows[2], "| `core/` | 10 | 90.0 % | 4 | 75.0 % |")
+        self.assertEqual(rows[3], "| `sync/` with `extras/` and `rivals/` | 1,200 | 91.6 % | 10 | 50.0 % |")
+        self.assertEqual(rows[-1], "| all | 1,211 | 91.6 % | 14 | 57.1 % |")
+
+    def test_no_folder_is_forgotten(self):
+        with self.assertRaises(SystemExit):
+            run.table({"new": (1, 1, 0, 0)})
+
+
 class Branches(unittest.TestCase):
     def test_those_of_a_call_that_may_throw_are_left_out(self):
         branches = [{"throw": False, "count": 3}, {"throw": False, "count": 1}, {"throw": False, "count": 9},

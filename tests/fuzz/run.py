@@ -2,11 +2,12 @@
 """Builds the fuzzers (preset `fuzz`: clang, AddressSanitizer, UndefinedBehaviorSanitizer) and lets each look for inputs
 that break a promise, from its corpus on.
 
-usage: run.py [--seconds S] [--jobs N] [--build FOLDER] [--build-only] [--merge] [--long] [TARGET]...
+usage: run.py [--seconds S] [--jobs N] [--seed N] [--build FOLDER] [--build-only] [--merge] [--long] [TARGET]...
 
-A line for each target: executions, executions a second, edges of the code that were reached, inputs of the corpus and
-those found, crashes. Exit status 1 if there was one: the line after names the input, which
-`RUBATO_FUZZ_TARGET=TARGET FOLDER/bin/fuzzers INPUT` tries again. What was found stays in FOLDER/fuzz/TARGET/found.
+The first line is the seed: of the commit, unless --seed says another, so that each commit has a search of its own,
+which can be repeated. Then a line for each target: executions, executions a second, edges of the code that were
+reached, inputs of the corpus and those found, crashes. Exit status 1 if there was one: the line after names the input,
+which `RUBATO_FUZZ_TARGET=TARGET FOLDER/bin/fuzzers INPUT` tries again. What was found stays in FOLDER/fuzz/TARGET/found.
 
 --long   the edges after an eighth, a quarter, a half and all of the time: whether more time would find more
 --merge  afterwards makes each corpus a few that reach the same, named by their content
@@ -45,8 +46,7 @@ OPTIONS = {
     "growth_files": {"max_len": 2048},
 }
 # No reader takes more memory than this, at once or in all, whatever its input claims: all inputs are small.
-COMMON = {"malloc_limit_mb": 16, "rss_limit_mb": 1024, "timeout": 10, "print_final_stats": 1, "use_value_profile": 1,
-          "seed": 1}
+COMMON = {"malloc_limit_mb": 16, "rss_limit_mb": 1024, "timeout": 10, "print_final_stats": 1, "use_value_profile": 1}
 # ASan: an allocation that fails is one that nobody should have tried.
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
 
@@ -67,6 +67,23 @@ def files(folder):
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
+def seed_of_commit():
+    """The first eight digits of the commit; 1 where there is none. Never 0, which is random to libFuzzer."""
+    try:
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, check=True, capture_output=True,
+                                text=True).stdout
+        return int(commit[:8], 16) or 1
+    except (OSError, subprocess.CalledProcessError, ValueError):
+        return 1
+
+
+def seed(text):
+    number = int(text)
+    if not 0 < number < 1 << 32:
+        raise argparse.ArgumentTypeError(f"found {text}, expected 1 to {(1 << 32) - 1}")
+    return number
+
+
 def environment(target):
     return {**os.environ, **SANITIZERS, "RUBATO_FUZZ_TARGET": target}
 
@@ -81,7 +98,7 @@ def command(target, build, options):
 class Run:
     """One target, for so many seconds."""
 
-    def __init__(self, target, build, seconds):
+    def __init__(self, target, build, seconds, seed):
         self.target = target
         self.folder = build / "fuzz" / target
         self.crashes, self.stats, self.tail = [], {}, []
@@ -90,7 +107,8 @@ class Run:
         found.mkdir(parents=True, exist_ok=True)
         begin = time.monotonic()
         process = subprocess.Popen(
-            [*command(target, build, {"max_total_time": round(seconds), "artifact_prefix": f"{self.folder}/"}),
+            [*command(target, build, {"max_total_time": round(seconds), "seed": seed,
+                                      "artifact_prefix": f"{self.folder}/"}),
              str(found), str(HERE / "corpus" / target)],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
             env=environment(target))
@@ -125,7 +143,7 @@ def merge(target, build):
     corpus, smallest = HERE / "corpus" / target, build / "fuzz" / target / "smallest"
     shutil.rmtree(smallest, ignore_errors=True)
     smallest.mkdir(parents=True)
-    options = {"set_cover_merge": 1, "use_value_profile": 0, "use_counters": int(target not in FEWER_FILES)}
+    options = {"set_cover_merge": 1, "seed": 1, "use_value_profile": 0, "use_counters": int(target not in FEWER_FILES)}
     subprocess.run([*command(target, build, options), str(smallest),
                     str(build / "fuzz" / target / "found"), str(corpus)],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(target))
@@ -146,6 +164,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n\n")[0])
     parser.add_argument("--seconds", type=int, default=15)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seed", type=seed, default=seed_of_commit())
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "fuzz")
     parser.add_argument("--build-only", action="store_true")
     parser.add_argument("--merge", action="store_true")
@@ -158,6 +177,8 @@ def main():
     if unknown := sorted(set(asked.targets) - written):
         parser.error(f"no target {', '.join(unknown)}: expected some of {', '.join(sorted(written))}")
     targets, build = asked.targets or list(OPTIONS), asked.build.resolve()
+    if not asked.build_only:
+        print(f"seed {asked.seed}", flush=True)
     build_fuzzers(build, asked.jobs)
     if asked.build_only:
         return 0
@@ -172,7 +193,7 @@ def main():
             print("  ".join(f"{cell:{'<' if i == 0 else '>'}{widths[i]}}" for i, cell in enumerate(cells)), flush=True)
 
     def fuzz(target):
-        run = Run(target, build, max(1, asked.seconds * SHARES.get(target, 1)))
+        run = Run(target, build, max(1, asked.seconds * SHARES.get(target, 1)), asked.seed)
         show(run.cells(asked.long))
         return run
 

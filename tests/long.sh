@@ -9,6 +9,7 @@
 #   model        27 seeded bugs against the explorer of every interleaving
 #   fuzz         the corpora in the release build; the fuzzers, half an hour in all
 #   mutants, coverage, soak (ten minutes), valgrind
+#   msan         soak and conformance, a minute each, under MemorySanitizer
 #   hosts        those of integrations/ that are processes, under the sanitizers
 #   kills        workers of gloo_ps are killed at 200 instants
 #   scale        up to 1,000 workers of gloo_ps, 100,000 of a controller
@@ -25,8 +26,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scale=${1:-20}
 parts=("${@:2}")
-all_parts=(schedules sanitizers compilers proof model fuzz mutants coverage soak valgrind hosts kills scale logs real portability
-           browser docs)
+all_parts=(schedules sanitizers compilers proof model fuzz mutants coverage soak valgrind msan hosts kills scale logs real
+           portability browser docs)
 for part in "${parts[@]}"; do
   if [[ " ${all_parts[*]} " != *" $part "* ]]; then
     printf 'usage: tests/long.sh [SCALE [PART]...]   parts: %s\n' "${all_parts[*]}" >&2
@@ -127,6 +128,15 @@ part_valgrind() {
     GTEST_FILTER='-Reference*:ExpectedTime.*:LegalWait.OfA*' valgrind -q --error-exitcode=1 --leak-check=full \
       "build/release/bin/test_$module" --gtest_brief=1 || status=1
   done
+  return "$status"
+}
+# The programs that need neither GoogleTest nor iostreams. By pieces, soak comes to both kinds of hosts.
+part_msan() {
+  local status=0
+  build msan soak conformance
+  printf '== msan\n'
+  build/msan/bin/soak --workers 1000 --pieces 32 || status=1
+  build/msan/bin/conformance 0.1 || status=1
   return "$status"
 }
 # The rest is alone on the machine: these are about time, or have many processes.

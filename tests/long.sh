@@ -9,7 +9,7 @@
 #   model        27 seeded bugs against the explorer of every interleaving
 #   fuzz         the corpora in the release build; the fuzzers, half an hour in all
 #   mutants, coverage, soak (ten minutes), valgrind
-#   msan         soak and conformance, a minute each, under MemorySanitizer
+#   msan         soak and conformance under MemorySanitizer
 #   hosts        those of integrations/ that are processes, under the sanitizers
 #   kills        workers of gloo_ps are killed at 200 instants
 #   scale        up to 1,000 workers of gloo_ps, 100,000 of a controller

@@ -1,11 +1,11 @@
 #include "growth_models.hpp"
 
 #include <cstdint>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
+#include "growth_json.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
@@ -14,6 +14,8 @@ namespace {
 using adapt::growable_block;
 using nlohmann::json;
 using support::user_error;
+
+constexpr std::size_t largest_model = std::size_t{1} << 20;  // bytes of a file
 
 // Layers as PyTorch prints them.
 [[nodiscard]] std::string linear_layer(std::size_t inputs, std::size_t outputs) {
@@ -40,7 +42,7 @@ const std::string relu = "ReLU()", flat_pool = "AdaptiveAvgPool2d(output_size=(1
   if (at == all.end() || !at->is_array()) throw user_error{place + "found no array \"" + name + "\", expected one"};
   std::vector<std::string> layers;
   for (const json& each : *at) {
-    if (!each.is_string()) throw user_error{place + name + ": found " + each.dump() + ", expected strings"};
+    if (!each.is_string()) throw user_error{place + name + ": found " + shown(each) + ", expected strings"};
     layers.push_back(each.get<std::string>());
   }
   return layers;
@@ -53,7 +55,7 @@ const std::string relu = "ReLU()", flat_pool = "AdaptiveAvgPool2d(output_size=(1
 }
 void expect_only(const json& all, const std::set<std::string>& names, const std::string& place) {
   for (const auto& [name, value] : all.items())
-    if (!names.contains(name)) throw user_error{place + "found \"" + name + "\", which is no part of a model"};
+    if (!names.contains(name)) throw user_error{place + "found " + shown(name) + ", which is no part of a model"};
 }
 
 }  // namespace
@@ -93,10 +95,7 @@ adapt::growable_model perceptron(std::size_t inputs, const std::vector<std::size
 
 adapt::growable_model read_growable_model(const std::filesystem::path& file) {
   const std::string place = file.string() + ": ";
-  std::ifstream stream{file, std::ios::binary};
-  if (!stream) throw user_error{place + "cannot be read"};
-  const json all = json::parse(stream, nullptr, false);
-  if (!all.is_object()) throw user_error{place + "found no JSON object, expected one"};
+  const json all = object_in(file, largest_model);
   expect_only(all, {"layers", "blocks"}, place);
   std::vector<std::string> layers = layers_in(all, "layers", place);
   const auto found = all.find("blocks");
@@ -104,11 +103,11 @@ adapt::growable_model read_growable_model(const std::filesystem::path& file) {
   std::vector<growable_block> blocks;
   for (const json& each : *found) {
     const std::string which = place + "block " + std::to_string(blocks.size()) + ": ";
-    if (!each.is_object()) throw user_error{which + "found " + each.dump() + ", expected an object"};
+    if (!each.is_object()) throw user_error{which + "found " + shown(each) + ", expected an object"};
     expect_only(each, {"first", "layers", "insertion", "widens"}, which);
     const auto widens = each.find("widens");
     if (widens != each.end() && !widens->is_boolean())
-      throw user_error{which + "widens: found " + widens->dump() + ", expected true or false"};
+      throw user_error{which + "widens: found " + shown(*widens) + ", expected true or false"};
     blocks.push_back({number_in(each, "first", which), number_in(each, "layers", which),
                       layers_in(each, "insertion", which), widens != each.end() && widens->get<bool>()});
   }

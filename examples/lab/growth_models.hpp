@@ -22,9 +22,10 @@ namespace rubato::lab {
 
 /// From a JSON file: {"layers": [LAYER, ...], "blocks": [{"first": N, "layers": N, "insertion": [LAYER, ...]}, ...]}; a
 /// block that widens has "widens": true, too.
-/// Errors  user_error, naming the file: it cannot be read, is no JSON, has other members, or is what growable_model
-///         refuses
-/// Tests   tests/examples/growth_tables_test.cpp: AModelIsReadAgain, SaysWhatIsWrongWithAModel
+/// Errors  user_error, naming the file: it cannot be read, has more than 1 MiB, is nested deeper than 64 levels, is no
+///         JSON, has other members, or is what growable_model refuses
+/// Tests   tests/examples/growth_tables_test.cpp: AModelIsReadAgain, SaysWhatIsWrongWithAModel,
+///         AModelThatIsNestedTooDeepIsRefused, AModelThatIsTooLargeIsRefused, ALongValueOfAModelIsNotRepeatedWhole
 [[nodiscard]] adapt::growable_model read_growable_model(const std::filesystem::path& file);
 /// A model that nothing was inserted into, as such a document.
 [[nodiscard]] std::string as_json(const adapt::growable_model& model);

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "growth_json.hpp"
 #include "growth_models.hpp"
 #include "support/name_parts.hpp"
 #include "support/text_lines.hpp"
@@ -43,7 +44,7 @@ constexpr std::array published_names{"convnet2", "convnet3"};
   for (const std::string_view part : parts) {
     const auto number = support::number_in<double>(part);
     if (!number || !std::isfinite(*number))
-      throw user_error{place + ": found \"" + std::string{part} + "\", expected a number"};
+      throw user_error{place + ": found " + shown(std::string{part}) + ", expected a number"};
     numbers.push_back(*number);
   }
   return numbers;
@@ -59,8 +60,8 @@ constexpr std::array published_names{"convnet2", "convnet3"};
     }
     if (header == columns + "final_test_acc,rank,totaltime_s" + times) return steps;
   }
-  throw user_error{place + ": found columns \"" + header +
-                   "\", expected a1,...,aN,final_test_acc,rank,totaltime_s,timeleft1_s,...,timeleftN_s"};
+  throw user_error{place + ": found columns " + shown(header) +
+                   ", expected a1,...,aN,final_test_acc,rank,totaltime_s,timeleft1_s,...,timeleftN_s"};
 }
 
 }  // namespace

@@ -22,9 +22,12 @@ inline constexpr std::size_t most_sequences = 100'000;
 
 /// A table as CSV: columns "a1,a2,a3,final_test_acc,rank,totaltime_s,timeleft1_s,timeleft2_s,timeleft3_s" (one a and
 /// one timeleft for each step), a row for each sequence of actions, in any order. The budget is the longest total time.
-/// Errors  user_error, naming the file and the line: it cannot be read, other columns, a field that is no number, a
-///         sequence twice or missing, what growth_table refuses, or ranks that are not those of the accuracies
-/// Tests   tests/examples/growth_eval_test.cpp: FindsTheTablesOfAFolder, SaysWhatIsWrongWithATable
+/// Errors  user_error, naming the file and the line: it cannot be read, a line of more than 4096 bytes, other columns,
+/// a
+///         field that is no number, a sequence twice or missing, more than most_sequences, what growth_table refuses,
+///         or ranks that are not those of the accuracies
+/// Tests   tests/examples/growth_eval_test.cpp: FindsTheTablesOfAFolder, SaysWhatIsWrongWithATable,
+///         ARowThatIsTooLongIsRefused, ATableOfTooManySequencesIsRefused, ALongFieldIsNotRepeatedWhole
 [[nodiscard]] adapt::growth_table read_growth_table(const std::filesystem::path& file);
 
 /// Such a text.

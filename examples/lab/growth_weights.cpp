@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <initializer_list>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "growth_json.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
@@ -22,13 +22,7 @@ namespace {
 using nlohmann::json;
 using support::user_error;
 
-[[nodiscard]] json read_json(const std::filesystem::path& path) {
-  std::ifstream file{path, std::ios::binary};
-  if (!file) throw user_error{path.string() + ": cannot be read"};
-  json all = json::parse(file, nullptr, false);
-  if (!all.is_object()) throw user_error{path.string() + ": found no JSON object, expected one"};
-  return all;
-}
+constexpr std::size_t largest_weights = std::size_t{1} << 26;  // bytes of a file
 
 // A vector or a matrix, row after row.
 struct numbers {
@@ -60,7 +54,7 @@ class reader {
     numbers read{.rows = 1, .columns = row.size(), .values = {}};
     for (const json& number : row) {
       const float value = number.is_number() ? number.get<float>() : std::nanf("");
-      if (!std::isfinite(value)) refuse(name + ": found " + number.dump() + ", expected finite numbers");
+      if (!std::isfinite(value)) refuse(name + ": found " + shown(number) + ", expected finite numbers");
       read.values.push_back(value);
     }
     return read;
@@ -87,7 +81,7 @@ class reader {
   }
   void expect_only(const std::set<std::string>& names) const {
     for (const auto& [name, value] : all_.items())
-      if (!names.contains(name)) refuse("found \"" + name + "\", which is no part of an agent for growth");
+      if (!names.contains(name)) refuse("found " + shown(name) + ", which is no part of an agent for growth");
   }
 
  private:
@@ -127,13 +121,13 @@ void put_layer(const reader& from, const std::string& name, std::size_t layer, n
   const numbers table = from.matrix("embedding");
   const auto row_in = [&](const std::string& name, const json& row) {
     if (!row.is_number_unsigned() || row.get<std::uint64_t>() >= table.rows)
-      from.refuse(name + ": found " + row.dump() + ", expected a whole number below " + std::to_string(table.rows));
+      from.refuse(name + ": found " + shown(row) + ", expected a whole number below " + std::to_string(table.rows));
     return row.get<std::uint32_t>();
   };
   const json& ids = from.member("ids");
   if (!ids.is_object()) from.refuse("ids: found no object, expected one with a number for each layer");
   std::vector<adapt::layer_word> words;
-  for (const auto& [layer, row] : ids.items()) words.push_back({layer, row_in("ids: \"" + layer + '"', row)});
+  for (const auto& [layer, row] : ids.items()) words.push_back({layer, row_in("ids: " + shown(layer), row)});
   std::optional<std::uint32_t> unknown;
   if (const auto at = all.find("unknown"); at != all.end()) unknown = row_in("unknown", *at);
   auto made = adapt::layer_vocabulary::make(std::move(words), static_cast<std::uint32_t>(table.rows), unknown);
@@ -199,13 +193,13 @@ constexpr std::array<std::pair<const char*, adapt::time_encoding>, 2> time_names
   if (at == all.end()) return adapt::time_encoding::sines;
   for (const auto& [name, encoding] : time_names)
     if (*at == name) return encoding;
-  from.refuse("time: found " + at->dump() + ", expected \"sines\" or \"cosines\"");
+  from.refuse("time: found " + shown(*at) + ", expected \"sines\" or \"cosines\"");
 }
 
 [[nodiscard]] bool is_for_blocks(const reader& from, const json& all) {
   const auto at = all.find("network");
   if (at == all.end() || *at == "actions") return false;
-  if (*at != "blocks") from.refuse("network: found " + at->dump() + ", expected \"actions\" or \"blocks\"");
+  if (*at != "blocks") from.refuse("network: found " + shown(*at) + ", expected \"actions\" or \"blocks\"");
   return true;
 }
 
@@ -223,23 +217,39 @@ template <class Agent, class Network>
   return {.network = std::move(*network), .vocabulary = vocabulary.words, .time = time_in(from, all)};
 }
 
+// The sizes that the arrays say. A network of these sizes has no more numbers than a few for each that is in the file:
+// whatever a row claims, all rows that it stands for are there.
+[[nodiscard]] adapt::block_shape sizes_in(const reader& from, const growth_vocabulary& vocabulary) {
+  const auto units_in = [&](const std::string& name) {
+    const std::size_t units = from.matrix(name).columns;
+    static_cast<void>(from.matrix(name, 4 * units, units));
+    return units;
+  };
+  const adapt::block_shape sizes{.vocabulary = vocabulary.words.rows(),
+                                 .embedding = vocabulary.width,
+                                 .encoder = units_in("encoder.encoder.weight_hh_l0"),
+                                 .decider = units_in("decider.lstm.weight_hh_l0"),
+                                 .hidden = from.matrix("decider.linear1.weight").rows};
+  static_cast<void>(from.matrix("encoder.encoder.weight_ih_l0", 4 * sizes.encoder, sizes.embedding));
+  static_cast<void>(from.matrix("decider.linear2.weight", sizes.hidden, sizes.hidden));
+  return sizes;
+}
+
 [[nodiscard]] any_growth_agent agent_in(const std::filesystem::path& path, const json& all,
                                         const growth_vocabulary& vocabulary) {
   const reader from{path, all};
   from.expect_only(names_of_members());
-  const adapt::block_shape sizes{.vocabulary = vocabulary.words.rows(),
-                                 .embedding = vocabulary.width,
-                                 .encoder = from.matrix("encoder.encoder.weight_hh_l0").columns,
-                                 .decider = from.matrix("decider.lstm.weight_hh_l0").columns,
-                                 .hidden = from.matrix("decider.linear1.weight").rows};
+  const adapt::block_shape sizes = sizes_in(from, vocabulary);
   if (is_for_blocks(from, all))
     return agent_with<adapt::block_agent>(adapt::block_network::make(sizes), from, all, vocabulary);
+  const std::size_t actions = from.matrix("decider.linear3.weight").rows;
+  static_cast<void>(from.matrix("decider.linear3.weight", actions, sizes.hidden));
   const adapt::growth_shape shape{.vocabulary = sizes.vocabulary,
                                   .embedding = sizes.embedding,
                                   .encoder = sizes.encoder,
                                   .decider = sizes.decider,
                                   .hidden = sizes.hidden,
-                                  .actions = from.matrix("decider.linear3.weight").rows};
+                                  .actions = actions};
   return agent_with<adapt::growth_agent>(adapt::growth_network::make(shape), from, all, vocabulary);
 }
 
@@ -271,7 +281,7 @@ template <class Agent>
 }  // namespace
 
 growth_vocabulary read_growth_vocabulary(const std::filesystem::path& path) {
-  return vocabulary_in(path, read_json(path));
+  return vocabulary_in(path, object_in(path, largest_weights));
 }
 
 growth_vocabulary vocabulary_of(const std::vector<growth_task>& tasks, std::size_t width, random_sequence& random) {
@@ -308,7 +318,7 @@ growth_vocabulary vocabulary_of(const std::vector<growth_task>& tasks, std::size
 
 any_growth_agent read_growth_weights(const std::filesystem::path& path, const std::filesystem::path& vocabulary,
                                      const std::filesystem::path& usual) {
-  const json all = read_json(path);
+  const json all = object_in(path, largest_weights);
   const auto own = all.find("vocabulary");
   if (own == all.end()) {
     const std::filesystem::path& file = vocabulary.empty() ? usual : vocabulary;

@@ -26,9 +26,10 @@ struct growth_vocabulary {
 
 /// From a JSON file: {"ids": {LAYER: ROW, ...}, "embedding": [[...], ...]}, and "unknown": ROW if layers that it does
 /// not name have one.
-/// Errors  user_error, naming the file: it cannot be read, is no JSON, or has other members, rows of unequal widths,
-///         numbers that are not finite, or rows that are not there
-/// Tests   tests/examples/growth_eval_test.cpp: ReadsWeights, SaysWhatIsWrong
+/// Errors  user_error, naming the file: it cannot be read, has more than 64 MiB, is nested deeper than 64 levels, is no
+///         JSON, or has other members, rows of unequal widths, numbers that are not finite, or rows that are not there
+/// Tests   tests/examples/growth_eval_test.cpp: ReadsWeights, SaysWhatIsWrong, AFileThatIsNestedTooDeepIsRefused,
+///         AFileThatIsTooLargeIsRefused, ALongValueIsNotRepeatedWhole
 [[nodiscard]] growth_vocabulary read_growth_vocabulary(const std::filesystem::path& path);
 
 /// A vocabulary of all layers that these tasks come to, a row each and one more for all others, with random vectors.
@@ -40,11 +41,12 @@ struct growth_vocabulary {
 /// the bidirectional LSTM, "decider.lstm.weight_ih_l0" and three more, "decider.linear1.weight" to
 /// "decider.linear3.bias". The sizes are those of the arrays. Published agents need the file of their vocabulary, the
 /// one that is given or else `usual`, where that is not empty; those of as_json() have theirs with them, and say how
-/// they encode the time and of which kind they are. Errors  user_error, naming the file and the array: it cannot be
-/// read, is no JSON, has no vocabulary and there is no
-///         other, or has one and another is given, an array is missing, unknown, of
+/// they encode the time and of which kind they are. The file has at most 64 MiB.
+/// Errors  user_error, naming the file and the array: it cannot be read, is too large, nested too deep or no JSON, has
+///         no vocabulary and there is no other, or has one and another is given, an array is missing, unknown, of
 ///         another shape than the others say, or has a number that is not finite; those of read_growth_vocabulary
-/// Tests   tests/examples/growth_eval_test.cpp: ReadsWeights, SaysWhatIsWrong;
+/// Tests   tests/examples/growth_eval_test.cpp: ReadsWeights, SaysWhatIsWrong, AFileThatIsNestedTooDeepIsRefused,
+///         AFileThatIsTooLargeIsRefused, ALongValueIsNotRepeatedWhole, ARowThatStandsForNoMatrixIsRefused;
 ///         tests/examples/growth_training_test.cpp: WhatIsWrittenIsReadAgain, SaysWhatIsWrongWithItsVocabulary,
 ///         SaysWhatIsWrongWithItsKind
 [[nodiscard]] any_growth_agent read_growth_weights(const std::filesystem::path& path,

@@ -3,7 +3,7 @@
 
 namespace rubato::lab {
 
-std::string http_get(const std::string& url) {
+std::string http_get(const std::string& url, std::chrono::milliseconds) {
   throw support::user_error{url + ": this lab was built without cpp-httplib (Debian: libcpp-httplib-dev)"};
 }
 

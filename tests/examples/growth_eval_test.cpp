@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 
 #include "../../examples/lab/growth_models.hpp"
 #include "../../examples/lab/growth_tasks.hpp"
+#include "../../examples/lab/growth_training.hpp"
 #include "../../examples/lab/growth_weights.hpp"
 #include "../../examples/support/user_error.hpp"
 #include "temporary_directory.hpp"
@@ -28,7 +30,7 @@ const std::filesystem::path tables = std::filesystem::path{RUBATO_SOURCE_DIR} / 
 struct growth_files {
   test::temporary_directory folder{};
 
-  [[nodiscard]] std::filesystem::path write(const char* name, const std::string& text) const {
+  std::filesystem::path write(const char* name, const std::string& text) const {
     const std::filesystem::path path = folder.path() / name;
     std::ofstream{path, std::ios::binary} << text;
     return path;
@@ -117,6 +119,36 @@ TEST(GrowthTasks, SaysWhatIsWrongWithATable) {
       std::string::npos);
 }
 
+TEST(GrowthTasks, ARowThatIsTooLongIsRefused) {
+  const growth_files files;
+  const std::string header = "a1,final_test_acc,rank,totaltime_s,timeleft1_s\n";
+  const auto path = files.write("t.csv", header + std::string(4097, '0') + ",0.5,2,400,300\n");
+  EXPECT_EQ(message_of<user_error>([&] { return read_growth_table(path).steps(); }),
+            path.string() + ":2: found a line of more than 4096 bytes, expected a shorter one");
+}
+
+TEST(GrowthTasks, ATableOfTooManySequencesIsRefused) {
+  const growth_files files;
+  std::string text = "a1,final_test_acc,rank,totaltime_s,timeleft1_s\n";
+  for (int row = 0; row < 100'001; ++row) text += "0,0.5,1,400,300\n";
+  const auto path = files.write("t.csv", text);
+  EXPECT_EQ(message_of<user_error>([&] { return read_growth_table(path).steps(); }),
+            path.string() + ":100002: found more than 100000 sequences, expected fewer");
+}
+
+TEST(GrowthTasks, ALongFieldIsNotRepeatedWhole) {
+  const growth_files files;
+  const std::string longest(4000, 'x'), shown = '"' + std::string(56, 'x') + "...";
+  const auto columns = files.write("columns.csv", longest + '\n');
+  EXPECT_EQ(message_of<user_error>([&] { return read_growth_table(columns).steps(); }),
+            columns.string() + ":1: found columns " + shown +
+                ", expected a1,...,aN,final_test_acc,rank,totaltime_s,timeleft1_s,...,timeleftN_s");
+  const auto field =
+      files.write("field.csv", "a1,final_test_acc,rank,totaltime_s,timeleft1_s\n0," + longest + ",1,4,3\n");
+  EXPECT_EQ(message_of<user_error>([&] { return read_growth_table(field).steps(); }),
+            field.string() + ":2: found " + shown + ", expected a number");
+}
+
 TEST(GrowthWeights, ReadsWeights) {
   const growth_files files;
   const auto vocabulary = files.write("vocab.json", vocabulary_text());
@@ -168,6 +200,94 @@ TEST(GrowthWeights, SaysWhatIsWrong) {
             std::string::npos);
 }
 
+// Both readers, of weights and of vocabularies: what a file is refused with, but for its name.
+std::vector<std::string> refusals_of(const std::filesystem::path& path) {
+  std::vector<std::string> all;
+  for (const std::string& said : {message_of<user_error>([&] { return read_growth_weights(path, {}).index(); }),
+                                  message_of<user_error>([&] { return read_growth_vocabulary(path).width; })}) {
+    EXPECT_TRUE(said.starts_with(path.string() + ": ")) << said.substr(0, 500);
+    EXPECT_LT(said.size(), 500U);
+    all.push_back(said.substr(std::min(said.size(), path.string().size() + 2)));
+  }
+  return all;
+}
+std::vector<std::string> both(const std::string& refusal) { return {refusal, refusal}; }
+
+TEST(GrowthWeights, AFileThatIsNestedTooDeepIsRefused) {
+  const growth_files files;
+  const auto deep = both("found nesting deeper than 64 levels, expected a document of few");
+  const std::string levels = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  for (const char* const name :
+       {"time", "network", "vocabulary", "ids", "embedding", "unknown", "decider.lstm.weight_hh_l0"})
+    EXPECT_EQ(refusals_of(files.write("deep.json", "{\"" + std::string{name} + "\":" + levels + "}")), deep) << name;
+  EXPECT_EQ(refusals_of(files.write("deep.json", R"({"vocabulary":{"ids":{"a":)" + levels + "}}}")), deep);
+  EXPECT_EQ(refusals_of(files.write("deep.json", std::string(1'000'000, '['))), deep) << "that nobody closes";
+}
+
+TEST(GrowthWeights, AFileThatIsTooLargeIsRefused) {
+  const growth_files files;
+  const auto path = files.write("large.json", "{");
+  constexpr std::uintmax_t most = std::uintmax_t{1} << 26;
+  std::filesystem::resize_file(path, most);  // by zeros, which no disk has to hold
+  EXPECT_EQ(refusals_of(path), both("found no JSON object, expected one"));
+  std::filesystem::resize_file(path, most + 1);
+  EXPECT_EQ(refusals_of(path), both("found more than 67108864 bytes, expected at most that"));
+}
+
+TEST(GrowthWeights, ALongValueIsNotRepeatedWhole) {
+  const growth_files files;
+  const std::string longest(3'000'000, 'x'), text = '"' + longest + '"', shown = '"' + std::string(56, 'x') + "...";
+  const std::filesystem::path path = files.folder.path() / "long.json";
+  const auto vocabulary = files.write("vocab.json", vocabulary_text());
+  const auto weights_with = [&](const char* name, const nlohmann::json& value) {
+    nlohmann::json all = weights({0, 3, 1, 2});
+    all[name] = value;
+    files.write("long.json", all.dump());
+    return message_of<user_error>([&] { return read_growth_weights(path, vocabulary).index(); });
+  };
+  const std::string place = path.string() + ": ";
+  EXPECT_EQ(weights_with("time", longest), place + "time: found " + shown + ", expected \"sines\" or \"cosines\"");
+  EXPECT_EQ(weights_with("network", longest),
+            place + "network: found " + shown + ", expected \"actions\" or \"blocks\"");
+  EXPECT_EQ(weights_with("decider.linear2.bias", {longest, 0}),
+            place + "decider.linear2.bias: found " + shown + ", expected finite numbers");
+  EXPECT_EQ(weights_with(longest.c_str(), 0), place + "found " + shown + ", which is no part of an agent for growth");
+
+  const auto refusal = [&](const std::string& members) {
+    files.write("long.json", "{" + members + "}");
+    return message_of<user_error>([&] { return read_growth_vocabulary(path).width; });
+  };
+  const std::string one = R"("embedding":[[1]],"ids":{)";
+  EXPECT_EQ(refusal(one + R"("a":)" + text + "}"),
+            place + R"(ids: "a": found )" + shown + ", expected a whole number below 1");
+  EXPECT_EQ(refusal(one + text + ":7}"), place + "ids: " + shown + ": found 7, expected a whole number below 1");
+  EXPECT_EQ(refusal(one + R"("a":0},"unknown":)" + text),
+            place + "unknown: found " + shown + ", expected a whole number below 1");
+  EXPECT_EQ(refusal(text + ":0"), place + "found " + shown + ", which is no part of an agent for growth");
+}
+
+// Of a few KB of numbers a network of a GiB would be made.
+TEST(GrowthWeights, ARowThatStandsForNoMatrixIsRefused) {
+  const growth_files files;
+  const auto vocabulary = files.write("vocab.json", vocabulary_text());
+  const auto wide = files.write("wide.json", nlohmann::json{{"ids", {{"a", 0}}}, {"embedding", zeros(1, 4000)}}.dump());
+  const auto refusal = [&](const char* name, const nlohmann::json& value, const std::filesystem::path& words) {
+    nlohmann::json all = weights({0, 3, 1, 2});
+    if (name != nullptr) all[name] = value;
+    const std::filesystem::path path = files.write("weights.json", all.dump());
+    const std::string said = message_of<user_error>([&] { return read_growth_weights(path, words).index(); });
+    return said.substr(std::min(said.size(), path.string().size() + 2));
+  };
+  for (const char* const name : {"encoder.encoder.weight_hh_l0", "decider.lstm.weight_hh_l0"})
+    EXPECT_EQ(refusal(name, zeros(1, 4000), vocabulary),
+              std::string{name} + ": found 1 rows of 4000, expected 16000 of 4000");
+  EXPECT_EQ(refusal("decider.linear1.weight", zeros(2000, 1), vocabulary),
+            "decider.linear2.weight: found 2 rows of 2, expected 2000 of 2000");
+  EXPECT_EQ(refusal("decider.linear3.weight", zeros(4000, 1), vocabulary),
+            "decider.linear3.weight: found 4000 rows of 1, expected 4000 of 2");
+  EXPECT_EQ(refusal(nullptr, {}, wide), "encoder.encoder.weight_ih_l0: found 4 rows of 1, expected 4 of 4000");
+}
+
 TEST(GrowthEval, GoesThroughTheTables) {
   const growth_files files;
   const auto vocabulary = files.write("vocab.json", vocabulary_text());
@@ -207,6 +327,25 @@ TEST(GrowthEval, SaysWhatAnAgentCannotRead) {
   const auto agent = read_growth_weights(files.write("weights.json", weights({0, 3, 1, 2}).dump()), vocabulary);
   const std::string said = message_of<user_error>([&] { return appraise(agent, read_growth_tasks(tables)).size(); });
   EXPECT_EQ(said.find("convnet2, early: growth_agent: layer 0: found \"Conv2d(3, 32"), 0U) << said;
+}
+
+TEST(GrowthEval, ALongLayerIsNotRepeatedWhole) {
+  const growth_files files;
+  const auto vocabulary = files.write("vocab.json", R"({"embedding":[[1],[2]],"ids":{"a":0}})");
+  const auto agent = read_growth_weights(files.write("weights.json", weights({0, 1}).dump()), vocabulary);
+  files.write("m.json", R"({"layers":[")" + std::string(1'000'000, 'x') +
+                            R"("],"blocks":[{"first":0,"layers":1,"insertion":["a"]}]})");
+  files.write("m_late.csv", "a1,final_test_acc,rank,totaltime_s,timeleft1_s\n0,0.5,2,400,300\n1,0.6,1,400,300\n");
+  std::filesystem::remove(vocabulary);
+  std::filesystem::remove(files.folder.path() / "weights.json");
+  const auto tasks = read_growth_tasks(files.folder.path());
+  const growth_training_plan plan{.tasks = tasks, .from = agent};
+  for (const std::string& said : {message_of<user_error>([&] { return appraise(agent, tasks).size(); }),
+                                  message_of<user_error>([&] { return trained(plan, 1).index(); })}) {
+    EXPECT_LT(said.size(), 500U);
+    EXPECT_NE(said.find("layer 0: found \"xxx"), std::string::npos) << said;
+    EXPECT_TRUE(said.ends_with("expected one of the 1 layers that the agent knows")) << said;
+  }
 }
 
 }  // namespace

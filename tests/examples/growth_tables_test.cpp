@@ -291,6 +291,59 @@ TEST(GrowthModels, SaysWhatIsWrongWithAModel) {
             "growable_model: found no block that can be deepened, expected at least 1");
 }
 
+// What a model's file is refused with, but for its name.
+std::string refusal_of_model(const std::string& text) {
+  const test::temporary_directory files;
+  const std::filesystem::path path = files.path() / "model.json";
+  files.write("model.json", text);
+  const std::string said = message_of<user_error>([&] { return read_growable_model(path).insertions(); });
+  EXPECT_TRUE(said.empty() || said.starts_with(path.string() + ": ")) << said.substr(0, 500);
+  return said.substr(std::min(said.size(), path.string().size() + 2));
+}
+std::string nested(std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); }
+
+TEST(GrowthModels, AModelThatIsNestedTooDeepIsRefused) {
+  const std::string refusal = "found nesting deeper than 64 levels, expected a document of few";
+  for (const char* const before : {R"({"layers":[)", R"({"layers":["a"],"blocks":[)",
+                                   R"({"layers":["a"],"blocks":[{"widens":[)", R"({"layers":["a"],"blocks":[],"a":[)"})
+    EXPECT_EQ(refusal_of_model(before + nested(500'000) + (std::string{before}.ends_with("s\":[") ? "]}" : "]}]}")),
+              refusal)
+        << before;
+  EXPECT_EQ(refusal_of_model(std::string(1'000'000, '[')), refusal) << "that nobody closes";
+  EXPECT_EQ(refusal_of_model(R"({"layers":[)" + nested(63) + "]}"), refusal);
+  EXPECT_EQ(refusal_of_model(R"({"layers":[)" + nested(62) + "]}").substr(0, 18), "layers: found [[[[");
+}
+
+TEST(GrowthModels, AModelThatIsTooLargeIsRefused) {
+  std::string text = R"({"layers": ["a"], "blocks": [{"first": 0, "layers": 1, "insertion": ["b"]}]})";
+  text.resize(std::size_t{1} << 20, ' ');
+  EXPECT_EQ(refusal_of_model(text), "");
+  EXPECT_EQ(refusal_of_model(text + ' '), "found more than 1048576 bytes, expected at most that");
+  EXPECT_EQ(message_of<user_error>([] { return read_growable_model("/dev/zero").insertions(); }),
+            "/dev/zero: found more than 1048576 bytes, expected at most that");
+}
+
+TEST(GrowthModels, AFolderIsNoModel) {
+  const test::temporary_directory files;
+  EXPECT_EQ(message_of<user_error>([&] { return read_growable_model(files.path()).insertions(); }),
+            files.path().string() + ": cannot be read");
+}
+
+TEST(GrowthModels, ALongValueOfAModelIsNotRepeatedWhole) {
+  const std::string longest = std::string(1'000'000, 'x'), shown = '"' + std::string(56, 'x') + "...";
+  const auto one_block = [&](const std::string& members) { return R"({"layers":["a"],"blocks":[{)" + members + "}]}"; };
+  EXPECT_EQ(refusal_of_model(R"({"layers":[{"a":")" + longest + R"("}]})").substr(0, 25),
+            R"(layers: found {"a":"xxxxx)");
+  EXPECT_EQ(refusal_of_model(R"({"layers":["a"],"blocks":[")" + longest + R"("]})"),
+            "block 0: found " + shown + ", expected an object");
+  EXPECT_EQ(refusal_of_model(one_block(R"("widens":")" + longest + '"')),
+            "block 0: widens: found " + shown + ", expected true or false");
+  EXPECT_EQ(refusal_of_model(one_block('"' + longest + "\":1")),
+            "block 0: found " + shown + ", which is no part of a model");
+  EXPECT_EQ(refusal_of_model("{\"" + longest + "\":1}"), "found " + shown + ", which is no part of a model");
+  EXPECT_LT(refusal_of_model(R"({"layers":[{"a":")" + longest + R"("}]})").size(), 500U);
+}
+
 TEST(GrowthProgram, MakesTablesAndLearnsFromThem) {
   const test::lab_program lab;
   const std::string small_ones = "growth tables --samples 60 --hidden 3,3 --epochs 8 --steps 2 --repeats 2 --quiet ";

@@ -1,15 +1,21 @@
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <rubato/io/decision_log.hpp>
 #include <rubato/io/metrics_text.hpp>
 #include <rubato/sync/extras/job_metrics.hpp>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 #ifdef RUBATO_HTTPLIB
 #include <httplib.h>
@@ -346,6 +352,91 @@ TEST(Watch, AServerThatHasGoneIsTheEndAndNothingElseIs) {
 TEST(Watch, PageThatIsTooLargeIsRefused) {
   page_server at{std::string(largest_page + 1, '\n')};
   EXPECT_EQ(refusal([&] { static_cast<void>(http_get(at.root)); }), at.root + ": more than 67108864 bytes");
+}
+
+// A server that says to each who comes what no server should.
+class odd_server {
+ public:
+  explicit odd_server(std::function<void(int socket)> talk) : socket_{::socket(AF_INET, SOCK_STREAM, 0)} {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at;
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<const sockaddr*>(&at), size), 0);
+    EXPECT_EQ(::listen(socket_, 4), 0);
+    ::getsockname(socket_, reinterpret_cast<sockaddr*>(&at), &size);
+    root = "http://127.0.0.1:" + std::to_string(ntohs(at.sin_port));
+    thread_ = std::thread{[this, talk = std::move(talk)] {
+      for (int peer; (peer = ::accept(socket_, nullptr, nullptr)) >= 0; ::close(peer)) talk(peer);
+    }};
+  }
+  ~odd_server() {
+    ::shutdown(socket_, SHUT_RDWR);
+    thread_.join();
+    ::close(socket_);
+  }
+  static bool say(int socket, std::string_view bytes) {
+    return ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+  }
+  std::string root;
+
+ private:
+  int socket_;
+  std::thread thread_;
+};
+
+TEST(Watch, EndlessHeadersAreRefused) {
+  const std::string header = "X: " + std::string(4000, 'b') + "\r\n";
+  const odd_server at{[&](int peer) {
+    for (bool goes_on = odd_server::say(peer, "HTTP/1.1 200 OK\r\n"); goes_on;) goes_on = odd_server::say(peer, header);
+  }};
+  EXPECT_EQ(refusal([&] { static_cast<void>(http_get(at.root)); }), at.root + ": more than 65536 bytes of headers");
+}
+
+TEST(Watch, EndlessBodiesAreRefused) {
+  const std::string piece(1 << 16, '\n');
+  const odd_server at{[&](int peer) {
+    for (bool goes_on = odd_server::say(peer, "HTTP/1.1 200 OK\r\n\r\n"); goes_on;)
+      goes_on = odd_server::say(peer, piece);
+  }};
+  EXPECT_EQ(refusal([&] { static_cast<void>(http_get(at.root)); }), at.root + ": more than 67108864 bytes");
+}
+
+TEST(Watch, AnAnswerByDripsHasADeadline) {
+  for (const std::string begin : {"HTTP/1.1 200 OK\r\nX: ", "HTTP/1.1 200 OK\r\n\r\n"}) {
+    const odd_server at{[&](int peer) {
+      for (bool goes_on = odd_server::say(peer, begin); goes_on;) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{20});
+        goes_on = odd_server::say(peer, "x");
+      }
+    }};
+    EXPECT_EQ(refusal([&] { static_cast<void>(http_get(at.root, std::chrono::milliseconds{300})); }),
+              at.root + ": no whole answer within 300 ms");
+  }
+}
+
+TEST(Watch, AnswersThatMakeNoSenseAreRefused) {
+  const auto said = [](const std::string& answer) {
+    const odd_server at{[&](int peer) {
+      char request[1024];
+      static_cast<void>(::recv(peer, request, sizeof request, 0));
+      odd_server::say(peer, answer);
+    }};
+    return refusal([&] { static_cast<void>(http_get(at.root)); }).substr(at.root.size());
+  };
+  const std::string ok = "HTTP/1.1 200 OK\r\n";
+  EXPECT_EQ(said(""), ": no answer: it hung up");
+  EXPECT_EQ(said("SSH-2.0\r\n\r\n"), ": no answer: it does not speak HTTP");
+  EXPECT_EQ(said(ok + "Content-Length: -1\r\n\r\nabc"), ": no answer: a length that is no number");
+  EXPECT_EQ(said(ok + "content-length: 9223372036854775808\r\n\r\nabc"), ": more than 67108864 bytes");
+  EXPECT_EQ(said(ok + "Content-Length: 4\r\n\r\nabc"), ": no answer: it hung up in the middle");
+  EXPECT_EQ(said(ok + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+            ": no answer: it is encoded, expected a plain one");
+  EXPECT_EQ(said("HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n"), ": status 302, expected 200");
+  for (const char* no_url :
+       {"http://", "http://a:99999/", "http://a:/", "http://[::1", "http://a/b c", "http://a/\r\nX:"})
+    EXPECT_TRUE(refusal([&] { static_cast<void>(http_get(no_url)); }).ends_with(": expected http://HOST:PORT/metrics"))
+        << no_url;
 }
 #endif
 

@@ -1,6 +1,7 @@
 #include "fault_record.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,6 +10,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <rubato/io/errno_text.hpp>
 #include <string_view>
@@ -52,9 +54,30 @@ struct descriptor_sink {
   }
 };
 
+// 0 if nothing but a regular file is replaced, or an errno.
+int problem_of_target() noexcept {
+  struct stat at {};
+  if (::lstat(target.c_str(), &at) != 0) return errno == ENOENT ? 0 : errno;
+  return S_ISREG(at.st_mode) || S_ISLNK(at.st_mode) ? 0 : EEXIST;  // a link is one to nothing
+}
+
+// A draft that is this process's own, or -1 and errno. Left behind it may be, by one that had the same number; but a
+// link that somebody laid there is not followed, and no file of others or of another name is written over.
+int open_draft(const std::string& at) noexcept {
+  const int descriptor = ::open(at.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+  struct stat file {};
+  if (descriptor < 0 || ::fstat(descriptor, &file) != 0) return descriptor;
+  const bool own = file.st_uid == ::geteuid() && file.st_nlink == 1;
+  if (own && (!S_ISREG(file.st_mode) || ::ftruncate(descriptor, 0) == 0)) return descriptor;
+  ::close(descriptor);
+  errno = EEXIST;
+  return -1;
+}
+
 // 0, or an errno.
 int write_record(const std::string& to) noexcept {
-  const int descriptor = ::open(to.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (const int wrong = problem_of_target(); wrong != 0) return wrong;
+  const int descriptor = open_draft(to);
   if (descriptor < 0) return errno;
   descriptor_sink sink{.descriptor = descriptor, .room = {}};
   recorder->write(sink);
@@ -83,8 +106,12 @@ void on_deadly(int number) {
 fault_record::fault_record(const rubato::flight_recorder& of, const std::string& file) {
   recorder = &of;
   target = file;
-  draft = file + '.' + std::to_string(::getpid()) + ".tmp";
-  draft_of_fault = file + '.' + std::to_string(::getpid()) + ".fault.tmp";
+  if (char* const real = ::realpath(file.c_str(), nullptr); real != nullptr) {  // renaming onto a link would replace it
+    target = real;
+    std::free(real);
+  }
+  draft = target + '.' + std::to_string(::getpid()) + ".tmp";
+  draft_of_fault = target + '.' + std::to_string(::getpid()) + ".fault.tmp";
   stack_t second{};
   second.ss_sp = second_stack.data();
   second.ss_size = second_stack.size();

@@ -1,5 +1,7 @@
 #include "serving.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,11 +10,12 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <rubato/io/json_writer.hpp>
+#include <rubato/io/utf8.hpp>
 #include <span>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 
 #include "metrics_page.hpp"
 #include "support/policy_names.hpp"
@@ -36,6 +39,54 @@ std::string no_room_for(const char* option, const std::string& path) {
   const std::string parent = std::filesystem::path{path}.parent_path().string(), folder = parent.empty() ? "." : parent;
   if (::access(folder.c_str(), W_OK | X_OK) == 0) return {};
   return std::string{option} + " " + path + ": no file can be made in " + folder + ": " + std::strerror(errno);
+}
+
+using file_option = std::pair<const char*, const std::string*>;
+
+// Whether both paths lead to one file, which need not be there.
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code wrong;
+  if (std::filesystem::equivalent(a, b, wrong) && !wrong) return true;
+  const auto place = [](const std::string& path) {
+    std::error_code no;
+    const auto whole = std::filesystem::weakly_canonical(std::filesystem::absolute(path, no), no);
+    return no ? std::filesystem::path{path} : whole;
+  };
+  return place(a) == place(b);
+}
+
+// What is wrong with files that would be written over one another, or over what is no file; empty if nothing is.
+std::string problem_of(const std::vector<file_option>& files) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto& [option, path] = files[i];
+    if (path->empty()) continue;
+    struct stat there {};
+    if (::stat(path->c_str(), &there) == 0 && !S_ISREG(there.st_mode))
+      return std::string{option} + " " + *path + ": not a regular file";
+    for (std::size_t j = 0; j < i; ++j)
+      if (!files[j].second->empty() && is_same_file(*path, *files[j].second))
+        return std::string{files[j].first} + " " + *files[j].second + ": the same file as that of " + option;
+  }
+  return {};
+}
+
+constexpr std::size_t largest_control = 1 << 16;
+
+// What an operator wrote, or what is wrong with it.
+rubato::result<std::string> read_control(const std::string& path) {
+  const auto no = [&path](const std::string& what) { return error{errc::io, "--control " + path + ": " + what}; };
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);  // no wait at a pipe
+  if (descriptor < 0) return no(std::strerror(errno));
+  struct stat what {};
+  std::string text(largest_control + 1, '\0');
+  const bool is_file = ::fstat(descriptor, &what) == 0 && S_ISREG(what.st_mode);
+  const ssize_t size = is_file ? ::read(descriptor, text.data(), text.size()) : 0;
+  ::close(descriptor);
+  if (!is_file) return no("not a regular file");
+  if (size < 0) return no(std::strerror(errno));
+  text.resize(static_cast<std::size_t>(size));
+  if (text.size() > largest_control) return no("above " + std::to_string(largest_control) + " bytes");
+  return text;
 }
 
 }  // namespace
@@ -92,12 +143,12 @@ void served_job::watcher::operator()(const rubato::record& r) noexcept {
 
 rubato::result<served_job> served_job::prepare(serving_options o, const common_options& common) {
   const auto no = [](std::string what) { return error{errc::invalid_option, std::move(what)}; };
-  for (const auto& [option, file] : {std::pair{"--checkpoint", &o.server.checkpoint},
-                                     {"--control", &o.control},
-                                     {"--report", &o.report},
-                                     {"--flight-record", &o.flight},
-                                     {"--model", &o.model}})
+  const std::vector<file_option> files{
+      {"--checkpoint", &o.server.checkpoint}, {"--control", &o.control}, {"--report", &o.report}, {"--log", &o.log},
+      {"--flight-record", &o.flight},         {"--model", &o.model}};
+  for (const auto& [option, file] : files)
     if (const std::string wrong = no_room_for(option, *file); !wrong.empty()) return error{errc::io, wrong};
+  if (std::string wrong = problem_of(files); !wrong.empty()) return no(std::move(wrong));
   std::optional<ps::checkpoint> saved;
   if (!o.server.checkpoint.empty() && ::access(o.server.checkpoint.c_str(), F_OK) == 0) {
     auto read = ps::read_checkpoint(o.server.checkpoint);
@@ -106,6 +157,9 @@ rubato::result<served_job> served_job::prepare(serving_options o, const common_o
     o.policy = saved->policy;  // whatever an operator had switched to
   }
   auto rule = policy_named(o.policy, o.server.job.nominal_samples);
+  if (!rule && saved)
+    return error{errc::io,
+                 o.server.checkpoint + ": its policy is " + rubato::in_quotes(o.policy) + ", expected " + policy_names};
   if (!rule) return no("--policy " + o.policy + ": expected " + policy_names);
   o.server.job.job = common.job;
   auto made = make_task(common.task);
@@ -251,14 +305,15 @@ void served_job::obey(const std::string& command) {
     const char* const end = argument.data() + argument.size();
     const auto [last, bad] = std::from_chars(argument.data(), end, index);
     const bool gone = bad == std::errc{} && last == end && evict(index);
-    std::printf(gone ? "worker %s is taken out\n" : "no worker %s is connected\n", argument.c_str());
+    const std::string who = rubato::is_plain(argument) ? argument : rubato::in_quotes(argument);
+    std::printf(gone ? "worker %s is taken out\n" : "no worker %s is connected\n", who.c_str());
     return;
   }
   const auto rule =
       verb == "policy" && more.empty() ? policy_named(argument, o_.server.job.nominal_samples) : std::nullopt;
   if (!rule) {
-    std::printf("command refused: '%s', expected policy NAME, evict INDEX, save or stop; NAME: %s\n", command.c_str(),
-                policy_names);
+    std::printf("command refused: %s, expected policy NAME, evict INDEX, save or stop; NAME: %s\n",
+                rubato::in_quotes(command).c_str(), policy_names);
     return;
   }
   if (const auto changed = server().decide().switch_to({argument, *rule}); !changed)
@@ -272,14 +327,16 @@ void served_job::obey(const std::string& command) {
 // Carries out and removes the control file, if there is one.
 void served_job::look_for_commands() {
   if (o_.control.empty() || ::access(o_.control.c_str(), F_OK) != 0) return;
-  std::vector<std::string> lines;
-  {
-    std::ifstream file{o_.control};
-    for (std::string line; std::getline(file, line);)
-      if (!line.empty()) lines.push_back(line);
+  const auto orders = read_control(o_.control);
+  if (!orders) {  // which is left alone: said once
+    if (std::exchange(control_trouble_, orders.error().message) != orders.error().message)
+      std::printf("%s\n", control_trouble_.c_str());
+    return;
   }
   ::unlink(o_.control.c_str());
-  for (const std::string& line : lines) obey(line);
+  std::istringstream lines{*orders};
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty()) obey(line);
 }
 
 // Prints the pause of each change of the policy, once it is known.

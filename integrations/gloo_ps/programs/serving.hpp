@@ -112,6 +112,7 @@ class served_job {
   std::size_t told_changes_ = 0;
   rubato::gloo_ps::steady::time_point next_quorum_ = rubato::gloo_ps::after(5);
   bool begun_ = false;
+  std::string control_trouble_{};                        // said already
   std::vector<rubato::gloo_ps::eviction> stragglers_{};  // taken out
   std::map<std::uint32_t, std::uint32_t> evicted_{};     // index and last incarnation of who was, whoever took it out
   std::unique_ptr<fault_record> flight_{};

@@ -1,6 +1,10 @@
 #include <rubato/gloo_ps/checkpoint.hpp>
 
+#include <sys/stat.h>
+
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -71,13 +75,35 @@ TEST_F(Checkpoint, SizesThatDoNotFitAreRefused) {
   EXPECT_FALSE(ps::decode_checkpoint(ps::encode(c), "x"));
 }
 
-// Limits on steps and waits are multiples of it.
+TEST_F(Checkpoint, OnlyRegularFilesAreRead) {
+  ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
+  for (const std::string& path : {at("pipe"), folder.string(), std::string{"/dev/zero"}}) {
+    const auto read = ps::read_checkpoint(path);
+    EXPECT_EQ(read.error().code, errc::io);
+    EXPECT_EQ(read.error().message, "cannot read " + path + ": not a regular file");
+  }
+  EXPECT_EQ(ps::read_checkpoint(at("none")).error().message,
+            "cannot read " + at("none") + ": No such file or directory");
+}
+
+// They have holes, and take no room on the disk.
+TEST_F(Checkpoint, AFileAboveTheLimitIsRefusedUnread) {
+  std::ofstream{at("state")} << ps::encode(some());
+  std::filesystem::resize_file(at("state"), ps::largest_checkpoint + 1);
+  EXPECT_EQ(ps::read_checkpoint(at("state")).error().message,
+            "cannot read " + at("state") + ": above 17179869184 bytes");
+  std::ofstream{at("foreign")} << "hello";
+  std::filesystem::resize_file(at("foreign"), ps::largest_checkpoint / 2);
+  EXPECT_EQ(ps::read_checkpoint(at("foreign")).error().message, at("foreign") + ": not a checkpoint of this server");
+}
+
 TEST_F(Checkpoint, MoreShardsThanParametersAreRefused) {
   ps::checkpoint c = some();
   c.model.parameters = c.model.shards - 1;
   EXPECT_EQ(ps::decode_checkpoint(ps::encode(c), "x").error().code, errc::corrupt);
 }
 
+// Limits on steps and waits are multiples of it.
 TEST_F(Checkpoint, ALongestStepThatIsNoTimeIsRefused) {
   ps::checkpoint c = some();
   for (const double bad : {-1.0, HUGE_VAL, std::nan("")}) {

@@ -1,6 +1,8 @@
 // gloo_server leaves the latest decisions behind, however it ends.
 #include "processes.hpp"
 
+#include <sys/stat.h>
+
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -83,6 +85,27 @@ TEST_F(FlightRecord, EachPolicyStandsWhereItTookOver) {
   EXPECT_LT(change, line);
   const std::string taken_over = record.substr(line, record.find('\n', line) - line);
   EXPECT_TRUE(taken_over.ends_with(R"("describe":{"kind":"ssp","staleness":7}})")) << taken_over;
+}
+
+TEST_F(FlightRecord, LinksAreFollowedAndNothingButFilesIsReplaced) {
+  std::ofstream{at("target")} << "old";
+  std::filesystem::create_symlink(at("target"), at("flight"));
+  const pid_t server = start_job();
+  std::ofstream{at("victim")} << "precious";
+  std::filesystem::create_symlink(at("victim"), at("target") + "." + std::to_string(server) + ".tmp");
+  ::kill(server, SIGUSR1);
+  EXPECT_TRUE(logged("server", "cannot write " + at("target") + ": "));
+  EXPECT_EQ(read(folder / "victim"), "precious") << "a link in the place of the draft is not followed";
+  std::filesystem::remove(at("target") + "." + std::to_string(server) + ".tmp");
+  ::kill(server, SIGUSR1);
+  EXPECT_TRUE(logged("server", "flight record written"));
+  EXPECT_TRUE(std::filesystem::is_symlink(at("flight")));
+  EXPECT_GE(lines_of_record(), 2);
+  std::filesystem::remove(at("target"));
+  ASSERT_EQ(::mkfifo(at("target").c_str(), 0600), 0);
+  ::kill(server, SIGTERM);
+  EXPECT_EQ(wait(server), 1);
+  EXPECT_TRUE(std::filesystem::is_fifo(at("target")));
 }
 
 TEST_F(FlightRecord, FolderThatIsNotThereIsSaid) {

@@ -43,25 +43,42 @@ inline std::map<std::string, double> metrics_at(const std::string& url) {
   return all;
 }
 
-/// Asks that server of this machine for something, and stops in the middle, for as long as it lives.
-class half_request {
+/// A connection to that server of this machine, for what no client would say.
+class raw_connection {
  public:
-  explicit half_request(const std::string& url) : socket_{::socket(AF_INET, SOCK_STREAM, 0)} {
+  explicit raw_connection(const std::string& url) : socket_{::socket(AF_INET, SOCK_STREAM, 0)} {
     const auto port = std::stoul(url.substr(url.rfind(':') + 1));
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(static_cast<std::uint16_t>(port));
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0) << url;
-    constexpr std::string_view half = "GET /metrics HTTP/1.1\r\nHost: ";
-    EXPECT_EQ(::send(socket_, half.data(), half.size(), MSG_NOSIGNAL), static_cast<ssize_t>(half.size()));
   }
-  half_request(const half_request&) = delete;
-  half_request& operator=(const half_request&) = delete;
-  ~half_request() { ::close(socket_); }
+  raw_connection(const raw_connection&) = delete;
+  raw_connection& operator=(const raw_connection&) = delete;
+  ~raw_connection() { ::close(socket_); }
+
+  /// False once the other side is gone.
+  [[nodiscard]] bool say(std::string_view bytes) const {
+    return ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+  }
+  /// All that comes until the other side ends it.
+  [[nodiscard]] std::string answer() const {
+    std::string all;
+    char room[4096];
+    for (ssize_t n; (n = ::recv(socket_, room, sizeof room, 0)) > 0;) all.append(room, static_cast<std::size_t>(n));
+    return all;
+  }
 
  private:
   int socket_;
+};
+
+/// Asks for something, and stops in the middle, for as long as it lives.
+struct half_request : raw_connection {
+  explicit half_request(const std::string& url) : raw_connection{url} {
+    EXPECT_TRUE(say("GET /metrics HTTP/1.1\r\nHost: "));
+  }
 };
 
 /// A test of servers that have a page of metrics.

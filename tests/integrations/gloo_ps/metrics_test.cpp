@@ -3,12 +3,14 @@
 
 #ifdef RUBATO_HTTPLIB
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace gloo_ps_metrics_test {
@@ -66,15 +68,64 @@ TEST_F(Metrics, PortThatIsTakenIsSaid) {
   EXPECT_EQ(wait(first), 0);
 }
 
-TEST_F(Metrics, LargeBodiesAreRefused) {
+TEST_F(Metrics, BodiesAreNotRead) {
   const pid_t server = start("server", server_words(2, {"--metrics", "0"}));
   const std::string url = url_of("server");
   httplib::Client client{url.substr(0, url.rfind('/'))};
-  const auto answer = client.Post("/metrics", std::string(1025, 'x'), "text/plain");
-  EXPECT_TRUE(!answer || answer->status == 413);
-  const auto small = client.Post("/metrics", "x", "text/plain");
-  ASSERT_TRUE(small);
-  EXPECT_EQ(small->status, 404);
+  for (const std::size_t size : {1, 100'000}) {
+    const auto answer = client.Post("/metrics", std::string(size, 'x'), "text/plain");
+    ASSERT_TRUE(answer) << size;
+    EXPECT_EQ(answer->status, 405);
+  }
+  const rubato::test::raw_connection chunks{url};
+  ASSERT_TRUE(chunks.say("POST /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"));
+  EXPECT_TRUE(chunks.answer().starts_with("HTTP/1.1 405 ")) << "before there is a body";
+  const rubato::test::raw_connection no_http{url};
+  ASSERT_TRUE(no_http.say("hello\r\n\r\n"));
+  EXPECT_TRUE(no_http.answer().starts_with("HTTP/1.1 400 "));
+  ::kill(server, SIGTERM);
+  EXPECT_EQ(wait(server), 0);
+}
+
+// Each without an end: a chunked body, a header, the first line, headers.
+TEST_F(Metrics, MemoryDoesNotGrowWithWhatIsSent) {
+  const pid_t server = start("server", server_words(2, {"--metrics", "0"}));
+  const std::string url = url_of("server");
+  EXPECT_EQ(get(url).status, 200);
+  const auto resident = [&] {  // MiB
+    const std::string status = read("/proc/" + std::to_string(server) + "/status");
+    return std::stol(status.substr(status.find("VmHWM:") + 6)) / 1024;
+  };
+  const long before = resident();
+  const std::string chunk = "ffff\r\n" + std::string(0xffff, 'a') + "\r\n", piece(1 << 16, 'a');
+  std::string headers;
+  for (int i = 0; i < 100; ++i) headers += "X-" + std::to_string(i) + ": " + std::string(4000, 'b') + "\r\n";
+  const std::vector<std::pair<std::string, std::string>> attacks{
+      {"POST /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", chunk},
+      {"GET /metrics HTTP/1.1\r\nX: ", piece},
+      {"GET /", piece},
+      {"GET /metrics HTTP/1.1\r\n", headers}};
+  for (const auto& [first, more] : attacks) {
+    const rubato::test::raw_connection liar{url};
+    ASSERT_TRUE(liar.say(first));
+    EXPECT_TRUE(within(10, [&] { return !liar.say(more); })) << first;
+  }
+  EXPECT_LT(resident() - before, 8);
+  EXPECT_EQ(get(url).status, 200);
+  ::kill(server, SIGTERM);
+  EXPECT_EQ(wait(server), 0);
+}
+
+TEST_F(Metrics, ARequestByDripsHasADeadline) {
+  const pid_t server = start("server", server_words(2, {"--metrics", "0"}));
+  const std::string url = url_of("server");
+  const rubato::test::half_request slow{url};
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(within(10, [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds{100});
+    return !slow.say("x");
+  })) << "each byte within the limit, all of them not";
+  EXPECT_GT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{4});
   ::kill(server, SIGTERM);
   EXPECT_EQ(wait(server), 0);
 }

@@ -2,6 +2,8 @@
 #include "processes.hpp"
 #include "../../support/sanitizers.hpp"
 
+#include <sys/stat.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -266,7 +268,7 @@ TEST_F(Processes, PolicyIsSwitchedInARunningJob) {
   command("policy asp");
   EXPECT_TRUE(logged("server", "switched bsp -> asp"));
   command("policy nonsense:3");
-  EXPECT_TRUE(logged("server", "command refused: 'policy nonsense:3'"));
+  EXPECT_TRUE(logged("server", "command refused: \"policy nonsense:3\""));
   command("policy ssp:5");
   EXPECT_TRUE(logged("server", "switched asp -> ssp:5"));
   for (const pid_t w : worker) EXPECT_EQ(wait(w), 0);
@@ -422,9 +424,10 @@ TEST_F(Processes, LiarsDisturbNobody) {
 }
 
 TEST_F(Processes, ReportThatCannotBeWrittenLosesNoOtherFile) {
-  std::filesystem::create_directory(folder / "folder");
   const pid_t server = start("server", server_words(2, {"--quorum", "1", "--done", "1", "--checkpoint", at("state"),
                                                         "--log", at("run.jsonl"), "--report", at("folder")}));
+  ASSERT_TRUE(logged("server", "life 1 of job 1"));
+  std::filesystem::create_directory(folder / "folder");  // one that was there before would be refused
   EXPECT_EQ(wait(start("worker", worker_words(2, 0, {"--steps", "5"}))), 0);
   EXPECT_EQ(wait(server), 1);
   EXPECT_TRUE(logged("server", "cannot write " + at("folder") + ": not a regular file", 1));
@@ -438,6 +441,66 @@ TEST_F(Processes, ServerWithoutThreadsSaysSo) {
   std::vector<std::string> words{"/bin/sh", "-c", R"(ulimit -s 8192 && ulimit -v 300000 && exec "$0" "$@")"};
   EXPECT_EQ(wait(start("server", with(words, server_words(64, {"--shards", "64"})))), 1);
   EXPECT_TRUE(logged("server", "gloo_server: no thread for the server: ", 1));
+}
+
+// Which may be renamed, linked to or spelt in another way.
+TEST_F(Processes, OneFileForTwoOptionsIsRefused) {
+  std::filesystem::create_directory(folder / "sub");
+  std::ofstream{at("there")} << "";
+  std::filesystem::create_symlink(at("there"), at("link"));
+  const std::vector<std::vector<std::string>> all{{"--checkpoint", at("x"), "--log", at("x")},
+                                                  {"--log", at("report.json")},
+                                                  {"--control", at("x"), "--flight-record", at("sub/../x")},
+                                                  {"--checkpoint", at("there"), "--control", at("link")},
+                                                  {"--log", at("x"), "--flight-record", at("./x")}};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string name = "server" + std::to_string(i);
+    EXPECT_EQ(wait(start(name, server_words(1, all[i]))), 2) << i;
+    EXPECT_TRUE(logged(name, ": the same file as that of --", 1)) << i;
+  }
+}
+
+TEST_F(Processes, WhatIsNoRegularFileIsRefused) {
+  ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
+  for (const char* option : {"--checkpoint", "--control", "--log", "--report", "--flight-record"})
+    for (const std::string& path : {at("pipe"), folder.string(), std::string{"/dev/null"}}) {
+      const std::string name = option + std::to_string(path.size());
+      EXPECT_EQ(wait(start(name, server_words(1, {option, path})), 10) > 0, true) << option << ' ' << path;
+      if (path != "/dev/null") {
+        EXPECT_TRUE(logged(name, option + (" " + path) + ": ", 1)) << option << ' ' << path;
+      }
+    }
+  EXPECT_TRUE(std::filesystem::is_fifo(at("pipe")));
+}
+
+TEST_F(Processes, AnOrderThatIsNoFileHoldsNobodyUp) {
+  const pid_t server = start("server", server_words(1, {"--shards", "1", "--control", at("control")}));
+  ASSERT_TRUE(logged("server", "life 1 of job 1"));
+  ASSERT_EQ(::mkfifo(at("control").c_str(), 0600), 0);
+  EXPECT_TRUE(logged("server", "--control " + at("control") + ": not a regular file"));
+  std::filesystem::remove(at("control"));
+  std::ofstream{at("draft")} << std::string(70'000, 'x');
+  std::filesystem::rename(at("draft"), at("control"));
+  EXPECT_TRUE(logged("server", "--control " + at("control") + ": above 65536 bytes"));
+  command("nonsense \x1b[2J");
+  EXPECT_TRUE(logged("server", R"(command refused: "nonsense \x1b[2J")"));
+  std::ifstream said{at("server.log")};
+  int lines = 0;
+  for (std::string line; std::getline(said, line);) lines += line.starts_with("--control ") ? 1 : 0;
+  EXPECT_EQ(lines, 2) << "each is said once";
+  ::kill(server, SIGTERM);
+  EXPECT_EQ(wait(server, 10), 0);
+}
+
+TEST_F(Processes, PolicyOfAForgedCheckpointIsBlamedOnItInOneLine) {
+  ps::checkpoint c{.job = 1, .model = {1, 1}, .workers = 1, .version = 0, .policy = "\x1b[31mred\nnext"};
+  c.shards.push_back({.version = 0, .parameters = {1}});
+  ASSERT_TRUE(ps::write_checkpoint(at("state"), c));
+  EXPECT_EQ(wait(start("server", server_words(1, {"--shards", "1", "--checkpoint", at("state")}))), 1);
+  const std::string said = read(folder / "server.log");
+  EXPECT_TRUE(said.starts_with("gloo_server: " + at("state") + R"(: its policy is "\x1b[31mred\x0anext", expected )"))
+      << said;
+  EXPECT_EQ(said.find('\n'), said.size() - 1) << "one line";
 }
 
 TEST_F(Processes, WrongOptionsAreSentences) {

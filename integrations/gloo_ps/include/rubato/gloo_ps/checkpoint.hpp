@@ -1,15 +1,20 @@
 #ifndef RUBATO_GLOO_PS_CHECKPOINT_HPP
 #define RUBATO_GLOO_PS_CHECKPOINT_HPP
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
+#include <exception>
 #include <rubato/core/archive.hpp>
 #include <rubato/core/result.hpp>
 #include <rubato/io/atomic_file.hpp>
+#include <rubato/io/errno_text.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +39,9 @@ struct checkpoint {
   bytes controller{};                 ///< what controller::save() wrote
   std::vector<shard_image> shards{};  ///< model.shards of them
 };
+
+/// Bytes of a checkpoint's file: more is neither written nor read.
+inline constexpr std::uint64_t largest_checkpoint = std::uint64_t{1} << 34;
 
 namespace detail {
 
@@ -160,18 +168,76 @@ inline bool take_shards(checkpoint_bytes& in, checkpoint& to) {
   return c;
 }
 
-/// Writes the file complete or not at all; the number of bytes in it. Errors: io.
+/// Writes the file complete or not at all; the number of bytes in it. Errors: io; it would be above
+/// largest_checkpoint.
 inline result<std::uint64_t> write_checkpoint(const std::string& path, const checkpoint& c) {
-  return write_file(path, encode(c));
+  const std::string content = encode(c);
+  if (content.size() > largest_checkpoint)
+    return error{errc::io, "cannot write " + path + ": above " + std::to_string(largest_checkpoint) + " bytes"};
+  return write_file(path, content);
 }
 
-/// Errors  io, and those of decode_checkpoint()
+namespace detail {
+
+// A file that is closed again.
+class file_to_read {
+ public:
+  // A pipe is opened without waiting for who writes it.
+  explicit file_to_read(const std::string& path)
+      : descriptor_{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)} {}
+  file_to_read(const file_to_read&) = delete;
+  file_to_read& operator=(const file_to_read&) = delete;
+  ~file_to_read() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+  // Appends so many bytes, or as many as there are. 0, or an errno.
+  [[nodiscard]] int take(std::size_t bytes, std::string& to) const {
+    std::size_t used = to.size();
+    to.resize(used + bytes);
+    int wrong = 0;
+    while (wrong == 0 && used < to.size()) {
+      const ssize_t n = ::read(descriptor_, to.data() + used, to.size() - used);
+      if (n == 0) break;
+      if (n > 0)
+        used += static_cast<std::size_t>(n);
+      else if (errno != EINTR)
+        wrong = errno;
+    }
+    to.resize(used);
+    return wrong;
+  }
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace detail
+
+/// Of a file that begins like no checkpoint no more than its beginning is read.
+/// Errors  io: it cannot be read, is no regular file, is above largest_checkpoint, or more than memory holds; and those
+///         of decode_checkpoint()
+/// Tests   tests/integrations/gloo_ps/checkpoint_test.cpp: OnlyRegularFilesAreRead, AFileAboveTheLimitIsRefusedUnread
 [[nodiscard]] inline result<checkpoint> read_checkpoint(const std::string& path) {
-  std::ifstream file{path, std::ios::binary};
-  if (!file) return error{errc::io, "cannot read " + path};
-  const std::string content{std::istreambuf_iterator<char>{file}, {}};
-  if (file.bad()) return error{errc::io, "cannot read " + path};
-  return decode_checkpoint(content, path);
+  const auto no = [&path](const std::string& why) { return error{errc::io, "cannot read " + path + ": " + why}; };
+  const detail::file_to_read file{path};
+  struct stat what {};
+  if (file.descriptor() < 0 || ::fstat(file.descriptor(), &what) != 0) return no(errno_text(errno));
+  if (!S_ISREG(what.st_mode)) return no("not a regular file");
+  const auto size = static_cast<std::uint64_t>(what.st_size);
+  try {
+    std::string content;
+    const std::size_t begin = detail::checkpoint_magic.size();
+    int wrong = file.take(static_cast<std::size_t>((std::min)(size, std::uint64_t{begin})), content);
+    if (wrong != 0) return no(errno_text(wrong));
+    if (content != detail::checkpoint_magic) return decode_checkpoint(content, path);
+    if (size > largest_checkpoint) return no("above " + std::to_string(largest_checkpoint) + " bytes");
+    wrong = file.take(static_cast<std::size_t>(size) - begin, content);
+    if (wrong != 0) return no(errno_text(wrong));
+    return decode_checkpoint(content, path);
+  } catch (const std::exception&) {
+    return no("more than memory holds");
+  }
 }
 
 }  // namespace rubato::inline RUBATO_ABI::gloo_ps

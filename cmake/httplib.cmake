@@ -1,4 +1,4 @@
-# rubato_httplib: cpp-httplib, where it is installed. Programs without it know no HTTP.
+# rubato_httplib: cpp-httplib, where it is installed: the other side in tests of what speaks HTTP.
 find_package(httplib QUIET CONFIG)
 if(TARGET httplib::httplib)
   set(found httplib::httplib)
@@ -14,5 +14,5 @@ if(TARGET ${found})
   target_link_libraries(rubato_httplib INTERFACE ${found})
   target_compile_definitions(rubato_httplib INTERFACE RUBATO_HTTPLIB)
 else()
-  message(STATUS "rubato: no cpp-httplib (Debian: libcpp-httplib-dev), the lab watches no URL")
+  message(STATUS "rubato: no cpp-httplib (Debian: libcpp-httplib-dev), tests of HTTP are left out")
 endif()

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <vector>
 
 #include "commands.hpp"
@@ -62,8 +63,7 @@ void report_interruption(const std::vector<std::string>& files, bool json_to_scr
 
 // Of the policies that were asked for: the plan that --clairvoyant adds is no policy that a name stands for.
 void note_steps(const comparison& made) {
-  for (std::size_t i = 0; i < made.asked.policies.size(); ++i) {
-    const comparison_row& row = made.rows[i];
+  for (const comparison_row& row : std::span{made.rows}.first(made.asked.policies.size())) {
     double pushes = 0, runs = 0;
     for (const auto& run : row.runs)
       if (run) pushes += static_cast<double>(run->pushes), ++runs;

@@ -21,8 +21,8 @@ inline constexpr std::chrono::milliseconds longest_answer{10'000};  ///< from th
 /// What a server answers to GET, where it answers 200. `url`: http://HOST[:PORT][/PATH]; without a path: /metrics.
 ///
 /// Errors  no_server: there is no connection; another user_error: it is no URL, there is no whole answer within
-///         the limit, another status, headers above largest_head, a page above largest_page; or this lab was built
-///         without cpp-httplib. Each begins with the URL
+///         the limit, another status, headers above largest_head, or a page above largest_page. Each begins with the
+///         URL
 /// Tests   tests/examples/watch_test.cpp: PageIsReadOverHttp, WhatIsNoPageIsSaid, PageThatIsTooLargeIsRefused,
 ///         EndlessHeadersAreRefused, AnAnswerByDripsHasADeadline
 [[nodiscard]] std::string http_get(const std::string& url, std::chrono::milliseconds limit = longest_answer);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fuzz_target.hpp"
+#include "gzip_file.hpp"
 #include "lab/decision_history.hpp"
 #include "lab/log_replay.hpp"
 #include "lab/log_stats.hpp"
@@ -96,7 +97,7 @@ void run(input bytes) {
   input_reader in{bytes};
   const std::string_view text = text_of(in.rest());
   const bool compressed = !text.starts_with('{') && in.byte() % 2 == 1;
-  const std::string file = compressed ? folder.write_gzip("log", text_of(in.rest())) : folder.write("log", text);
+  const std::string file = compressed ? write_gzip(folder.at("log"), text_of(in.rest())) : folder.write("log", text);
   try {
     require_sound(lab::read_decision_history(file));
   } catch (const support::user_error& e) {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "fuzz_target.hpp"
+#include "gzip_file.hpp"
 #include "scratch_folder.hpp"
 #include "support/image_files.hpp"
 #include "support/user_error.hpp"
@@ -68,7 +69,7 @@ void run(input bytes) {
   const std::uint8_t how = in.byte();
   const auto write = [&](const std::string& name, std::string_view content) {
     if ((how & zipped) != 0)
-      folder.write_gzip(name + ".gz", content);
+      write_gzip(folder.at(name + ".gz"), content);
     else if ((how & repeated) != 0)  // whatever the bytes are, they are to be gzip
       folder.write(name + ".gz", content);
     else

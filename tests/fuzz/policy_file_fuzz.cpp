@@ -1,13 +1,10 @@
 // Policy files: a container, a card, and weights that make a policy, or one for batches. One that is made can decide,
 // within its limits, and that for batches is written again and read back equal.
-#include <stdlib.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -19,12 +16,12 @@
 #include <rubato/sync/controller.hpp>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "../support/container_bytes.hpp"
 #include "fuzz_target.hpp"
+#include "scratch_folder.hpp"
 
 namespace rubato::fuzz {
 namespace of_policy_file {
@@ -55,35 +52,10 @@ void require_refusal(const error& e, std::string_view from) {
           "a refusal says what, in plain text:", e.message);
 }
 
-// One file, in memory where the system has such a place; gone with the program. (scratch_folder needs zlib, which this
-// target does without.)
-class one_file {
- public:
-  one_file() {
-    const bool shared = std::filesystem::is_directory("/dev/shm");
-    std::string pattern =
-        ((shared ? "/dev/shm" : std::filesystem::temp_directory_path()) / "rubato-fuzz-XXXXXX").string();
-    require(::mkdtemp(pattern.data()) != nullptr, "a folder for temporary files");
-    folder_ = pattern;
-  }
-  one_file(const one_file&) = delete;
-  one_file& operator=(const one_file&) = delete;
-  ~one_file() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  [[nodiscard]] std::string path() const { return (folder_ / "batches").string(); }
-  void write(std::string_view content) const {
-    std::ofstream{path(), std::ios::binary}.write(content.data(), static_cast<std::streamsize>(content.size()));
-  }
-  [[nodiscard]] std::string content() const {
-    std::ifstream in{path(), std::ios::binary};
-    return {std::istreambuf_iterator<char>{in}, {}};
-  }
-
- private:
-  std::filesystem::path folder_;
-};
+std::string content_of(const std::string& file) {
+  std::ifstream in{file, std::ios::binary};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
 
 constexpr adapt::batch_options limits{
     .usual = 64, .initial = 64, .least = 32, .most = 256, .period = adapt::learned_period};
@@ -131,22 +103,22 @@ void let_size_batches(const adapt::learned_batches& policy) {
 }
 
 void size_batches(std::string_view text) {
-  static const one_file file;
-  file.write(text);
-  const auto policy = adapt::load_batch_policy(file.path());
-  if (!policy) return require_refusal(policy.error(), file.path());
+  static const scratch_folder folder;
+  const std::string file = folder.write("batches", text);
+  const auto policy = adapt::load_batch_policy(file);
+  if (!policy) return require_refusal(policy.error(), file);
   let_size_batches(*policy);
   const auto weights = policy->network.parameters();
-  const auto written = adapt::save_batch_policy(file.path(), *policy);
+  const auto written = adapt::save_batch_policy(file, *policy);
   require(written.operator bool(), "what was read is written:", written ? "" : written.error().message);
-  const std::string first = file.content();
+  const std::string first = content_of(file);
   require(first.size() == *written, "it says how much");
-  const auto back = adapt::load_batch_policy(file.path());
+  const auto back = adapt::load_batch_policy(file);
   require(back.operator bool(), "what was written is read:", back ? "" : back.error().message);
   require(std::ranges::equal(back->network.parameters(), weights) && back->describe().json == policy->describe().json &&
               nn::to_text(back->network.options().hidden) == nn::to_text(policy->network.options().hidden),
           "it comes back equal");
-  require(adapt::save_batch_policy(file.path(), *back) && file.content() == first, "the same policy, the same bytes");
+  require(adapt::save_batch_policy(file, *back) && content_of(file) == first, "the same policy, the same bytes");
 }
 
 // A policy for batches, parts of whose header and weights are replaced as the input says: of its 32 features' names
@@ -154,15 +126,16 @@ void size_batches(std::string_view text) {
 std::string batch_file(input_reader& in) {
   static const std::array<std::string, 2> whole = [] {
     std::array<std::string, 2> made;
-    const one_file file;
+    const scratch_folder folder;
+    const std::string file = folder.at("batches").string();
     for (std::size_t hidden : {0U, 1U}) {
       const std::vector<std::size_t> widths =
           hidden > 0 ? std::vector<std::size_t>{32, 3, 5} : std::vector<std::size_t>{32, 5};
       adapt::learned_batches policy{*nn::dynamic_mlp::make(widths)};
       float weight = -1;
       for (float& each : policy.network.parameters()) each = weight = -0.9F * weight + 0.1F;
-      require(adapt::save_batch_policy(file.path(), policy).operator bool(), "a policy is written");
-      made[hidden] = file.content();
+      require(adapt::save_batch_policy(file, policy).operator bool(), "a policy is written");
+      made[hidden] = content_of(file);
     }
     return made;
   }();

@@ -2,7 +2,6 @@
 #define RUBATO_TESTS_FUZZ_SCRATCH_FOLDER_HPP
 
 #include <stdlib.h>
-#include <zlib.h>
 
 #include <cstddef>
 #include <filesystem>
@@ -38,13 +37,6 @@ class scratch_folder {
     const std::string file = at(name).string();
     std::ofstream{file, std::ios::binary | std::ios::trunc}.write(content.data(),
                                                                   static_cast<std::streamsize>(content.size()));
-    return file;
-  }
-  std::string write_gzip(const std::string& name, std::string_view content) const {
-    const std::string file = at(name).string();
-    const gzFile to = ::gzopen(file.c_str(), "wb1");
-    if (!content.empty()) ::gzwrite(to, content.data(), static_cast<unsigned>(content.size()));
-    ::gzclose(to);
     return file;
   }
 

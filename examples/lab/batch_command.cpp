@@ -16,7 +16,7 @@ int run_batch_train(const batch_train_arguments& given) {
   if (given.population % 2 != 0)
     throw support::user_error{"--population: found " + std::to_string(given.population) +
                               ", expected an even number: candidates are in pairs"};
-  const training_files files = files_of(given.out, "", "", "");
+  const training_files files = files_of(given.out, "", {});
   const batch_training_request asked{.seed = given.seed,
                                      .updates = given.updates,
                                      .generations = given.generations,

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "commands.hpp"
 #include "given.hpp"
@@ -51,7 +52,9 @@ int run_experiment(const experiment_arguments& given) {
   support::apply_settings(asked.scenario, given.settings);
   for (const std::string& part : asked.parts) static_cast<void>(cases_of(part, asked.scenario));  // refuses early
   const training_data data = given_data(asked.scenario, given.data);
-  result_output output{given.json, {{"--scenario", support::scenario_file(given.scenario)}}};
+  std::vector<named_file> inputs = data_files(given.data);
+  inputs.push_back({"--scenario", support::scenario_file(given.scenario)});
+  result_output output{given.json, inputs};
   const auto cache = given_cache(given.cache, given.no_cache);
   const switch_experiment made = run_switch_experiment(asked, given_runner(data, *cache, given.threads, given.quiet));
   const std::string document = to_json(made, data).dump(2) + "\n";

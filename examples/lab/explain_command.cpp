@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <iostream>
 #include <optional>
+#include <vector>
 
 #include "commands.hpp"
 #include "explain.hpp"
@@ -31,7 +32,10 @@ int run_explain(const explain_arguments& given) {
   explain_options asked{
       .scenario = given_scenario(given.scenario, given.settings), .seed = given.seed, .seeds = given.seeds};
   const training_data data = given_data(asked.scenario, given.data);
-  check_outputs({{"FILE", given.file}, {"--scenario", support::scenario_file(given.scenario)}}, {{"--map", given.map}});
+  std::vector<named_file> inputs = data_files(given.data);
+  inputs.push_back({"FILE", given.file});
+  inputs.push_back({"--scenario", support::scenario_file(given.scenario)});
+  check_outputs(inputs, {{"--map", given.map}});
   output_file map{given.map, "--map"};
   const run_context how = given_context(data, given.threads, false);
   const std::optional<explanation> told = explain(*file, asked, how);

@@ -43,10 +43,14 @@ using support::value_or_refuse;
   return text + line;
 }
 
-// What follows a line of a comment begins one, too. A backslash at the end of a line would take in the next one.
+// What follows a line of a comment begins one, too. A backslash at the end of a line would take in the next one, to
+// some compilers also one with spaces behind it.
 [[nodiscard]] std::string comment(const std::string& text) {
   std::string lines, line = "//";
-  const auto ended = [](const std::string& one) { return one + (one.ends_with('\\') ? "." : "") + "\n"; };
+  const auto ended = [](std::string one) {
+    one.resize(one.find_last_not_of(" \t") + 1);
+    return one + (one.ends_with('\\') ? "." : "") + "\n";
+  };
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find(' ', at), text.size());
     const std::string word = " " + text.substr(at, end - at);

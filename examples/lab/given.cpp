@@ -7,10 +7,18 @@
 
 #include "interrupt.hpp"
 #include "shipped.hpp"
+#include "support/image_files.hpp"
 #include "support/scenario_files.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
+namespace {
+
+[[nodiscard]] std::filesystem::path data_folder(const std::string& given) {
+  return given.empty() ? shipped("examples/data") : std::filesystem::path{given};
+}
+
+}  // namespace
 
 support::scenario given_scenario(const std::string& name, const std::vector<std::string>& settings) {
   support::scenario scenario = support::find_scenario(name, shipped("examples/lab/scenarios"));
@@ -23,7 +31,13 @@ support::scenario given_scenario(const std::string& name, const std::vector<std:
 }
 
 training_data given_data(const support::scenario& scenario, const std::string& folder) {
-  return load_data(scenario, folder.empty() ? shipped("examples/data") : std::filesystem::path{folder});
+  return load_data(scenario, data_folder(folder));
+}
+
+std::vector<named_file> data_files(const std::string& folder) {
+  std::vector<named_file> files;
+  for (const auto& each : support::image_files(data_folder(folder))) files.push_back({"--data", each.string()});
+  return files;
 }
 
 unsigned given_threads(unsigned threads) {

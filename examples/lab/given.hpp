@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "output_file.hpp"
 #include "run_context.hpp"
 #include "runner.hpp"
 #include "support/scenario.hpp"
@@ -19,6 +20,9 @@ namespace rubato::lab {
 
 /// --data; if it is empty, the images that ship.
 [[nodiscard]] training_data given_data(const support::scenario&, const std::string& folder);
+
+/// The files that --data stands for, so that nothing is written over them: see check_outputs.
+[[nodiscard]] std::vector<named_file> data_files(const std::string& folder);
 
 /// --threads; if it is 0, as many as the machine has.
 [[nodiscard]] unsigned given_threads(unsigned threads);

@@ -30,10 +30,23 @@ template <class Arguments>
   return read_growth_weights(weights, given.vocabulary, std::filesystem::path{given.tables} / "vocab.json");
 }
 
+// The files that `--tables` stands for, so that nothing is written over them: see check_outputs.
+[[nodiscard]] std::vector<named_file> files_of_tables(const std::string& folder) {
+  std::vector<named_file> files{{"--tables", (std::filesystem::path{folder} / "vocab.json").string()}};
+  for (const growth_file& each : growth_files(folder)) {
+    files.push_back({"--tables", each.table.string()});
+    files.push_back({"--tables", each.described.string()});
+  }
+  return files;
+}
+
 }  // namespace
 
 int run_growth_eval(const growth_eval_arguments& given) {
-  result_output to{given.json, {{"WEIGHTS", given.weights}, {"--vocabulary", given.vocabulary}}};
+  std::vector<named_file> inputs = files_of_tables(given.tables);
+  inputs.push_back({"WEIGHTS", given.weights});
+  inputs.push_back({"--vocabulary", given.vocabulary});
+  result_output to{given.json, inputs};
   const any_growth_agent agent = agent_in(given.weights, given);
   const auto tasks = read_growth_tasks(given.tables);
   const auto appraisals = appraise(agent, tasks);
@@ -78,11 +91,13 @@ struct lesson {
 }  // namespace
 
 int run_growth_train(const growth_train_arguments& given) {
-  check_outputs({{"--from", given.from}, {"--vocabulary", given.vocabulary}},
-                {{"--save", given.save}, {"--json", given.json}});
+  std::vector<named_file> inputs = files_of_tables(given.tables);
+  inputs.push_back({"--from", given.from});
+  inputs.push_back({"--vocabulary", given.vocabulary});
+  check_outputs(inputs, {{"--save", given.save}, {"--json", given.json}});
   if (given.leave_one_out && !given.save.empty())
     throw support::user_error{"--save: there is no one agent with --leave-one-out"};
-  result_output to{given.json, {{"--from", given.from}, {"--vocabulary", given.vocabulary}}};
+  result_output to{given.json, inputs};
   output_file saved{given.save, "--save"};
   const std::vector<growth_task> all = read_growth_tasks(given.tables);
   const growth_training_plan plan = plan_of(given, all);

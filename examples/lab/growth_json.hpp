@@ -3,13 +3,11 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "support/json_nesting.hpp"
+#include "support/json_schema.hpp"
+#include "support/regular_file.hpp"
 #include "support/user_error.hpp"
 
 // What reads models, vocabularies and weights has in common: these files may be anybody's. All of it is here, since
@@ -18,38 +16,14 @@
 namespace rubato::lab {
 
 /// The object that a JSON file has. No more than `largest` bytes and one are read.
-/// Errors  user_error, naming the file: it cannot be read, has more than `largest` bytes, is nested deeper than
-///         support::deepest_nesting, or is no JSON object
+/// Errors  user_error, naming the file: it is no regular file, cannot be read, has more than `largest` bytes, is no
+///         JSON object, or what parse_json refuses
 /// Tests   tests/examples/growth_tables_test.cpp: AModelThatIsNestedTooDeepIsRefused, AModelThatIsTooLargeIsRefused;
 ///         tests/examples/growth_eval_test.cpp: AFileThatIsNestedTooDeepIsRefused, AFileThatIsTooLargeIsRefused
 [[nodiscard]] inline nlohmann::json object_in(const std::filesystem::path& file, std::size_t largest) {
-  const auto refuse = [&](const std::string& what) { throw support::user_error{file.string() + ": " + what}; };
-  std::ifstream stream{file, std::ios::binary};
-  if (!stream) refuse("cannot be read");
-  std::string text;
-  std::vector<char> some(std::size_t{1} << 16);
-  while (text.size() <= largest && stream) {
-    stream.read(some.data(), static_cast<std::streamsize>(some.size()));
-    text.append(some.data(), static_cast<std::size_t>(stream.gcount()));
-  }
-  if (stream.bad()) refuse("cannot be read");
-  if (text.size() > largest) refuse("found more than " + std::to_string(largest) + " bytes, expected at most that");
-  if (support::nesting_of(text) > support::deepest_nesting)
-    refuse("found nesting deeper than " + std::to_string(support::deepest_nesting) +
-           " levels, expected a document of few");
-  nlohmann::json all = nlohmann::json::parse(text, nullptr, false);
-  if (!all.is_object()) refuse("found no JSON object, expected one");
+  nlohmann::json all = support::parse_json(support::regular_file{file}.content(largest), file.string());
+  if (!all.is_object()) throw support::user_error{file.string() + ": found no JSON object, expected one"};
   return all;
-}
-
-/// A value of such a file as messages quote it: JSON in ASCII, at most 60 characters.
-/// Tests   tests/examples/growth_tables_test.cpp: ALongValueOfAModelIsNotRepeatedWhole;
-///         tests/examples/growth_eval_test.cpp: ALongValueIsNotRepeatedWhole
-[[nodiscard]] inline std::string shown(const nlohmann::json& value) {
-  constexpr std::size_t longest = 60;
-  std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-  if (text.size() > longest) text = text.substr(0, longest - 3) + "...";
-  return text;
 }
 
 /// A message that quotes a layer, which may be of any length: of a long one the beginning and the end.

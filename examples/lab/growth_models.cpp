@@ -42,7 +42,7 @@ const std::string relu = "ReLU()", flat_pool = "AdaptiveAvgPool2d(output_size=(1
   if (at == all.end() || !at->is_array()) throw user_error{place + "found no array \"" + name + "\", expected one"};
   std::vector<std::string> layers;
   for (const json& each : *at) {
-    if (!each.is_string()) throw user_error{place + name + ": found " + shown(each) + ", expected strings"};
+    if (!each.is_string()) throw user_error{place + name + ": found " + support::excerpt(each) + ", expected strings"};
     layers.push_back(each.get<std::string>());
   }
   return layers;
@@ -55,7 +55,8 @@ const std::string relu = "ReLU()", flat_pool = "AdaptiveAvgPool2d(output_size=(1
 }
 void expect_only(const json& all, const std::set<std::string>& names, const std::string& place) {
   for (const auto& [name, value] : all.items())
-    if (!names.contains(name)) throw user_error{place + "found " + shown(name) + ", which is no part of a model"};
+    if (!names.contains(name))
+      throw user_error{place + "found " + support::excerpt(name) + ", which is no part of a model"};
 }
 
 }  // namespace
@@ -103,11 +104,11 @@ adapt::growable_model read_growable_model(const std::filesystem::path& file) {
   std::vector<growable_block> blocks;
   for (const json& each : *found) {
     const std::string which = place + "block " + std::to_string(blocks.size()) + ": ";
-    if (!each.is_object()) throw user_error{which + "found " + shown(each) + ", expected an object"};
+    if (!each.is_object()) throw user_error{which + "found " + support::excerpt(each) + ", expected an object"};
     expect_only(each, {"first", "layers", "insertion", "widens"}, which);
     const auto widens = each.find("widens");
     if (widens != each.end() && !widens->is_boolean())
-      throw user_error{which + "widens: found " + shown(*widens) + ", expected true or false"};
+      throw user_error{which + "widens: found " + support::excerpt(*widens) + ", expected true or false"};
     blocks.push_back({number_in(each, "first", which), number_in(each, "layers", which),
                       layers_in(each, "insertion", which), widens != each.end() && widens->get<bool>()});
   }

@@ -44,7 +44,7 @@ constexpr std::array published_names{"convnet2", "convnet3"};
   for (const std::string_view part : parts) {
     const auto number = support::number_in<double>(part);
     if (!number || !std::isfinite(*number))
-      throw user_error{place + ": found " + shown(std::string{part}) + ", expected a number"};
+      throw user_error{place + ": found " + support::excerpt(std::string{part}) + ", expected a number"};
     numbers.push_back(*number);
   }
   return numbers;
@@ -60,7 +60,7 @@ constexpr std::array published_names{"convnet2", "convnet3"};
     }
     if (header == columns + "final_test_acc,rank,totaltime_s" + times) return steps;
   }
-  throw user_error{place + ": found columns " + shown(header) +
+  throw user_error{place + ": found columns " + support::excerpt(header) +
                    ", expected a1,...,aN,final_test_acc,rank,totaltime_s,timeleft1_s,...,timeleftN_s"};
 }
 
@@ -127,25 +127,32 @@ adapt::growth_table read_growth_table(const std::filesystem::path& file) {
   return std::move(*table);
 }
 
-std::vector<growth_task> read_growth_tasks(const std::filesystem::path& folder) {
+std::vector<growth_file> growth_files(const std::filesystem::path& folder) {
   std::error_code ignored;
   std::set<std::string> names{published_names.begin(), published_names.end()};
   for (const auto& each : std::filesystem::directory_iterator{folder, ignored})
     if (each.path().extension() == ".json") names.insert(each.path().stem().string());
-  std::vector<growth_task> tasks;
+  std::vector<growth_file> files;
   for (const std::string& model : names)
     for (const std::string scenario : scenario_names) {
-      const std::filesystem::path file = folder / (model + "_" + scenario + ".csv");
-      if (!std::filesystem::exists(file)) continue;
-      const std::filesystem::path described = folder / (model + ".json");
-      growth_task task{model, scenario,
-                       std::filesystem::exists(described) ? read_growable_model(described) : published_model(model),
-                       read_growth_table(file)};
-      if (task.table.actions() != task.start.actions())
-        throw user_error{file.string() + ": found " + std::to_string(task.table.actions()) + " actions, expected " +
-                         std::to_string(task.start.actions())};
-      tasks.push_back(std::move(task));
+      growth_file file{model, scenario, folder / (model + "_" + scenario + ".csv"), folder / (model + ".json")};
+      if (!std::filesystem::exists(file.table)) continue;
+      if (!std::filesystem::exists(file.described)) file.described.clear();
+      files.push_back(std::move(file));
     }
+  return files;
+}
+
+std::vector<growth_task> read_growth_tasks(const std::filesystem::path& folder) {
+  std::vector<growth_task> tasks;
+  for (const auto& [model, scenario, table, described] : growth_files(folder)) {
+    growth_task task{model, scenario, described.empty() ? published_model(model) : read_growable_model(described),
+                     read_growth_table(table)};
+    if (task.table.actions() != task.start.actions())
+      throw user_error{table.string() + ": found " + std::to_string(task.table.actions()) + " actions, expected " +
+                       std::to_string(task.start.actions())};
+    tasks.push_back(std::move(task));
+  }
   if (tasks.empty()) throw user_error{folder.string() + ": found no table, expected files such as convnet2_early.csv"};
   return tasks;
 }

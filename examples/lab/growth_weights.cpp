@@ -54,7 +54,7 @@ class reader {
     numbers read{.rows = 1, .columns = row.size(), .values = {}};
     for (const json& number : row) {
       const float value = number.is_number() ? number.get<float>() : std::nanf("");
-      if (!std::isfinite(value)) refuse(name + ": found " + shown(number) + ", expected finite numbers");
+      if (!std::isfinite(value)) refuse(name + ": found " + support::excerpt(number) + ", expected finite numbers");
       read.values.push_back(value);
     }
     return read;
@@ -81,7 +81,8 @@ class reader {
   }
   void expect_only(const std::set<std::string>& names) const {
     for (const auto& [name, value] : all_.items())
-      if (!names.contains(name)) refuse("found " + shown(name) + ", which is no part of an agent for growth");
+      if (!names.contains(name))
+        refuse("found " + support::excerpt(name) + ", which is no part of an agent for growth");
   }
 
  private:
@@ -121,13 +122,14 @@ void put_layer(const reader& from, const std::string& name, std::size_t layer, n
   const numbers table = from.matrix("embedding");
   const auto row_in = [&](const std::string& name, const json& row) {
     if (!row.is_number_unsigned() || row.get<std::uint64_t>() >= table.rows)
-      from.refuse(name + ": found " + shown(row) + ", expected a whole number below " + std::to_string(table.rows));
+      from.refuse(name + ": found " + support::excerpt(row) + ", expected a whole number below " +
+                  std::to_string(table.rows));
     return row.get<std::uint32_t>();
   };
   const json& ids = from.member("ids");
   if (!ids.is_object()) from.refuse("ids: found no object, expected one with a number for each layer");
   std::vector<adapt::layer_word> words;
-  for (const auto& [layer, row] : ids.items()) words.push_back({layer, row_in("ids: " + shown(layer), row)});
+  for (const auto& [layer, row] : ids.items()) words.push_back({layer, row_in("ids: " + support::excerpt(layer), row)});
   std::optional<std::uint32_t> unknown;
   if (const auto at = all.find("unknown"); at != all.end()) unknown = row_in("unknown", *at);
   auto made = adapt::layer_vocabulary::make(std::move(words), static_cast<std::uint32_t>(table.rows), unknown);
@@ -193,13 +195,13 @@ constexpr std::array<std::pair<const char*, adapt::time_encoding>, 2> time_names
   if (at == all.end()) return adapt::time_encoding::sines;
   for (const auto& [name, encoding] : time_names)
     if (*at == name) return encoding;
-  from.refuse("time: found " + shown(*at) + ", expected \"sines\" or \"cosines\"");
+  from.refuse("time: found " + support::excerpt(*at) + ", expected \"sines\" or \"cosines\"");
 }
 
 [[nodiscard]] bool is_for_blocks(const reader& from, const json& all) {
   const auto at = all.find("network");
   if (at == all.end() || *at == "actions") return false;
-  if (*at != "blocks") from.refuse("network: found " + shown(*at) + ", expected \"actions\" or \"blocks\"");
+  if (*at != "blocks") from.refuse("network: found " + support::excerpt(*at) + ", expected \"actions\" or \"blocks\"");
   return true;
 }
 

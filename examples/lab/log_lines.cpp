@@ -362,21 +362,22 @@ log_reading read_log(const std::filesystem::path& file, const std::function<std:
       if (reading.cut_off) wrong = "found a line that is cut off, expected a whole one";
       throw support::user_error{lines.place() + ": " + wrong};
     }
-  } catch (const support::user_error& error) {  // or a line that is too long, or corrupt gzip data
+  } catch (const support::ends_early& error) {
+    if (reading.lines == 0) throw;
+    reading.cut_off = true;
+    reading.problem = error.what();
+  } catch (const support::user_error& error) {  // or a line that is too long, or bad gzip data
     if (reading.lines == 0) throw;
     reading.problem = error.what();
     reading.unread = 1;
   }
   try {
     while (lines.skip()) ++reading.unread;
+  } catch (const support::ends_early&) {
   } catch (const support::user_error&) {
     reading.counted = false;
   }
   if (lines.number() == 0) throw support::user_error{file.string() + ": found an empty file, expected a decision log"};
-  if (lines.cut_off() && reading.problem.empty()) {
-    reading.cut_off = true;
-    reading.problem = lines.place() + ": found a gzip file that ends early, expected its end";
-  }
   return reading;
 }
 

@@ -1,8 +1,5 @@
 // `report`: results and logs as one page.
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <list>
 #include <set>
@@ -12,6 +9,7 @@
 #include "output_file.hpp"
 #include "page/log_article.hpp"
 #include "page/report_page.hpp"
+#include "support/regular_file.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
@@ -22,17 +20,11 @@ using support::user_error;
 
 constexpr std::size_t largest_result = std::size_t{1} << 26;
 
-[[nodiscard]] std::string content_of(const std::string& name, std::size_t most) {
-  std::error_code error;
-  expect_log(name, "a result or a decision log");
-  if (fs::is_directory(name, error)) throw user_error{name + ": found a directory, expected a result or a decision log"};
-  std::ifstream stream{name, std::ios::binary};
-  if (!stream) throw user_error{name + ": cannot be opened: " + std::strerror(errno)};
-  std::string text(most, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad()) throw user_error{name + ": cannot be read"};
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  return text;
+constexpr const char* expected_input = "a result or a decision log";
+
+[[nodiscard]] support::regular_file input_file(const std::string& name) {
+  expect_log(name, expected_input);
+  return support::regular_file{name, expected_input};
 }
 
 void refuse_twice(const std::vector<std::string>& files) {
@@ -45,11 +37,9 @@ void refuse_twice(const std::vector<std::string>& files) {
 }
 
 [[nodiscard]] page::article result_article(const std::string& name, const std::string& id) {
-  const std::string text = content_of(name, largest_result + 1);
+  const std::string text = input_file(name).content(largest_result);
   if (text.find_first_not_of(" \t\r\n") == std::string::npos)
-    throw user_error{name + ": found an empty file, expected a result or a decision log"};
-  if (text.size() > largest_result)
-    throw user_error{name + ": found more than " + std::to_string(largest_result) + " bytes, expected at most that"};
+    throw user_error{name + ": found an empty file, expected " + expected_input};
   return article_about(page::read_result(text, name), id);
 }
 
@@ -57,7 +47,7 @@ void refuse_twice(const std::vector<std::string>& files) {
 [[nodiscard]] std::vector<page::article> articles_of(const report_arguments& given) {
   std::vector<std::string> results, logs;
   for (const std::string& each : given.files)
-    (page::looks_like_log(content_of(each, 4'096)) ? logs : results).push_back(each);
+    (page::looks_like_log(input_file(each).text(4'096)) ? logs : results).push_back(each);
   logs.insert(logs.end(), given.logs.begin(), given.logs.end());
   std::vector<page::article> made;
   for (std::size_t i = 0; i < results.size(); ++i)

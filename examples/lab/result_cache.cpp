@@ -1,6 +1,8 @@
 #include "result_cache.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,12 +21,25 @@ namespace {
 
 using support::user_error;
 
-[[noreturn]] void fail(const std::filesystem::path& file, const char* what) {
-  throw user_error{"--cache: " + file.string() + ": cannot be " + what + ": " + std::strerror(errno)};
+[[noreturn]] void fail(const std::filesystem::path& file, const char* what, int code) {
+  throw user_error{"--cache: " + file.string() + ": cannot be " + what + ": " + std::strerror(code)};
 }
 
+// All of it or, as on a full disk, nothing. Alone, so that what is taken back is nobody else's.
 void append(int descriptor, std::string_view text, const std::filesystem::path& file) {
-  if (write(descriptor, text.data(), text.size()) != static_cast<ssize_t>(text.size())) fail(file, "written");
+  const bool alone = flock(descriptor, LOCK_EX) == 0;
+  const off_t before = lseek(descriptor, 0, SEEK_END);
+  int problem = 0;
+  while (!text.empty() && problem == 0) {
+    const ssize_t count = write(descriptor, text.data(), text.size());
+    if (count >= 0)
+      text.remove_prefix(static_cast<std::size_t>(count));
+    else if (errno != EINTR)
+      problem = errno;
+  }
+  if (problem != 0 && alone && before >= 0 && ftruncate(descriptor, before) != 0) problem = errno;
+  if (alone) flock(descriptor, LOCK_UN);
+  if (problem != 0) fail(file, "written", problem);
 }
 
 }  // namespace
@@ -54,6 +69,13 @@ result_cache::result_cache(const std::filesystem::path& directory, const std::st
   std::filesystem::create_directories(directory, error);
   if (error) throw user_error{"--cache: " + directory.string() + ": cannot be created: " + error.message()};
 
+  descriptor_ = open(file_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (descriptor_ < 0) fail(file_, "opened", errno);
+  struct stat about {};
+  if (fstat(descriptor_, &about) != 0 || !S_ISREG(about.st_mode)) {
+    close(descriptor_);
+    throw user_error{"--cache: " + file_.string() + ": found no regular file, expected one"};
+  }
   std::ifstream lines{file_, std::ios::binary};
   std::string line;
   bool torn = false;
@@ -64,8 +86,6 @@ result_cache::result_cache(const std::filesystem::path& directory, const std::st
     if (!entry.is_object() || !entry.contains("key") || !entry.contains("result")) continue;
     if (const auto result = measurement_from(entry["result"])) known_[entry["key"].dump()] = *result;
   }
-  descriptor_ = open(file_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) fail(file_, "opened");
   if (torn) append(descriptor_, "\n", file_);
 }
 

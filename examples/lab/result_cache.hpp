@@ -23,7 +23,7 @@ namespace rubato::lab {
                                      std::uint64_t seed);
 
 /// Results that outlive the program, so that an interrupted comparison resumes: one JSON Lines file for each version of
-/// the code, `DIRECTORY/VERSION.jsonl`, to which every result is appended by one write, with its whole key.
+/// the code, `DIRECTORY/VERSION.jsonl`, to which every result is appended with its whole key, or not at all.
 ///
 /// A line that an interruption tore is passed over. Several programs may share a directory.
 /// Errors  user_error where the file cannot be read or written

@@ -73,7 +73,8 @@ constexpr std::string_view at_random = "random";
 }  // namespace
 
 int run_search(const train_arguments& given, const search_agent& agent) {
-  const training_files files = files_of(given.out, given.curve, file_of_initial(given.initial), given.scenario);
+  const training_files files =
+      files_of(given.out, given.curve, training_inputs(file_of_initial(given.initial), given.scenario, given.data));
   const search_request asked = request_of(given, agent);
   const training_data data = given_data(asked.scenario.value_or(support::scenario{}), given.data);
   const run_context how = given_context(data, given.threads, given.quiet);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -27,6 +25,7 @@
 #include "scenario_task.hpp"
 #include "states.hpp"
 #include "support/file_lock.hpp"
+#include "support/regular_file.hpp"
 #include "support/shell_word.hpp"
 #include "support/user_error.hpp"
 #include "training_curves.hpp"
@@ -39,11 +38,11 @@ using support::value_or_refuse;
 
 constexpr std::size_t hidden_widths[] = {64, 32};  // Zhu et al. (ICLR 2020), section 4
 
-[[nodiscard]] std::string content_of(const std::string& file) {
-  std::ifstream stream{file, std::ios::binary};
-  std::string content{std::istreambuf_iterator<char>{stream}, {}};
-  if (!stream) throw user_error{file + ": cannot be read"};
-  return content;
+constexpr std::size_t largest_policy = safetensors_limits{}.header + safetensors_limits{}.data + 8;
+
+// Of its content.
+[[nodiscard]] std::string hash_of(const std::string& file) {
+  return hexadecimal(fnv1a(support::regular_file{file}.content(largest_policy)));
 }
 
 [[nodiscard]] std::string as_csv(std::span<const rl::evaluation> evaluations) {
@@ -71,7 +70,7 @@ constexpr std::size_t hidden_widths[] = {64, 32};  // Zhu et al. (ICLR 2020), se
   about.reward = "-(time until the next push)";
   if (asked.agent.time_in_steps) about.reward += " / " + nlohmann::json(time_unit).dump();
   about.trained_on = asked.scenario.name + " " + hexadecimal(support::hash(asked.scenario)) + "; " + text_of(data);
-  if (!asked.initial.empty()) about.trained_on += "; after " + hexadecimal(fnv1a(content_of(asked.initial)));
+  if (!asked.initial.empty()) about.trained_on += "; after " + hash_of(asked.initial);
   about.command = command_of(asked);
   about.seed = asked.seed;
   about.licence = asked.licence;
@@ -163,8 +162,8 @@ class session {
   // What the checkpoint must agree on, besides seed and learning: at most 240 bytes.
   [[nodiscard]] std::string task_text() const {
     return hexadecimal(support::hash(asked_.scenario)) + " " + hexadecimal(how_.data.fingerprint) + " " +
-           std::string{Encoder::kind} + " from " + hexadecimal(fnv1a(content_of(files_.start))) + " by " +
-           library_version() + " " + std::string{sim::kernels::native().arithmetic};
+           std::string{Encoder::kind} + " from " + hash_of(files_.start) + " by " + library_version() + " " +
+           std::string{sim::kernels::native().arithmetic};
   }
 
   // Of the result; without its appraisal, and with the layers of the smallest network.

@@ -96,7 +96,7 @@ int run_train(const train_arguments& given) {
       throw user_error{"--tensorboard: found it with --agent " + given.agent + ", which searches, expected one that acts"};
     return run_search(given, *agent);
   }
-  training_files files = files_of(given.out, given.curve, given.initial, given.scenario);
+  training_files files = files_of(given.out, given.curve, training_inputs(given.initial, given.scenario, given.data));
   files.tensorboard = given.tensorboard;
   const training_request asked = request_of(given);
   const training_data data = given_data(asked.scenario, given.data);

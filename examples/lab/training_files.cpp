@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "given.hpp"
 #include "output_file.hpp"
 #include "support/scenario_files.hpp"
 #include "support/user_error.hpp"
@@ -114,16 +115,23 @@ void check_card(const std::string& file, const policy_card& expected) {
   if (was != is) refuse(was, is);
 }
 
-training_files files_of(const std::string& out, const std::string& curve, const std::string& initial,
-                        const std::string& scenario) {
+training_files files_of(const std::string& out, const std::string& curve, const std::vector<named_file>& inputs) {
   if (out.empty()) throw user_error{"--out: found \"\", expected the name of a file"};
   training_files files{out, curve};
-  check_outputs({{"--initial", initial}, {"--scenario", support::scenario_file(scenario)}}, {{"--out", files.result},
-                                                                                             {"--out", files.start},
-                                                                                             {"--out", files.training},
-                                                                                             {"--out", files.lock},
-                                                                                             {"--curve", curve}});
+  check_outputs(inputs, {{"--out", files.result},
+                         {"--out", files.start},
+                         {"--out", files.training},
+                         {"--out", files.lock},
+                         {"--curve", curve}});
   return files;
+}
+
+std::vector<named_file> training_inputs(const std::string& initial, const std::string& scenario,
+                                        const std::string& data) {
+  std::vector<named_file> inputs = data_files(data);
+  inputs.push_back({"--initial", initial});
+  inputs.push_back({"--scenario", support::scenario_file(scenario)});
+  return inputs;
 }
 
 }  // namespace rubato::lab

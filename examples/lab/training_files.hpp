@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <rubato/io/policy_card.hpp>
 #include <string>
+#include <vector>
 
+#include "output_file.hpp"
 #include "support/file_lock.hpp"
 
 namespace rubato::lab {
@@ -39,10 +41,13 @@ struct training_files {
 /// Whether a file's policy is of this kind, version, origin and command. Errors: user_error with the first difference
 void check_card(const std::string& file, const policy_card& expected);
 
-/// Those of a training, none in the place of another, nor of what it reads. `initial` may be empty, `scenario` is what
-/// --scenario says. Errors: user_error
-[[nodiscard]] training_files files_of(const std::string& out, const std::string& curve, const std::string& initial,
-                                      const std::string& scenario);
+/// Those of a training, none in the place of another, nor of what it reads. Errors: user_error
+[[nodiscard]] training_files files_of(const std::string& out, const std::string& curve,
+                                      const std::vector<named_file>& inputs);
+
+/// What `train` reads, besides experts. `initial` may be empty, `scenario` and `data` are what the options say.
+[[nodiscard]] std::vector<named_file> training_inputs(const std::string& initial, const std::string& scenario,
+                                                      const std::string& data);
 
 }  // namespace rubato::lab
 

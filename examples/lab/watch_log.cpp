@@ -48,8 +48,7 @@ log_watcher::log_watcher(const fs::path& file) : file_{file} {
   draft_ = !is_there || (!draft.empty() && fs::last_write_time(draft, none) > fs::last_write_time(file, none));
   if (draft_) file_ = draft;
   if (file_.empty()) throw support::user_error{file.string() + ": no such file, and no draft of it"};
-  stream_.open(file_, std::ios::binary);
-  if (!stream_ || !fs::is_regular_file(file_)) throw support::user_error{file_.string() + ": cannot be read"};
+  bytes_.emplace(file_, "a decision log");
 }
 
 void log_watcher::look() {
@@ -57,9 +56,8 @@ void log_watcher::look() {
     throw support::user_error{file_.string() + ':' + std::to_string(line_) + ": " + what};
   };
   std::array<char, 1 << 16> piece;
-  stream_.clear();
-  while (stream_.read(piece.data(), piece.size()), stream_.gcount() > 0) {
-    partial_.append(piece.data(), static_cast<std::size_t>(stream_.gcount()));
+  while (const std::size_t got = bytes_->read(piece)) {
+    partial_.append(piece.data(), got);
     std::size_t begin = 0;
     for (std::size_t end; (end = partial_.find('\n', begin)) != partial_.npos; begin = end + 1) {
       ++line_;

@@ -3,11 +3,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
+#include <optional>
 #include <string>
 
 #include "log_lines.hpp"
 #include "log_stats.hpp"
+#include "support/regular_file.hpp"
 #include "watch.hpp"
 
 namespace rubato::lab {
@@ -29,7 +30,7 @@ class log_watcher {
  private:
   std::filesystem::path file_;
   bool draft_ = false;
-  std::ifstream stream_;
+  std::optional<support::regular_file> bytes_{};
   std::string partial_;
   std::uint64_t line_ = 0;
   std::string policy_;

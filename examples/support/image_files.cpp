@@ -1,14 +1,9 @@
 #include "image_files.hpp"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <rubato/core/fnv1a.hpp>
 #include <span>
@@ -16,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "packed_file.hpp"
 #include "user_error.hpp"
 
 namespace rubato::support {
@@ -31,36 +27,17 @@ constexpr std::size_t chunk_size = std::size_t{1} << 20;
 /// A plain or gzip file read from front to back; knows the offset, for messages.
 class byte_stream {
  public:
-  explicit byte_stream(const fs::path& file) : name_{file.string()} {
-    std::error_code error;  // of what does not exist gzopen says more
-    const fs::file_status what = fs::status(file, error);
-    if (fs::exists(what) && !fs::is_regular_file(what))
-      throw user_error{name_ + ": cannot be opened: it is no regular file"};
-    errno = 0;
-    handle_.reset(gzopen(name_.c_str(), "rb"));
-    if (!handle_) throw user_error{name_ + ": cannot be opened: " + std::strerror(errno != 0 ? errno : ENOMEM)};
-    gzbuffer(handle_.get(), 1u << 17);
-  }
+  explicit byte_stream(const fs::path& file) : file_{file} {}
 
-  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] const std::string& name() const noexcept { return file_.name(); }
   [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }
 
   /// Fills `out` as far as the file goes and returns the number of bytes read.
   std::size_t read_some(std::span<std::uint8_t> out) {
-    std::size_t done = 0;
-    while (done < out.size()) {
-      const auto wanted = static_cast<unsigned>(std::min(out.size() - done, chunk_size));
-      const int got = gzread(handle_.get(), out.data() + done, wanted);
-      if (got > 0) {
-        done += static_cast<std::size_t>(got);
-        offset_ += static_cast<std::uint64_t>(got);
-      }
-      if (got < static_cast<int>(wanted)) {
-        refuse_corrupt_gzip();
-        break;
-      }
-    }
-    return done;
+    const std::size_t got = file_.read({reinterpret_cast<char*>(out.data()), out.size()});
+    offset_ += got;
+    if (got < out.size() && !file_.problem().empty()) fail(offset_, file_.problem());
+    return got;
   }
 
   /// Appends exactly `count` bytes to `out`; `what` names them in the error.
@@ -94,27 +71,15 @@ class byte_stream {
   }
 
   [[noreturn]] void fail(std::uint64_t at, std::string_view found, std::string_view expected) const {
-    throw user_error{name_ + ": byte " + std::to_string(at) + ": found " + std::string{found} + ", expected " +
-                     std::string{expected}};
+    fail(at, "found " + std::string{found} + ", expected " + std::string{expected});
   }
 
  private:
-  void refuse_corrupt_gzip() const {
-    int code = Z_OK;
-    const char* text = gzerror(handle_.get(), &code);
-    if (code == Z_OK || code == Z_STREAM_END) return;
-    if (code == Z_ERRNO) throw user_error{name_ + ": cannot be read: " + std::strerror(errno)};
-    if (code == Z_BUF_ERROR) fail(offset_, "a gzip file that ends early", "the rest of it");
-    std::string_view detail{text};  // zlib writes "<path>: <detail>"
-    if (detail.starts_with(name_ + ": ")) detail.remove_prefix(name_.size() + 2);
-    fail(offset_, "corrupt gzip data (" + std::string{detail} + ")", "intact gzip data");
+  [[noreturn]] void fail(std::uint64_t at, const std::string& problem) const {
+    throw user_error{name() + ": byte " + std::to_string(at) + ": " + problem};
   }
 
-  struct closer {
-    void operator()(gzFile file) const noexcept { gzclose_r(file); }
-  };
-  std::string name_;
-  std::unique_ptr<gzFile_s, closer> handle_;
+  packed_file file_;
   std::uint64_t offset_ = 0;
 };
 
@@ -134,6 +99,27 @@ class byte_stream {
   return std::nullopt;
 }
 
+constexpr const char* image_name = "train-images-idx3-ubyte";
+constexpr const char* label_name = "train-labels-idx1-ubyte";
+
+/// Of a file that may end in .gz.
+[[nodiscard]] std::string_view plain_name(std::string_view name) {
+  if (name.ends_with(".gz")) name.remove_suffix(3);
+  return name;
+}
+
+/// The N of `data_batch_N.bin`.
+[[nodiscard]] std::optional<unsigned> batch_number(std::string_view name) {
+  constexpr std::string_view front = "data_batch_", back = ".bin";
+  if (!name.starts_with(front) || !name.ends_with(back) || name.size() <= front.size() + back.size())
+    return std::nullopt;
+  name = name.substr(front.size(), name.size() - front.size() - back.size());
+  unsigned number = 0;
+  const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (failure != std::errc{} || end != name.data() + name.size() || std::to_string(number) != name) return std::nullopt;
+  return number;
+}
+
 /// The numbers N of `data_batch_N.bin[.gz]`, ascending, each once.
 [[nodiscard]] std::vector<unsigned> batch_numbers(const fs::path& directory) {
   std::error_code error;
@@ -144,15 +130,7 @@ class byte_stream {
   std::vector<unsigned> numbers;
   for (const auto& entry : entries) {
     const std::string name = entry.path().filename().string();
-    std::string_view rest{name};
-    if (rest.ends_with(".gz")) rest.remove_suffix(3);
-    constexpr std::string_view front = "data_batch_", back = ".bin";
-    if (!rest.starts_with(front) || !rest.ends_with(back) || rest.size() <= front.size() + back.size()) continue;
-    rest = rest.substr(front.size(), rest.size() - front.size() - back.size());
-    unsigned number = 0;
-    const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-    if (failure == std::errc{} && end == rest.data() + rest.size() && std::to_string(number) == rest)
-      numbers.push_back(number);
+    if (const auto number = batch_number(plain_name(name))) numbers.push_back(*number);
   }
   std::ranges::sort(numbers);
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
@@ -245,8 +223,8 @@ void expect_magic(byte_stream& file, std::uint32_t magic, std::string_view meani
 
 image_set read_image_set(const fs::path& directory) {
   const auto batches = batch_numbers(directory);
-  const auto images = plain_or_gzip(directory, "train-images-idx3-ubyte");
-  const auto labels = plain_or_gzip(directory, "train-labels-idx1-ubyte");
+  const auto images = plain_or_gzip(directory, image_name);
+  const auto labels = plain_or_gzip(directory, label_name);
   const std::string where = directory.string() + ": ";
 
   if (!batches.empty() && (images || labels))
@@ -261,6 +239,17 @@ image_set read_image_set(const fs::path& directory) {
   if (!images) throw user_error{where + "found labels only, expected train-images-idx3-ubyte[.gz] beside them"};
   if (!labels) throw user_error{where + "found images only, expected train-labels-idx1-ubyte[.gz] beside them"};
   return read_idx(*images, *labels);
+}
+
+std::vector<fs::path> image_files(const fs::path& directory) {
+  std::error_code none;  // read_image_set says what is wrong with it
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator{directory, none}) {
+    const std::string whole = entry.path().filename().string();
+    const std::string_view name = plain_name(whole);
+    if (name == image_name || name == label_name || batch_number(name)) files.push_back(entry.path());
+  }
+  return files;
 }
 
 std::uint64_t fingerprint(const image_set& images) {

@@ -30,12 +30,15 @@ struct image_set {
 ///
 /// Errors  user_error with file, byte offset (in the uncompressed data), what was found and what was expected: no
 ///         format or both, a file both plain and compressed, wrong magic, empty or more than 2^28 elements, more than
-///         65,535 pixels an image, truncated or trailing bytes, corrupt gzip, label out of range, different numbers of
-///         images and labels. As gzip itself does, bytes after the end of the gzip data are ignored.
+///         65,535 pixels an image, truncated or trailing bytes, corrupt gzip or bytes behind it, label out of range,
+///         different numbers of images and labels.
 /// Cost    one pass over the files. Memory grows with the bytes that are there, not with what a header claims.
 /// Tests   tests/examples/image_files_test.cpp
 /// Source  yann.lecun.com/exdb/mnist (IDX); cs.toronto.edu/~kriz/cifar.html (binary version)
 [[nodiscard]] image_set read_image_set(const std::filesystem::path& directory);
+
+/// The files of `directory` that read_image_set would take, in any order; none where it cannot be read.
+[[nodiscard]] std::vector<std::filesystem::path> image_files(const std::filesystem::path& directory);
 
 /// Hash of shape, pixels and labels: results measured on other images must not be taken for these.
 [[nodiscard]] std::uint64_t fingerprint(const image_set& images);

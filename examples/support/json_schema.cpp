@@ -107,6 +107,9 @@ void collect(const json& object, const std::string& prefix, std::span<const std:
       continue;
     }
     const auto in_group = [&](const std::string& each) { return each.starts_with(path + "."); };
+    if (!plain && std::ranges::find(known, path) != known.end())
+      throw user_error{where + ": found the key " + in_quotes(path) +
+                       ", expected objects, one in another, in place of dots"};
     if (!plain || std::ranges::none_of(known, in_group)) refuse_unknown(where, path, known);
     if (!value.is_object()) {
       std::string members;

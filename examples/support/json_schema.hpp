@@ -6,6 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <rubato/io/utf8.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,10 +63,13 @@ struct assignment {
 struct text {
   using value_type = std::string;
   bool empty_allowed = true;
+  bool plain = false;  ///< fit for a terminal, see is_plain
   [[nodiscard]] std::string expected() const { return empty_allowed ? "a string" : "a string that is not empty"; }
   [[nodiscard]] std::string read(const json& value, const std::string& where) const {
     if (!value.is_string() || (!empty_allowed && value.get_ref<const std::string&>().empty()))
       refuse_value(where, value, expected());
+    if (plain && !is_plain(value.get_ref<const std::string&>()))
+      refuse_value(where, value, "no control or hidden character in it");
     return value.get<std::string>();
   }
   [[nodiscard]] json write(const std::string& value) const { return value; }

@@ -59,7 +59,7 @@ constexpr number positive_fraction{0, 1, true};
 [[nodiscard]] std::vector<key<scenario>> general_keys() {
   using s = scenario;
   std::vector<key<scenario>> keys{
-      make_key("name", text{.empty_allowed = false}, "name, also of the result", &s::name),
+      make_key("name", text{.empty_allowed = false, .plain = true}, "name, also of the result", &s::name),
       make_key("description", text{}, "what this setting stands for", &s::description),
       make_key("workers", whole<std::uint32_t>{1, most_workers}, "number of workers", &s::cluster,
                &cluster_options::workers),

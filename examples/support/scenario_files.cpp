@@ -1,15 +1,12 @@
 #include "scenario_files.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstdint>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include "random_scenario.hpp"
+#include "regular_file.hpp"
 #include "user_error.hpp"
 
 namespace rubato::support {
@@ -34,19 +31,9 @@ constexpr std::string_view random_prefix = "random:";
 scenario load_scenario(const fs::path& file) {
   const std::string name = file.string();
   std::error_code error;
-  const auto status = fs::status(file, error);
-  if (!fs::exists(status)) throw user_error{name + ": found no such file, expected a scenario (JSON)"};
-  if (fs::is_directory(status)) throw user_error{name + ": found a directory, expected a scenario (JSON)"};
-  if (!fs::is_regular_file(status)) throw user_error{name + ": found no regular file, expected a scenario (JSON)"};
-  std::ifstream stream{file, std::ios::binary};
-  if (!stream) throw user_error{name + ": cannot be opened: " + std::strerror(errno)};
-  std::string text(largest_file + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  if (stream.bad()) throw user_error{name + ": cannot be read"};
-  if (text.size() > largest_file)
-    throw user_error{name + ": found more than " + std::to_string(largest_file) + " bytes, expected at most that"};
-  return read_scenario(text, name);
+  constexpr const char* expected = "a scenario (JSON)";
+  if (!fs::exists(fs::status(file, error))) throw user_error{name + ": found no such file, expected " + expected};
+  return read_scenario(regular_file{file, expected}.content(largest_file), name);
 }
 
 std::vector<std::string> scenario_names(const fs::path& directory) {

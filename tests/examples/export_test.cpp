@@ -123,10 +123,12 @@ TEST(Export, TheLibraryHasWhatItPrints) {
 TEST(Export, ABackslashTakesInNothing) {
   const temporary_directory folder;
   const std::string file = (folder.path() / "policy").string();
-  policy_card about;
-  about.command = "train \\";
-  ASSERT_TRUE(save_residual_policy(file, correction_of_knee{numbered_correction(), some_range()}, about));
-  EXPECT_TRUE(lab::as_header(file).starts_with("// Trained by: train \\.\n#pragma once\n")) << lab::as_header(file);
+  for (const char* command : {"train \\", "train \\ ", "train \\  "}) {  // compilers look behind spaces, too
+    policy_card about;
+    about.command = command;
+    ASSERT_TRUE(save_residual_policy(file, correction_of_knee{numbered_correction(), some_range()}, about));
+    EXPECT_TRUE(lab::as_header(file).starts_with("// Trained by: train \\.\n#pragma once\n")) << lab::as_header(file);
+  }
 }
 
 TEST(Export, RefusesOtherPolicies) {

@@ -1,6 +1,7 @@
 #include "../../examples/lab/growth_tables.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -320,13 +321,27 @@ TEST(GrowthModels, AModelThatIsTooLargeIsRefused) {
   EXPECT_EQ(refusal_of_model(text), "");
   EXPECT_EQ(refusal_of_model(text + ' '), "found more than 1048576 bytes, expected at most that");
   EXPECT_EQ(message_of<user_error>([] { return read_growable_model("/dev/zero").insertions(); }),
-            "/dev/zero: found more than 1048576 bytes, expected at most that");
+            "/dev/zero: found no regular file, expected a regular file");
 }
 
 TEST(GrowthModels, AFolderIsNoModel) {
   const test::temporary_directory files;
   EXPECT_EQ(message_of<user_error>([&] { return read_growable_model(files.path()).insertions(); }),
-            files.path().string() + ": cannot be read");
+            files.path().string() + ": found a directory, expected a regular file");
+}
+
+TEST(GrowthModels, NobodyWaitsForAPipe) {
+  const test::temporary_directory files;
+  const std::string pipe = (files.path() / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(message_of<user_error>([&] { return read_growable_model(pipe).insertions(); }),
+            pipe + ": found no regular file, expected a regular file");
+}
+
+TEST(GrowthModels, AKeyThatIsRepeatedIsRefused) {
+  const std::string refusal = refusal_of_model(R"({"layers": ["a"], "layers": ["b"], "blocks": []})");
+  EXPECT_NE(refusal.find("layers"), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("once"), std::string::npos) << refusal;
 }
 
 TEST(GrowthModels, ALongValueOfAModelIsNotRepeatedWhole) {

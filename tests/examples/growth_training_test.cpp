@@ -218,7 +218,7 @@ TEST(GrowthTraining, SaysWhatIsWrongWithItsVocabulary) {
             path.string() + ": found a vocabulary in it, expected none beside vocab.json");
   std::ofstream{path} << R"({"decider.linear1.bias": []})";
   EXPECT_EQ(message_of<user_error>([&] { return read_growth_weights(path, {}, "no such file").index(); }),
-            "no such file: cannot be read");
+            "no such file: cannot be opened: No such file or directory");
   EXPECT_EQ(message_of<user_error>([&] { return read_growth_weights(path, {}).index(); }),
             path.string() + ": found no vocabulary, expected one in it or a file of one");
 }
@@ -245,7 +245,7 @@ TEST(GrowthTraining, SaysWhatIsWrongWithItsKind) {
 TEST(GrowthTraining, ReportsTrials) {
   const auto tasks = tasks_named("convnet2_early", all(), "");
   std::vector<growth_trial> trials;
-  for (const std::uint64_t seed : {1, 2}) trials.push_back({seed, appraise(trained(short_plan(), seed), tasks)});
+  for (const std::uint64_t seed : {1U, 2U}) trials.push_back({seed, appraise(trained(short_plan(), seed), tasks)});
   const auto document = nlohmann::json::parse(as_json("expected gradient", trials));
   EXPECT_EQ(document["agents"].size(), 2U);
   EXPECT_EQ(document["agents"][1]["agent"], "seed 2");
@@ -295,8 +295,26 @@ TEST(GrowthProgram, BadInputIsOneLineAndStatus2) {
   EXPECT_NE(refusal("--on convnet2_late --leave-one-out").find("expected at least 2"), std::string::npos);
   EXPECT_NE(refusal("--leave-one-out --save a.json").find("--save"), std::string::npos);
   EXPECT_NE(refusal("--learning-rate 2").find("learning_rate is 2, expected above 0, at most 1"), std::string::npos);
-  EXPECT_NE(refusal("--from nothing.json").find("nothing.json: cannot be read"), std::string::npos);
+  EXPECT_NE(refusal("--from nothing.json").find("nothing.json: cannot be opened"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(lab.folder.path() / "a.json"));
+}
+
+// Copies, which a lost promise would cost.
+TEST(GrowthProgram, NothingIsWrittenOverTablesModelsAndVocabularies) {
+  const test::lab_program lab;
+  const std::filesystem::path tables = lab.folder.path() / "tables";
+  std::filesystem::copy(folder, tables);
+  std::filesystem::copy(tables / "convnet2_early.csv", tables / "own_early.csv");
+  std::ofstream{tables / "own.json"} << as_json(published_model("convnet2"));
+  for (const std::string option : {"--save", "--json"})
+    for (const std::string name : {"convnet3_late.csv", "own_early.csv", "own.json", "vocab.json"}) {
+      const auto made = lab.run("growth train --tables tables " + option + " tables/" + name + " 2>&1");
+      EXPECT_EQ(made.status, 2) << name;
+      EXPECT_EQ(made.text, "rubato-lab: " + option + ": found \"tables/" + name +
+                               "\", which --tables needs, expected a file of its own\n");
+    }
+  const auto made = lab.run("growth eval own.json --tables tables --json tables/own.json 2>&1");
+  EXPECT_NE(made.text.find("which --tables needs"), std::string::npos) << made.text;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 
 namespace {
 
+using rubato::support::image_files;
 using rubato::support::read_image_set;
 using rubato::support::user_error;
 using rubato::test::bytes;
@@ -258,6 +260,26 @@ TEST(ImageFiles, RefusesCorruptGzip) {
       << message;
 }
 
+TEST(ImageFiles, RefusesWhatFollowsGzip) {
+  auto packed = gzip(small_images());
+  packed.push_back('\n');
+  EXPECT_EQ(
+      refusal_of_files({{images_name + ".gz", packed}, {labels_name, small_labels()}}),
+      "DIR/train-images-idx3-ubyte.gz: byte 28: found bytes after the end of the gzip data, expected nothing there");
+}
+
+TEST(ImageFiles, OfAFolderAreThoseThatWouldBeRead) {
+  const temporary_directory d;
+  EXPECT_TRUE(image_files(d.path() / "none").empty());
+  for (const char* name : {"train-images-idx3-ubyte", "train-labels-idx1-ubyte.gz", "data_batch_2.bin",
+                           "data_batch_02.bin", "test_batch.bin", "data_batch_3.bin.gz", "notes"})
+    d.write(name, "");
+  std::set<std::string> names;
+  for (const auto& each : image_files(d.path())) names.insert(each.filename().string());
+  EXPECT_EQ(names, (std::set<std::string>{"train-images-idx3-ubyte", "train-labels-idx1-ubyte.gz", "data_batch_2.bin",
+                                          "data_batch_3.bin.gz"}));
+}
+
 // Every single flipped bit of a compressed file is either refused or harmless, never a wrong image.
 TEST(ImageFiles, NoFlippedBitOfGzipPassesForAnotherImage) {
   const auto intact = gzip(small_images());
@@ -283,7 +305,8 @@ TEST(ImageFiles, RefusesADirectoryInPlaceOfAFile) {
   std::filesystem::create_directory(d.path() / images_name);
   d.write(labels_name, small_labels());
   const auto message = rubato::test::message_of<user_error>([&] { return read_image_set(d.path()); });
-  EXPECT_NE(message.find("train-images-idx3-ubyte: cannot be "), std::string::npos) << message;
+  EXPECT_NE(message.find("train-images-idx3-ubyte: found a directory, expected a regular file"), std::string::npos)
+      << message;
 }
 
 TEST(ImageFiles, ALinkThatLeadsNowhereIsNamed) {
@@ -297,7 +320,8 @@ TEST(ImageFiles, APipeIsRefusedAndNotWaitedFor) {
   const temporary_directory d;
   ASSERT_EQ(mkfifo((d.path() / "data_batch_1.bin").c_str(), 0600), 0);
   const auto message = rubato::test::message_of<user_error>([&] { return read_image_set(d.path()); });
-  EXPECT_NE(message.find("data_batch_1.bin: cannot be opened: it is no regular file"), std::string::npos) << message;
+  EXPECT_NE(message.find("data_batch_1.bin: found no regular file, expected a regular file"), std::string::npos)
+      << message;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The program itself: exit statuses, and what it leaves behind.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -376,6 +377,9 @@ TEST(LabProgram, NothingIsWrittenOverWhatItNeeds) {
   const lab_program lab;
   std::filesystem::copy_file(rubato::lab::shipped("examples/lab/policies/learned.safetensors"),
                              lab.folder.path() / "p.safetensors");
+  std::filesystem::create_directory(lab.folder.path() / "images");
+  const std::string image(3'073, '\0');
+  lab.folder.write("images/data_batch_1.bin", image + image);
   const std::string scenario = lab.content("quick.json"), policy = lab.content("p.safetensors");
   for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
            {"compare --scenario quick.json --csv ./quick.json",
@@ -388,13 +392,51 @@ TEST(LabProgram, NothingIsWrittenOverWhatItNeeds) {
            {"train --agent es --scenario quick.json --initial p.safetensors --out p.safetensors",
             "--out: found \"p.safetensors\", which --initial needs"},
            {"train --agent dqn --scenario quick.json --out b --curve quick.json",
-            "--curve: found \"quick.json\", which --scenario needs"}}) {
+            "--curve: found \"quick.json\", which --scenario needs"},
+           {"compare --scenario quick.json --data images --json images/data_batch_1.bin",
+            "--json: found \"images/data_batch_1.bin\", which --data needs"},
+           {"explain p.safetensors --scenario quick.json --data images --map images/data_batch_1.bin",
+            "which --data needs"},
+           {"search-switch --scenario quick.json --data images --json images/data_batch_1.bin", "which --data needs"},
+           {"experiment sync-switch --set objective.kind=quadratic --data images --json images/data_batch_1.bin",
+            "which --data needs"},
+           {"train --agent dqn --scenario quick.json --data images --out b --curve images/data_batch_1.bin",
+            "which --data needs"},
+           {"train --agent es --scenario quick.json --data images --out images/data_batch_1.bin",
+            "which --data needs"}}) {
     const outcome got = lab.run(arguments + " 2>&1");
     EXPECT_EQ(got.status, 2) << arguments << '\n' << got.text;
     EXPECT_NE(got.text.find(message), std::string::npos) << arguments << '\n' << got.text;
   }
   EXPECT_EQ(lab.content("quick.json"), scenario);
   EXPECT_EQ(lab.content("p.safetensors"), policy);
+  EXPECT_EQ(lab.content("images/data_batch_1.bin"), image + image);
+}
+
+TEST(LabProgram, NobodyWaitsForAPipeNorReadsADeviceOrFolder) {
+  const lab_program lab;
+  std::filesystem::create_directory(lab.folder.path() / "logs");
+  for (const char* pipe : {"pipe", "logs/summary.csv"}) ASSERT_EQ(mkfifo((lab.folder.path() / pipe).c_str(), 0600), 0);
+  for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
+           {"stats pipe", "pipe: found no regular file"},
+           {"replay pipe", "pipe: found no regular file"},
+           {"fit pipe", "pipe: found no regular file"},
+           {"timeline pipe --out a", "pipe: found no regular file"},
+           {"watch pipe --once", "pipe: found no regular file"},
+           {"watch pipe", "pipe: found no regular file"},
+           {"report pipe -o a.html", "pipe: found no regular file"},
+           {"report --log pipe -o a.html", "pipe: found no regular file"},
+           {"search-switch --logs logs --workload w", "logs/summary.csv: found no regular file"},
+           {"train --agent dqn --scenario quick.json --out b --initial pipe", "pipe: found no regular file"},
+           {"train --agent dqn --scenario quick.json --out b --initial /dev/zero", "/dev/zero: found no regular file"},
+           {"train --agent dqn --scenario quick.json --out b --initial logs", "logs: found a directory"},
+           {"stats logs", "logs: found a directory"},
+           {"watch logs --once", "logs: found a directory"}}) {
+    const outcome got =
+        shell("cd '" + lab.folder.path().string() + "' && timeout 20 '" RUBATO_LAB_BINARY "' " + arguments + " 2>&1");
+    EXPECT_EQ(got.status, 2) << arguments << '\n' << got.text;
+    EXPECT_TRUE(got.text.starts_with("rubato-lab: " + message)) << arguments << '\n' << got.text;
+  }
 }
 
 TEST(LabProgram, InterruptedExplanationSaysSo) {

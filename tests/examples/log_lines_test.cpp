@@ -146,6 +146,41 @@ TEST(LogLines, CorruptDataAreNotCounted) {
   EXPECT_TRUE(lab::left_out(reading).ends_with("(at least 1 line) is left out")) << lab::left_out(reading);
 }
 
+std::string gzip_bytes(const std::string& file, const std::string& text) {
+  gzFile to = gzopen(file.c_str(), "wb");
+  EXPECT_EQ(gzwrite(to, text.data(), static_cast<unsigned>(text.size())), static_cast<int>(text.size()));
+  gzclose(to);
+  std::ifstream stream{file, std::ios::binary};
+  return {std::istreambuf_iterator<char>{stream}, {}};
+}
+
+TEST(LogLines, WhatFollowsGzipDataIsNotSound) {
+  const test::temporary_directory folder;
+  const std::string file = (folder.path() / "log").string(), bytes = gzip_bytes(file, header + join);
+  folder.write("log", bytes + join + join);
+  const lab::log_reading reading = lab::read_log(file, [](const log_line&) { return std::string{}; });
+  EXPECT_EQ(reading.lines, 2u);
+  EXPECT_EQ(reading.problem, file + ":2: found bytes after the end of the gzip data, expected nothing there");
+  EXPECT_FALSE(reading.counted);
+  EXPECT_FALSE(reading.cut_off) << "no crash makes such a file";
+}
+
+TEST(LogLines, AGzipFileThatEndsEarlyIsCutOffAndNotEmpty) {
+  const test::temporary_directory folder;
+  const std::string file = (folder.path() / "log").string(), bytes = gzip_bytes(file, header + join);
+  folder.write("log", bytes.substr(0, bytes.size() - 8));
+  const lab::log_reading reading = lab::read_log(file, [](const log_line&) { return std::string{}; });
+  EXPECT_EQ(reading.lines, 2u);
+  EXPECT_EQ(reading.problem, file + ":2: found a gzip file that ends early, expected the rest of it");
+  EXPECT_TRUE(reading.cut_off);
+  for (std::size_t size = 2; size <= 10; ++size) {
+    folder.write("log", bytes.substr(0, size));
+    EXPECT_EQ(test::message_of<support::user_error>(
+                  [&] { return lab::read_log(file, [](const log_line&) { return std::string{}; }); }),
+              file + ": found a gzip file that ends early, expected the rest of it");
+  }
+}
+
 TEST(LogLines, ADraftIsNamedWhereTheLogIsMissing) {
   const test::temporary_directory folder;
   folder.write("log.older.tmp", header);

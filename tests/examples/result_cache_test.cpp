@@ -1,7 +1,10 @@
 #include "../../examples/lab/result_cache.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
+#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <rubato/sync/asp.hpp>
@@ -119,6 +122,46 @@ TEST(ResultCache, KeyDependsOnSettingDataPolicyAndSeed) {
   other = plain;
   other.scenario.name = "another";
   EXPECT_EQ(key, result_key(other, 1, rubato::asp{}, 1));
+}
+
+// A limit on the size of files, as a disk that is full in the middle of a line.
+struct full_disk {
+  rlimit before{};
+  void (*handler)(int) = std::signal(SIGXFSZ, SIG_IGN);
+  explicit full_disk(rlim_t size) {
+    getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit small{size, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~full_disk() {
+    setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+  }
+};
+
+TEST(ResultCache, AFullDiskIsSaidAndTearsNoLine) {
+  temporary_directory folder;
+  const auto file = folder.path() / "v.jsonl";
+  result_cache cache{folder.path(), "v"};
+  cache.store("\"first\"", measurement{.end = "target"});
+  const std::string whole = content(file);
+  {
+    const full_disk disk{whole.size() + 10};
+    EXPECT_EQ(rubato::test::message_of<rubato::support::user_error>([&] {
+                cache.store("\"second\"", measurement{.end = "target"});
+                return 0;
+              }),
+              "--cache: " + file.string() + ": cannot be written: File too large");
+  }
+  EXPECT_EQ(content(file), whole);
+  cache.store("\"second\"", measurement{.end = "target"});
+  EXPECT_TRUE(content(file).starts_with(whole + "{\"key\":\"second\""));
+}
+
+TEST(ResultCache, APipeIsRefusedAndNotWaitedFor) {
+  temporary_directory folder;
+  ASSERT_EQ(mkfifo((folder.path() / "v.jsonl").c_str(), 0600), 0);
+  EXPECT_THROW(result_cache(folder.path(), "v"), rubato::support::user_error);
 }
 
 TEST(ResultCache, RefusesAFolderThatItCannotUse) {

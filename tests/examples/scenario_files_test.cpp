@@ -146,6 +146,8 @@ TEST(LoadScenario, NamesTheFileInEveryRefusal) {
     EXPECT_TRUE(message.starts_with(file.string() + ": ")) << message;
     return message.substr(std::min(message.size(), file.string().size() + 2));
   };
+  d.write("name.json", "{\"name\": \"\\u001b[2J\"}");
+  EXPECT_EQ(refusal("name.json"), "name: found \"\\u001b[2J\", expected no control or hidden character in it");
   EXPECT_EQ(refusal("bad.json"), "workers: found 0, expected a whole number from 1 to 10000");
   EXPECT_TRUE(refusal("syntax.json").starts_with("line 2, byte 10: ")) << refusal("syntax.json");
   EXPECT_EQ(refusal("huge.json"), "found more than 1048576 bytes, expected at most that");

@@ -1,9 +1,12 @@
 #include "../../examples/lab/switch_logs.hpp"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <rubato/core/number_text.hpp>
 #include <string>
 #include <vector>
@@ -212,6 +215,23 @@ TEST(SwitchLogs, RefusesBadFiles) {
               return read_switch_logs(nothing.path().string(), "w");
             }).find("summary.csv: cannot be opened: No such file"),
             std::string::npos);
+}
+
+TEST(SwitchLogs, OfGzipDataNothingIsReadForTheWhole) {
+  const std::string good = csv_of(good_rows);
+  const temporary_directory folder;
+  const std::string file = (folder.path() / "summary.csv").string();
+  gzFile to = gzopen(file.c_str(), "wb");
+  gzwrite(to, good.data(), static_cast<unsigned>(good.size()));
+  gzclose(to);
+  const auto refusal = [&] {
+    return message_of<user_error>([&] { return read_switch_logs(folder.path().string(), "w"); });
+  };
+  EXPECT_EQ(refusal(), "");
+  std::ofstream{file, std::ios::app | std::ios::binary} << "w/asp_1,,64000,0.9,,,,1\n";
+  EXPECT_NE(refusal().find(": found bytes after the end of the gzip data"), std::string::npos) << refusal();
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) - 30);
+  EXPECT_NE(refusal().find(": found a gzip file that ends early"), std::string::npos) << refusal();
 }
 
 TEST(SwitchLogs, WindowsLineEndsAreRead) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 
 namespace {
 
+using rubato::support::ends_early;
 using rubato::support::text_lines;
 using rubato::support::user_error;
 using rubato::test::message_of;
@@ -73,10 +75,31 @@ TEST(TextLines, AGzipFileThatEndsEarly) {
   std::filesystem::copy(folder.path() / "whole", folder.path() / "half");
   std::filesystem::resize_file(folder.path() / "half", std::filesystem::file_size(folder.path() / "whole") / 2);
   text_lines half{folder.path() / "half", 1'000};
-  const auto lines = all_of(half);
-  EXPECT_TRUE(half.cut_off());
-  EXPECT_GT(lines.size(), 1'000u);
-  EXPECT_LT(lines.size(), 20'000u);
+  std::size_t lines = 0;
+  const std::string message = message_of<ends_early>([&] {
+    for (std::string line; half.next(line);) ++lines;
+    return lines;
+  });
+  EXPECT_EQ(message, (folder.path() / "half").string() + ":" + std::to_string(lines) +
+                         ": found a gzip file that ends early, expected the rest of it");
+  EXPECT_GT(lines, 1'000u);
+  EXPECT_LT(lines, 20'000u);
+  EXPECT_FALSE(half.ended());
+  EXPECT_THROW(static_cast<void>(half.skip()), ends_early);
+}
+
+TEST(TextLines, WhatFollowsGzipDataIsRefused) {
+  const temporary_directory folder;
+  write_gzip(folder.path() / "a", "one\ntwo\n");
+  std::ofstream{folder.path() / "a", std::ios::app | std::ios::binary} << "three\n";
+  text_lines lines{folder.path() / "a", 1'000};
+  std::string line;
+  ASSERT_TRUE(lines.next(line));
+  ASSERT_TRUE(lines.next(line));
+  EXPECT_EQ(line, "two");
+  EXPECT_EQ(message_of<user_error>([&] { return lines.next(line); }),
+            (folder.path() / "a").string() + ":2: found bytes after the end of the gzip data, expected nothing there");
+  EXPECT_THROW(static_cast<void>(lines.skip()), user_error);
 }
 
 TEST(TextLines, RefusesALineThatIsTooLong) {

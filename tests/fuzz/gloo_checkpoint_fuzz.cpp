@@ -71,8 +71,7 @@ class job {
     // did not wait for the second, one less if 2^32 gradients were said to be in the one that was open.
     const std::uint64_t updates = decide_.version() - before;
     require(updates >= 2 && updates <= 4, "rounds end:", std::to_string(updates));
-    // What it saves then need not be accepted: a file whose controller has other versions or rounds than its shards is.
-    static_cast<void>(state());  // by then the shards have done all
+    require(ps::decode_checkpoint(state(), "saved").has_value(), "what it saves then can be read");
     require(decide_.take_failure().empty(), "no shard fails");
   }
 

@@ -1,8 +1,10 @@
-// What `growth eval` reads: tables, vocabularies, weights, models. By the first byte, modulo 4.
+// What `growth eval` reads: tables, vocabularies, weights, models. By the first byte, modulo 4; from 128 on a byte of
+// the rest can stand for thousands.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <rubato/io/utf8.hpp>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -16,6 +18,27 @@
 
 namespace rubato::fuzz {
 namespace of_growth_files {
+
+constexpr std::uint8_t repeats = 128;  // a bit of the first byte
+constexpr char repeat = 0x01;          // which no table and no JSON has
+constexpr std::size_t most = std::size_t{1} << 17;
+
+// A file that is deep, or long, out of a few bytes: `repeat` puts what is before it there again, 256 times what the
+// next byte says; the byte after that says how many bytes it is, less one and modulo 8.
+std::string repeated(std::string_view text) {
+  std::string all;
+  for (std::size_t i = 0; i < text.size() && all.size() < most; ++i) {
+    if (text[i] != repeat || i + 2 >= text.size()) {
+      all += text[i];
+      continue;
+    }
+    const std::size_t times = std::size_t{256} * static_cast<std::uint8_t>(text[++i]);
+    const std::size_t width = 1U + static_cast<std::uint8_t>(text[++i]) % 8U;
+    const std::string part = all.substr(all.size() - std::min(all.size(), width));
+    for (std::size_t n = 0; n < times && all.size() < most; ++n) all += part;
+  }
+  return all;
+}
 
 void read_table(const std::string& file) {
   const adapt::growth_table table = lab::read_growth_table(file);
@@ -40,36 +63,46 @@ void read_weights(const std::string& file, const std::string& vocabulary) {
   }
 }
 
-void read_model(const std::string& file) {
+// A layer that is `"",` in its file has a line of its own, indented. No other text gets longer by so much.
+constexpr std::size_t widest = 4;
+
+void read_model(const std::string& file, std::size_t size, const scratch_folder& folder) {
   const adapt::growable_model model = lab::read_growable_model(file);
   for (const adapt::growable_block& each : model.blocks())
     require(each.first + each.layers <= model.layers().size(), "blocks are within the layers");
-  require(lab::as_json(model).size() < 1'000'000, "a model is as long as its file at most");
+  const std::string written = lab::as_json(model);
+  require(written.size() <= widest * size,
+          "a model is written in 4 bytes for one of its file at most:", std::to_string(written.size()));
+  const adapt::growable_model same = lab::read_growable_model(folder.write("written", written));
+  require(lab::as_json(same) == written, "what was written is read again, and written as it was");
+  const unsigned times = size <= 4096 ? 70 : 2;  // 70: beyond what a number can be doubled
   for (std::size_t number = 0; number < std::min<std::size_t>(model.actions(), 8); ++number) {
     adapt::growable_model grown = model;
-    for (int again = 0; again < 70; ++again) grown.grow(number);  // beyond what a number can be doubled
+    for (unsigned again = 0; again < times; ++again) grown.grow(number);
     require(grown.actions() == model.actions(), "growing leaves the actions as they are");
     const auto what = model.action(number);
     const bool deepens = what && what->kind == adapt::growth_kind::deepen;
-    require(grown.insertions() == model.insertions() + (deepens ? 70U : 0U), "what was inserted is counted");
+    require(grown.insertions() == model.insertions() + (deepens ? times : 0U), "what was inserted is counted");
   }
 }
 
 void run(input bytes) {
   static const scratch_folder folder;
   input_reader in{bytes};
-  const unsigned what = in.byte() % 4U;
+  const unsigned first = in.byte(), what = first % 4U;
   static const std::string vocabulary = folder.write("vocabulary", known);
-  const std::string file = folder.write("file", text_of(in.rest()));
+  const std::string text = (first & repeats) != 0 ? repeated(text_of(in.rest())) : std::string{text_of(in.rest())};
+  const std::string file = folder.write("file", text);
   try {
     if (what == 0) read_table(file);
     if (what == 1) static_cast<void>(lab::read_growth_vocabulary(file));
     if (what == 2) read_weights(file, vocabulary);
-    if (what == 3) read_model(file);
+    if (what == 3) read_model(file, text.size(), folder);
   } catch (const support::user_error& e) {
     const std::string said = e.what();
     require(said.starts_with(file), "a refusal begins with the file:", said);
-    require(said.size() < 10'000 && said.find('\n') == std::string::npos, "a refusal is one line:", said);
+    require(said.find('\n') == std::string::npos, "a refusal is one line:", said);
+    require(said.size() < 500, "a refusal has less than 500 bytes:", std::to_string(said.size()));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -254,6 +255,23 @@ TEST_F(Training, MissingCheckpointIsAnIoError) {
   training_options nowhere = options("no/folder");
   training lost{task, plain_agent(), nowhere};
   EXPECT_EQ(lost.run({.episodes = 5}).error().code, errc::io);
+}
+
+TEST_F(Training, OfNoRegularFileAndOfTooLargeOnesNothingIsRead) {
+  training t{task, plain_agent(), options("part")};
+  const auto refusal = [&] {
+    const auto answer = t.resume();
+    EXPECT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, errc::io);
+    return answer.error().message;
+  };
+  const std::string part = at("part"), before = "cannot read " + part + ": ";
+  ASSERT_EQ(::mkfifo(part.c_str(), 0600), 0);
+  EXPECT_EQ(refusal(), before + "found no regular file, expected one");
+  std::filesystem::remove(part);
+  std::ofstream{part} << "rubato";
+  std::filesystem::resize_file(part, (std::uintmax_t{1} << 32) + 1);  // by zeros, which no disk has to hold
+  EXPECT_EQ(refusal(), before + "found 4294967297 bytes, expected at most 4294967296");
 }
 
 // Nothing may be touched: a learner for longer observations reads beyond them.

@@ -11,13 +11,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "../core/archive.hpp"
 #include "../core/result.hpp"
 #include "../io/atomic_file.hpp"
+#include "../io/errno_text.hpp"
 #include "../io/utf8.hpp"
 
 namespace rubato::inline RUBATO_ABI::rl {
@@ -25,11 +25,13 @@ namespace rubato::inline RUBATO_ABI::rl {
 /// Files that hold a training between two episodes: the configuration it belongs to, its state, and a checksum.
 ///
 /// Tests   tests/rl/training_test.cpp: AnotherConfigurationIsRefused, DamagedCheckpointsAreRefused,
-///         MissingCheckpointIsAnIoError, WhatCannotBeLoadedIsNotWritten
+///         MissingCheckpointIsAnIoError, WhatCannotBeLoadedIsNotWritten,
+///         OfNoRegularFileAndOfTooLargeOnesNothingIsRead
 namespace detail {
 
 inline constexpr std::string_view checkpoint_kind = "rubato.training";
 inline constexpr std::uint32_t checkpoint_version = 2;
+inline constexpr std::size_t largest_checkpoint = std::size_t{1} << 32;  // bytes: more is neither written nor read
 
 /// Writes what `state(archive&)` saves under this configuration, whole or not at all; so not what it would not load.
 template <class State>
@@ -45,35 +47,39 @@ template <class State>
   state(out);
   if (!out.ok()) return error{errc::corrupt, path + ": not written: found a state that could not be loaded again"};
   out.seal();
+  if (out.bytes().size() > largest_checkpoint)
+    return error{errc::io, path + ": not written: found " + std::to_string(out.bytes().size()) +
+                               " bytes of state, expected at most " + std::to_string(largest_checkpoint)};
   return write_file(path, {reinterpret_cast<const char*>(out.bytes().data()), out.bytes().size()});
 }
 
 [[nodiscard]] inline result<std::vector<std::byte>> read_all(const std::string& path) {
-  const auto failure = [&](int code) {
-    return error{errc::io, "cannot read " + path + ": " + std::generic_category().message(code)};
-  };
+  const auto failure = [&](const std::string& what) { return error{errc::io, "cannot read " + path + ": " + what}; };
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return failure(errno);
+  if (descriptor < 0) return failure(errno_text(errno));
   std::vector<std::byte> bytes;
   std::size_t size = 0;
-  int problem = 0;
+  std::string problem;
   struct stat about {};
   if (::fstat(descriptor, &about) != 0)
-    problem = errno;
+    problem = errno_text(errno);
   else if (!S_ISREG(about.st_mode))
-    problem = EINVAL;
+    problem = "found no regular file, expected one";
+  else if (static_cast<std::uintmax_t>(about.st_size) > largest_checkpoint)
+    problem =
+        "found " + std::to_string(about.st_size) + " bytes, expected at most " + std::to_string(largest_checkpoint);
   else
     bytes.resize(static_cast<std::size_t>(about.st_size));
-  while (problem == 0 && size < bytes.size()) {
+  while (problem.empty() && size < bytes.size()) {
     const auto count = ::read(descriptor, bytes.data() + size, bytes.size() - size);
     if (count == 0) break;
     if (count > 0)
       size += static_cast<std::size_t>(count);
     else if (errno != EINTR)
-      problem = errno;
+      problem = errno_text(errno);
   }
   ::close(descriptor);
-  if (problem != 0) return failure(problem);
+  if (!problem.empty()) return failure(problem);
   bytes.resize(size);
   return bytes;
 }

@@ -280,6 +280,11 @@ TEST(DecisionMaker, RestoredJobGoesOn) {
   EXPECT_TRUE(refused([](auto& o) { o.workers = 2; }));
   EXPECT_TRUE(refused([](auto& o) { o.job = 9; }));
   EXPECT_TRUE(refused([](auto& o) { o.model.parameters = 6; }));
+  ps::checkpoint forged = *saved;
+  forged.version = forged.shards[0].version = forged.shards[1].version = 2;
+  ps::decision_maker<> first_life{options, {"bsp", rubato::bsp{}}, values(4)};
+  EXPECT_EQ(first_life.restore(std::move(forged)).error().code, errc::corrupt) << "of another version than the clocks";
+  EXPECT_EQ(first_life.version(), 0U);
   EXPECT_TRUE(refused([](auto& o) { o.rule = rubato::threads_ps::sgd{{.learning_rate = 1, .momentum = 0.5F}}; }));
 
   ps::decision_maker<> second{options, {"bsp", rubato::bsp{}}, values(4)};

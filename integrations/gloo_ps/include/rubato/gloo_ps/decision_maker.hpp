@@ -276,8 +276,13 @@ class decision_maker {
       if (!tried.restore(c.shards[s].rule)) return bad(errc::invalid_option, "another update rule");
     }
     const std::lock_guard lock{mutex_};
-    archive state{c.controller};
-    const errc code = sync_.load(state, [](worker_id) { return std::optional<ticket>{}; });
+    const auto load = [&c](auto& to) {
+      archive state{c.controller};
+      return to.load(state, [](worker_id) { return std::optional<ticket>{}; });
+    };
+    controller<any_policy, ticket> tried{controller_of(options_), sync_.policy()};
+    errc code = load(tried);
+    if (code == errc::ok) code = tried.version() == c.version ? load(sync_) : errc::corrupt;
     if (code == errc::wrong_kind) return bad(code, "the policy " + c.policy);
     if (code != errc::ok) return error{code, "the controller's state in it was refused: " + std::string{name(code)}};
     auto images = std::make_shared<std::vector<shard_image>>(std::move(c.shards));

@@ -24,7 +24,7 @@ namespace {
 
 using support::user_error;
 
-constexpr std::size_t longest_row = 4096;
+constexpr std::size_t longest_table_row = 4096;
 constexpr std::array scenario_names{"early", "early_middle", "middle", "middle_late", "late"};
 constexpr std::array published_names{"convnet2", "convnet3"};
 
@@ -67,7 +67,7 @@ constexpr std::array published_names{"convnet2", "convnet3"};
 }  // namespace
 
 adapt::growth_table read_growth_table(const std::filesystem::path& file) {
-  support::text_lines lines{file, longest_row};
+  support::text_lines lines{file, longest_table_row};
   std::string row;
   if (!next_row(lines, row)) throw user_error{file.string() + ": found nothing, expected a table of sequences"};
   const std::size_t steps = steps_in(row, lines.place()), fields = 2 * steps + 3;

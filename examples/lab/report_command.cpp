@@ -24,7 +24,7 @@ constexpr const char* expected_input = "a result or a decision log";
 
 [[nodiscard]] support::regular_file input_file(const std::string& name) {
   expect_log(name, expected_input);
-  return support::regular_file{name, expected_input};
+  return support::regular_file{name};
 }
 
 void refuse_twice(const std::vector<std::string>& files) {

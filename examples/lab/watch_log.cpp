@@ -48,7 +48,7 @@ log_watcher::log_watcher(const fs::path& file) : file_{file} {
   draft_ = !is_there || (!draft.empty() && fs::last_write_time(draft, none) > fs::last_write_time(file, none));
   if (draft_) file_ = draft;
   if (file_.empty()) throw support::user_error{file.string() + ": no such file, and no draft of it"};
-  bytes_.emplace(file_, "a decision log");
+  bytes_.emplace(file_);
 }
 
 void log_watcher::look() {

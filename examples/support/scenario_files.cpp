@@ -31,9 +31,8 @@ constexpr std::string_view random_prefix = "random:";
 scenario load_scenario(const fs::path& file) {
   const std::string name = file.string();
   std::error_code error;
-  constexpr const char* expected = "a scenario (JSON)";
-  if (!fs::exists(fs::status(file, error))) throw user_error{name + ": found no such file, expected " + expected};
-  return read_scenario(regular_file{file, expected}.content(largest_file), name);
+  if (!fs::exists(fs::status(file, error))) throw user_error{name + ": found no such file, expected a scenario (JSON)"};
+  return read_scenario(regular_file{file}.content(largest_file), name);
 }
 
 std::vector<std::string> scenario_names(const fs::path& directory) {

@@ -5,7 +5,8 @@ usage: check.py CASE.cpp COMPILER [FLAG...]
 
 The first line of the case is `// expect: REGEX`, matched against the compiler's first error, or `// expect success` for
 the control that shows that includes and flags are right. A second line `// names: CONCEPT`: the first error names the
-concept that is not satisfied, itself (g++) or in the note that belongs to it (clang).
+concept that is not satisfied, itself (g++) or in the note that belongs to it (clang). A line `// flags: FLAG...` after
+these: compiled with those as well.
 """
 import re
 import subprocess
@@ -15,9 +16,12 @@ import sys
 def main():
     case, command = sys.argv[1], sys.argv[2:]
     with open(case, encoding="utf-8") as file:
-        first_line = file.readline().rstrip("\n")
-        concept = re.fullmatch(r"// names: (\w+)\n", file.readline())
-    run = subprocess.run([*command, "-std=c++20", "-fsyntax-only", "-fno-diagnostics-color", case],
+        text = file.read()
+    first_line = text.split("\n", 1)[0]
+    concept = re.match(r".*\n// names: (\w+)\n", text)
+    flags = re.search(r"^// flags: (.+)", text, re.MULTILINE)
+    own = flags[1].split() if flags else []
+    run = subprocess.run([*command, "-std=c++20", *own, "-fsyntax-only", "-fno-diagnostics-color", case],
                          capture_output=True, text=True, env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"})
     if first_line == "// expect success":
         print(run.stderr, end="")

@@ -321,7 +321,7 @@ TEST(GrowthModels, AModelThatIsTooLargeIsRefused) {
   EXPECT_EQ(refusal_of_model(text), "");
   EXPECT_EQ(refusal_of_model(text + ' '), "found more than 1048576 bytes, expected at most that");
   EXPECT_EQ(message_of<user_error>([] { return read_growable_model("/dev/zero").insertions(); }),
-            "/dev/zero: found no regular file, expected a regular file");
+            "/dev/zero: found a device or pipe, expected a regular file");
 }
 
 TEST(GrowthModels, AFolderIsNoModel) {
@@ -335,7 +335,7 @@ TEST(GrowthModels, NobodyWaitsForAPipe) {
   const std::string pipe = (files.path() / "pipe").string();
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(message_of<user_error>([&] { return read_growable_model(pipe).insertions(); }),
-            pipe + ": found no regular file, expected a regular file");
+            pipe + ": found a device or pipe, expected a regular file");
 }
 
 TEST(GrowthModels, AKeyThatIsRepeatedIsRefused) {

@@ -418,17 +418,17 @@ TEST(LabProgram, NobodyWaitsForAPipeNorReadsADeviceOrFolder) {
   std::filesystem::create_directory(lab.folder.path() / "logs");
   for (const char* pipe : {"pipe", "logs/summary.csv"}) ASSERT_EQ(mkfifo((lab.folder.path() / pipe).c_str(), 0600), 0);
   for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
-           {"stats pipe", "pipe: found no regular file"},
-           {"replay pipe", "pipe: found no regular file"},
-           {"fit pipe", "pipe: found no regular file"},
-           {"timeline pipe --out a", "pipe: found no regular file"},
-           {"watch pipe --once", "pipe: found no regular file"},
-           {"watch pipe", "pipe: found no regular file"},
-           {"report pipe -o a.html", "pipe: found no regular file"},
-           {"report --log pipe -o a.html", "pipe: found no regular file"},
-           {"search-switch --logs logs --workload w", "logs/summary.csv: found no regular file"},
-           {"train --agent dqn --scenario quick.json --out b --initial pipe", "pipe: found no regular file"},
-           {"train --agent dqn --scenario quick.json --out b --initial /dev/zero", "/dev/zero: found no regular file"},
+           {"stats pipe", "pipe: found a device or pipe"},
+           {"replay pipe", "pipe: found a device or pipe"},
+           {"fit pipe", "pipe: found a device or pipe"},
+           {"timeline pipe --out a", "pipe: found a device or pipe"},
+           {"watch pipe --once", "pipe: found a device or pipe"},
+           {"watch pipe", "pipe: found a device or pipe"},
+           {"report pipe -o a.html", "pipe: found a device or pipe"},
+           {"report --log pipe -o a.html", "pipe: found a device or pipe"},
+           {"search-switch --logs logs --workload w", "logs/summary.csv: found a device or pipe"},
+           {"train --agent dqn --scenario quick.json --out b --initial pipe", "pipe: found a device or pipe"},
+           {"train --agent dqn --scenario quick.json --out b --initial /dev/zero", "/dev/zero: found a device or pipe"},
            {"train --agent dqn --scenario quick.json --out b --initial logs", "logs: found a directory"},
            {"stats logs", "logs: found a directory"},
            {"watch logs --once", "logs: found a directory"}}) {

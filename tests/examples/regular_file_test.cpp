@@ -40,8 +40,8 @@ TEST(RegularFile, PipesDevicesAndFoldersAreRefusedAtOnce) {
   const auto refusal = [](const std::string& name) {
     return message_of<user_error>([&] { return regular_file{name}; });
   };
-  EXPECT_EQ(refusal(pipe), pipe + ": found no regular file, expected a regular file");
-  EXPECT_EQ(refusal("/dev/zero"), "/dev/zero: found no regular file, expected a regular file");
+  EXPECT_EQ(refusal(pipe), pipe + ": found a device or pipe, expected a regular file");
+  EXPECT_EQ(refusal("/dev/zero"), "/dev/zero: found a device or pipe, expected a regular file");
   EXPECT_EQ(refusal("/tmp"), "/tmp: found a directory, expected a regular file");
   EXPECT_EQ(refusal("/no/such/file"), "/no/such/file: cannot be opened: No such file or directory");
 }

@@ -153,9 +153,9 @@ TEST(LoadScenario, NamesTheFileInEveryRefusal) {
   EXPECT_EQ(refusal("huge.json"), "found more than 1048576 bytes, expected at most that");
   EXPECT_EQ(refusal("none.json"), "found no such file, expected a scenario (JSON)");
   std::filesystem::create_directory(d.path() / "folder.json");
-  EXPECT_EQ(refusal("folder.json"), "found a directory, expected a scenario (JSON)");
+  EXPECT_EQ(refusal("folder.json"), "found a directory, expected a regular file");
   ASSERT_EQ(mkfifo((d.path() / "pipe.json").c_str(), 0600), 0);
-  EXPECT_EQ(refusal("pipe.json"), "found no regular file, expected a scenario (JSON)");
+  EXPECT_EQ(refusal("pipe.json"), "found a device or pipe, expected a regular file");
 }
 
 }  // namespace

@@ -31,6 +31,7 @@
 #include <rubato/rl/trace.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -460,11 +461,7 @@ std::vector<fingerprint> learned() {
   return std::move(all).all();
 }
 
-#ifdef __FAST_MATH__
-constexpr bool fast_math = true;
-#else
-constexpr bool fast_math = false;
-#endif
+constexpr bool fast_math = std::string_view{RUBATO_FLAGS}.find("-ffast-math") != std::string_view::npos;
 
 [[maybe_unused]] const bool is_registered =
     (flags_units().push_back({RUBATO_FLAGS, fast_math, &pinned, &learned}), true);

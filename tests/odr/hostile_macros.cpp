@@ -1,8 +1,15 @@
-// Macros that X11, windows.h, complex.h, Qt and others define do not disturb the headers. What the headers include comes
-// first: it owes nothing to such macros.
+// Macros that X11, windows.h, Qt and others define do not disturb the headers, nor do those of C's own headers (I, K,
+// major, B0 and more), which are included. What the headers include comes first: it owes nothing to such macros.
+#include <complex.h>
 #include <fcntl.h>
+#include <sys/param.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <termios.h>
 #include <unistd.h>
+#if __has_include(<linux/keyboard.h>)
+#include <linux/keyboard.h>
+#endif
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
 #endif
@@ -11,7 +18,9 @@
 
 #define min(a, b) ((a) < (b) ? (a) : (b))
 #define max(a, b) ((a) > (b) ? (a) : (b))
-#define I (hostile)
+#ifndef I  // libstdc++ leaves C's complex.h out of strict modes
+#define I (__extension__ 1.0iF)
+#endif
 #define None 0L
 #define Success 0
 #define Status int
@@ -46,8 +55,6 @@
 #define forever for (;;)
 #define unix 1
 #define linux 1
-#define major(x) (x)
-#define minor(x) (x)
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define CHECK(x) (hostile)
@@ -56,7 +63,6 @@
 #define EXPECT(x) (hostile)
 #define DEBUG 1
 #define VERSION "1"
-#define B0 0
 #define OK 0
 #define ERR (-1)
 

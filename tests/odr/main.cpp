@@ -25,5 +25,6 @@ int main() {
   expect(a.draws == b.draws && a.normal == b.normal, "units with different flags agree");
   expect(a.definition != other.definition, "a unit in the other assertion mode has definitions of its own");
   expect(a.draws == other.draws, "both assertion modes draw the same");
+  expect(times_told() == 1, "a RUBATO_ASSERT of the host's is told of what fails, and of nothing else");
   return failures;
 }

@@ -1,4 +1,4 @@
-// The assertion mode that the rest of the program is not built in.
+// The assertion mode that the rest of the program is not built in: RUBATO_CHECKED decides, whatever NDEBUG says.
 #ifdef NDEBUG
 #define RUBATO_CHECKED 1
 #else

@@ -15,4 +15,7 @@ unit plain();
 unit optimised();
 unit other_mode();
 
+/// How often a host's own RUBATO_ASSERT is told of two calls, of which one breaks a precondition.
+int times_told();
+
 #endif

@@ -267,7 +267,7 @@ TEST_F(Training, OfNoRegularFileAndOfTooLargeOnesNothingIsRead) {
   };
   const std::string part = at("part"), before = "cannot read " + part + ": ";
   ASSERT_EQ(::mkfifo(part.c_str(), 0600), 0);
-  EXPECT_EQ(refusal(), before + "found no regular file, expected one");
+  EXPECT_EQ(refusal(), before + "found a device or pipe, expected a regular file");
   std::filesystem::remove(part);
   std::ofstream{part} << "rubato";
   std::filesystem::resize_file(part, (std::uintmax_t{1} << 32) + 1);  // by zeros, which no disk has to hold

@@ -181,7 +181,7 @@ inline error report_draw(switch_search& search, const logged_share& from, std::s
 ///         tests/adapt/switch_replay_test.cpp: CostsAreThoseOfASearch, TheOrderOfRunsIsOfNoMatter
 [[nodiscard]] inline switch_cost expected_cost(const switch_search& reference, std::uint32_t target_runs,
                                                std::uint32_t runs) noexcept {
-  RUBATO_ASSERT(reference.target(), "expected_cost: a search that has a target");
+  RUBATO_ASSERT(reference.target().has_value(), "expected_cost: a search that has a target");
   const double synchronous = reference.target()->time;
   switch_cost made{.cost = static_cast<double>(target_runs)};
   double useful = made.cost, time = synchronous;

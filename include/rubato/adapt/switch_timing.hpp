@@ -245,7 +245,7 @@ class switch_search {
   /// Whether trainings of this accuracy, at whatever share, are good enough. Precondition: target(), and as many
   /// trainings as fewest_runs().
   [[nodiscard]] bool is_good_enough(const sample_summary& accuracy) const noexcept {
-    RUBATO_ASSERT(target_, "switch_search: is_good_enough() without a target");
+    RUBATO_ASSERT(target_.has_value(), "switch_search: is_good_enough() without a target");
     // Accuracies are decimals: 0.92 - 0.91 is above 0.01 for a double, and is not to be for a search.
     if (options_.acceptance == switch_acceptance::mean)
       return target_->accuracy.mean - accuracy.mean <= options_.beta + rounding;

@@ -73,7 +73,7 @@ class basic_progress_state {
     ++pushes_;
     detail::average(updates_, 1 + static_cast<double>(step.what.staleness), 0.1, pushes_ == 1);
     const auto loss = static_cast<double>(step.what.loss);
-    if (!(loss > 0) || !pinned::is_finite(loss)) return;
+    if (!pinned::is_finite(loss) || !(loss > 0)) return;
     const bool first = losses_ == 0;
     if (!first) {
       const double surprise = std::log(loss / fast_);

@@ -1,12 +1,7 @@
 #ifndef RUBATO_IO_SAFETENSORS_HPP
 #define RUBATO_IO_SAFETENSORS_HPP
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -20,8 +15,8 @@
 #include <vector>
 
 #include "../core/result.hpp"
-#include "errno_text.hpp"
 #include "json_reader.hpp"
+#include "regular_file.hpp"
 #include "tensor.hpp"
 #include "utf8.hpp"
 
@@ -68,19 +63,17 @@ class safetensors {
   /// Reads from memory, which is copied. `source` is what messages begin with.
   [[nodiscard]] static result<safetensors> parse(std::span<const std::byte> bytes, std::string source = "safetensors",
                                                  safetensors_limits limits = {}) {
-    input memory{bytes.data()};
+    input memory{.memory = bytes.data()};
     return read(memory, bytes.size(), std::move(source), limits);
   }
 
   /// Reads a regular file.
   [[nodiscard]] static result<safetensors> load(const std::string& path, safetensors_limits limits = {}) {
-    input file{path};
-    struct stat about {};
-    if (file.descriptor < 0 || ::fstat(file.descriptor, &about) != 0) return unreadable(path, errno_text(errno));
-    if (!S_ISREG(about.st_mode))
-      return unreadable(path, std::string{"found a "} + (S_ISDIR(about.st_mode) ? "directory" : "device or pipe") +
-                                  ", expected a regular file");
-    return read(file, static_cast<std::uint64_t>(about.st_size), path, limits);
+    result<regular_file> file = regular_file::open(path);
+    if (!file) return unreadable(path, file.error().message);
+    const std::uint64_t size = file->size();
+    input from{.file = &*file};
+    return read(from, size, path, limits);
   }
 
   /// In the order of their bytes.
@@ -107,32 +100,20 @@ class safetensors {
   [[nodiscard]] const std::string& source() const noexcept { return source_; }
 
  private:
-  // Where bytes come from: a file or, without a descriptor, memory. They are read in order and without gaps.
+  // Where bytes come from. They are read in order and without gaps.
   struct input {
-    explicit input(const std::byte* from) noexcept : memory{from} {}
-    // Without O_NONBLOCK the opening of a pipe waits for somebody who writes.
-    explicit input(const std::string& path) noexcept
-        : descriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)} {}
-    input(const input&) = delete;
-    input& operator=(const input&) = delete;
-    ~input() {
-      if (descriptor >= 0) ::close(descriptor);
-    }
+    const std::byte* memory = nullptr;  // or else
+    regular_file* file = nullptr;
+
     [[nodiscard]] error next(const std::string& path, void* target, std::size_t size) {
-      auto* to = static_cast<std::byte*>(target);
-      if (memory != nullptr && size > 0) std::memcpy(to, memory, size), memory += size, size = 0;
-      while (size > 0) {
-        const auto count = ::read(descriptor, to, size);
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) return unreadable(path, errno_text(errno));
-        if (count == 0) return unreadable(path, "it became shorter while it was read");
-        to += count;
-        size -= static_cast<std::size_t>(count);
+      if (file == nullptr) {
+        if (size > 0) std::memcpy(target, memory, size), memory += size;
+        return {};
       }
-      return {};
+      const result<std::size_t> got = file->read({static_cast<std::byte*>(target), size});
+      if (!got) return unreadable(path, got.error().message);
+      return *got == size ? error{} : unreadable(path, "it became shorter while it was read");
     }
-    const std::byte* memory = nullptr;
-    int descriptor = -1;
   };
 
   struct range {

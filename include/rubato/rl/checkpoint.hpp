@@ -1,11 +1,6 @@
 #ifndef RUBATO_RL_CHECKPOINT_HPP
 #define RUBATO_RL_CHECKPOINT_HPP
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,7 +12,7 @@
 #include "../core/archive.hpp"
 #include "../core/result.hpp"
 #include "../io/atomic_file.hpp"
-#include "../io/errno_text.hpp"
+#include "../io/regular_file.hpp"
 #include "../io/utf8.hpp"
 
 namespace rubato::inline RUBATO_ABI::rl {
@@ -54,33 +49,16 @@ template <class State>
 }
 
 [[nodiscard]] inline result<std::vector<std::byte>> read_all(const std::string& path) {
-  const auto failure = [&](const std::string& what) { return error{errc::io, "cannot read " + path + ": " + what}; };
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return failure(errno_text(errno));
-  std::vector<std::byte> bytes;
-  std::size_t size = 0;
-  std::string problem;
-  struct stat about {};
-  if (::fstat(descriptor, &about) != 0)
-    problem = errno_text(errno);
-  else if (!S_ISREG(about.st_mode))
-    problem = "found no regular file, expected one";
-  else if (static_cast<std::uintmax_t>(about.st_size) > largest_checkpoint)
-    problem =
-        "found " + std::to_string(about.st_size) + " bytes, expected at most " + std::to_string(largest_checkpoint);
-  else
-    bytes.resize(static_cast<std::size_t>(about.st_size));
-  while (problem.empty() && size < bytes.size()) {
-    const auto count = ::read(descriptor, bytes.data() + size, bytes.size() - size);
-    if (count == 0) break;
-    if (count > 0)
-      size += static_cast<std::size_t>(count);
-    else if (errno != EINTR)
-      problem = errno_text(errno);
-  }
-  ::close(descriptor);
-  if (!problem.empty()) return failure(problem);
-  bytes.resize(size);
+  const auto failure = [&](const std::string& why) { return error{errc::io, "cannot read " + path + ": " + why}; };
+  result<regular_file> file = regular_file::open(path);
+  if (!file) return failure(file.error().message);
+  const std::uint64_t size = file->size();
+  if (size > largest_checkpoint)
+    return failure("found " + std::to_string(size) + " bytes, expected at most " + std::to_string(largest_checkpoint));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+  const result<std::size_t> got = file->read(bytes);
+  if (!got) return failure(got.error().message);
+  bytes.resize(*got);
   return bytes;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -94,7 +95,7 @@ class trainer {
 
   /// Begins with the learner as it is. What does not fit is found by run(), select() and resume().
   trainer(Task& task, Agent agent, training_options options)
-      : task_{&task}, agent_{std::move(agent)}, options_{std::move(options)}, best_{agent_.policy()} {}
+      : task_{std::addressof(task)}, agent_{std::move(agent)}, options_{std::move(options)}, best_{agent_.policy()} {}
 
   /// Trains until the budget is spent or a callback says so.
   /// Errors  io: the checkpoint cannot be written; invalid_option: the learner is for tasks of another size, the task's

@@ -1,6 +1,7 @@
 #ifndef RUBATO_SYNC_ANY_POLICY_HPP
 #define RUBATO_SYNC_ANY_POLICY_HPP
 
+#include <memory>
 #include <utility>
 
 #include "concepts.hpp"
@@ -59,15 +60,16 @@ class any_policy {
   [[nodiscard]] description describe() const { return held_->describe(); }
   [[nodiscard]] insight explain() const noexcept { return held_->explain(); }
   [[nodiscard]] std::string_view kind() const noexcept { return held_->kind(); }  ///< of the policy it holds
-  /// The policy that it holds, if that is a P, to read what only P counts; else null.
+  /// The policy that it holds, if that is a P, to read what only P counts; else null, also of one from another
+  /// shared library where symbols are hidden (-fvisibility=hidden). Tests: tests/flags/identity.py
   template <class P>
   [[nodiscard]] const P* target() const noexcept {
-    return held_->type() == &type_of<P> ? &static_cast<const model<P>&>(*held_).policy : nullptr;
+    return held_->type() == &type_of<P> ? std::addressof(static_cast<const model<P>&>(*held_).policy) : nullptr;
   }
 
  private:
   template <class P>
-  static constexpr char type_of = 0;  // its address stands for P, also without run-time type information
+  static inline char type_of = 0;  // its address stands for P; not constant: -fmerge-all-constants makes one of those
 
   struct held_policy {
     virtual ~held_policy() = default;
@@ -131,13 +133,11 @@ class any_policy {
     P policy;
   };
 
-  // Which of the members that are called at every push there are: those that are not cost no virtual call.
-  struct members {
-    bool admit, observe, measured, shape, prepare, bound;
-  };
-
   held_policy* held_;
-  members has_;
+  // Which of the members that are called at every push there are: those that are not cost no virtual call.
+  struct {
+    bool admit, observe, measured, shape, prepare, bound;
+  } has_;
 };
 
 }  // namespace rubato::inline RUBATO_ABI

@@ -1,6 +1,5 @@
 #include "serving.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <rubato/io/json_writer.hpp>
+#include <rubato/io/regular_file.hpp>
 #include <rubato/io/utf8.hpp>
 #include <span>
 #include <sstream>
@@ -75,16 +75,12 @@ constexpr std::size_t largest_control = 1 << 16;
 // What an operator wrote, or what is wrong with it.
 rubato::result<std::string> read_control(const std::string& path) {
   const auto no = [&path](const std::string& what) { return error{errc::io, "--control " + path + ": " + what}; };
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);  // no wait at a pipe
-  if (descriptor < 0) return no(std::strerror(errno));
-  struct stat what {};
+  auto file = rubato::regular_file::open(path);
+  if (!file) return no(file.error().message);
   std::string text(largest_control + 1, '\0');
-  const bool is_file = ::fstat(descriptor, &what) == 0 && S_ISREG(what.st_mode);
-  const ssize_t size = is_file ? ::read(descriptor, text.data(), text.size()) : 0;
-  ::close(descriptor);
-  if (!is_file) return no("not a regular file");
-  if (size < 0) return no(std::strerror(errno));
-  text.resize(static_cast<std::size_t>(size));
+  const auto size = file->read(std::as_writable_bytes(std::span{text}));
+  if (!size) return no(size.error().message);
+  text.resize(*size);
   if (text.size() > largest_control) return no("above " + std::to_string(largest_control) + " bytes");
   return text;
 }

@@ -80,7 +80,7 @@ TEST_F(Checkpoint, OnlyRegularFilesAreRead) {
   for (const std::string& path : {at("pipe"), folder.string(), std::string{"/dev/zero"}}) {
     const auto read = ps::read_checkpoint(path);
     EXPECT_EQ(read.error().code, errc::io);
-    EXPECT_EQ(read.error().message, "cannot read " + path + ": not a regular file");
+    EXPECT_EQ(read.error().message, "cannot read " + path + ": found a device or pipe, expected a regular file");
   }
   EXPECT_EQ(ps::read_checkpoint(at("none")).error().message,
             "cannot read " + at("none") + ": No such file or directory");

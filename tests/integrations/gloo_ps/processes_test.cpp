@@ -477,7 +477,7 @@ TEST_F(Processes, AnOrderThatIsNoFileHoldsNobodyUp) {
   const pid_t server = start("server", server_words(1, {"--shards", "1", "--control", at("control")}));
   ASSERT_TRUE(logged("server", "life 1 of job 1"));
   ASSERT_EQ(::mkfifo(at("control").c_str(), 0600), 0);
-  EXPECT_TRUE(logged("server", "--control " + at("control") + ": not a regular file"));
+  EXPECT_TRUE(logged("server", "--control " + at("control") + ": found a device or pipe, expected a regular file"));
   std::filesystem::remove(at("control"));
   std::ofstream{at("draft")} << std::string(70'000, 'x');
   std::filesystem::rename(at("draft"), at("control"));

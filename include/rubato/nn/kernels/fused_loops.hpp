@@ -109,15 +109,15 @@ inline constexpr std::size_t group_of = Sums < 4 ? 4 : Sums;
 
 // Spreads inputs over packs: one load of four, and a shuffle each. A load each would take as long as the weights where
 // two loads begin in a cycle, and one of 64 bytes.
-template <std::size_t N, std::size_t I>
+template <std::size_t N, std::size_t Nth>
 RUBATO_DETAIL_HELPER inline pack<N> spread(const pack<N>& four) noexcept {
   if constexpr (N == 4)
-    return __builtin_shufflevector(four, four, I, I, I, I);
+    return __builtin_shufflevector(four, four, Nth, Nth, Nth, Nth);
   else if constexpr (N == 8)
-    return __builtin_shufflevector(four, four, I, I, I, I, I + 4, I + 4, I + 4, I + 4);
+    return __builtin_shufflevector(four, four, Nth, Nth, Nth, Nth, Nth + 4, Nth + 4, Nth + 4, Nth + 4);
   else
-    return __builtin_shufflevector(four, four, I, I, I, I, I + 4, I + 4, I + 4, I + 4, I + 8, I + 8, I + 8, I + 8,
-                                   I + 12, I + 12, I + 12, I + 12);
+    return __builtin_shufflevector(four, four, Nth, Nth, Nth, Nth, Nth + 4, Nth + 4, Nth + 4, Nth + 4, Nth + 8, Nth + 8,
+                                   Nth + 8, Nth + 8, Nth + 12, Nth + 12, Nth + 12, Nth + 12);
 }
 // By name, in both dialects of assembler: GCC makes a shuffle more of it, or loads of the shuffles.
 template <std::size_t N>

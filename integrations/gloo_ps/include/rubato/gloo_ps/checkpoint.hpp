@@ -1,12 +1,7 @@
 #ifndef RUBATO_GLOO_PS_CHECKPOINT_HPP
 #define RUBATO_GLOO_PS_CHECKPOINT_HPP
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,7 +9,7 @@
 #include <rubato/core/archive.hpp>
 #include <rubato/core/result.hpp>
 #include <rubato/io/atomic_file.hpp>
-#include <rubato/io/errno_text.hpp>
+#include <rubato/io/regular_file.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -177,63 +172,31 @@ inline result<std::uint64_t> write_checkpoint(const std::string& path, const che
   return write_file(path, content);
 }
 
-namespace detail {
-
-// A file that is closed again.
-class file_to_read {
- public:
-  // A pipe is opened without waiting for who writes it.
-  explicit file_to_read(const std::string& path)
-      : descriptor_{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)} {}
-  file_to_read(const file_to_read&) = delete;
-  file_to_read& operator=(const file_to_read&) = delete;
-  ~file_to_read() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  [[nodiscard]] int descriptor() const { return descriptor_; }
-  // Appends so many bytes, or as many as there are. 0, or an errno.
-  [[nodiscard]] int take(std::size_t bytes, std::string& to) const {
-    std::size_t used = to.size();
-    to.resize(used + bytes);
-    int wrong = 0;
-    while (wrong == 0 && used < to.size()) {
-      const ssize_t n = ::read(descriptor_, to.data() + used, to.size() - used);
-      if (n == 0) break;
-      if (n > 0)
-        used += static_cast<std::size_t>(n);
-      else if (errno != EINTR)
-        wrong = errno;
-    }
-    to.resize(used);
-    return wrong;
-  }
-
- private:
-  int descriptor_;
-};
-
-}  // namespace detail
-
 /// Of a file that begins like no checkpoint no more than its beginning is read.
 /// Errors  io: it cannot be read, is no regular file, is above largest_checkpoint, or more than memory holds; and those
 ///         of decode_checkpoint()
 /// Tests   tests/integrations/gloo_ps/checkpoint_test.cpp: OnlyRegularFilesAreRead, AFileAboveTheLimitIsRefusedUnread
 [[nodiscard]] inline result<checkpoint> read_checkpoint(const std::string& path) {
   const auto no = [&path](const std::string& why) { return error{errc::io, "cannot read " + path + ": " + why}; };
-  const detail::file_to_read file{path};
-  struct stat what {};
-  if (file.descriptor() < 0 || ::fstat(file.descriptor(), &what) != 0) return no(errno_text(errno));
-  if (!S_ISREG(what.st_mode)) return no("not a regular file");
-  const auto size = static_cast<std::uint64_t>(what.st_size);
+  result<regular_file> file = regular_file::open(path);
+  if (!file) return no(file.error().message);
+  const std::uint64_t size = file->size();
   try {
     std::string content;
-    const std::size_t begin = detail::checkpoint_magic.size();
-    int wrong = file.take(static_cast<std::size_t>((std::min)(size, std::uint64_t{begin})), content);
-    if (wrong != 0) return no(errno_text(wrong));
+    // Appends as much as there is up to this byte.
+    const auto take = [&](std::uint64_t end) -> error {
+      const std::size_t before = content.size();
+      content.resize(static_cast<std::size_t>((std::max)(end, std::uint64_t{before})));
+      const auto got = file->read(std::as_writable_bytes(std::span{content}.subspan(before)));
+      if (!got) return no(got.error().message);
+      content.resize(before + *got);
+      return {};
+    };
+    if (const error e = take((std::min)(size, std::uint64_t{detail::checkpoint_magic.size()})); e.code != errc::ok)
+      return e;
     if (content != detail::checkpoint_magic) return decode_checkpoint(content, path);
     if (size > largest_checkpoint) return no("above " + std::to_string(largest_checkpoint) + " bytes");
-    wrong = file.take(static_cast<std::size_t>(size) - begin, content);
-    if (wrong != 0) return no(errno_text(wrong));
+    if (const error e = take(size); e.code != errc::ok) return e;
     return decode_checkpoint(content, path);
   } catch (const std::exception&) {
     return no("more than memory holds");

@@ -30,6 +30,7 @@ namespace rubato::inline RUBATO_ABI {
 ///         WhatIsAddedLaterIsReadLater, KeepsNoDescriptor
 class regular_file {
  public:
+  /// The file at this path, before its first byte. The path is not kept.
   [[nodiscard]] static result<regular_file> open(const std::string& path) {
     // Without O_NONBLOCK the opening of a pipe waits for somebody who writes.
     regular_file file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};

@@ -26,7 +26,7 @@ namespace detail {
 
 inline constexpr std::string_view checkpoint_kind = "rubato.training";
 inline constexpr std::uint32_t checkpoint_version = 2;
-inline constexpr std::size_t largest_checkpoint = std::size_t{1} << 32;  // bytes: more is neither written nor read
+inline constexpr std::uint64_t largest_checkpoint = std::uint64_t{1} << 32;  // bytes: more is neither written nor read
 
 /// Writes what `state(archive&)` saves under this configuration, whole or not at all; so not what it would not load.
 template <class State>

@@ -83,9 +83,9 @@ for row in "${rows[@]}"; do
   if (($? == 0)); then passed=$((passed + 1)); else status=1; printf '%s: FAILED\n' "$name"; fi
   set -e
 done
-# The versions of clang that the headers refuse under -ffast-math, with what makes it right.
+# The versions of clang that the headers refuse under -ffast-math, with what makes it right; 77: there is none here.
 if (($# == 0)); then
-  python3 tests/flags/infinities.py --refusals "$googletest" . g++ || status=1
+  python3 tests/flags/infinities.py --refusals "$googletest" . g++ || [[ $? == 77 ]] || status=1
 fi
 printf '%d rows passed, %d left out\n' "$passed" "$left_out"
 exit "$status"

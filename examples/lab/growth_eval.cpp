@@ -29,7 +29,7 @@ namespace {
   while (actions.size() < table.steps()) {
     const double left = table.time_left(actions);
     auto said = std::visit([&](const auto& kind) { return kind.advise(model, left, table.budget()); }, agent);
-    if (!said) throw support::user_error{task.model + ", " + task.scenario + ": " + shortened(said.error().message)};
+    if (!said) throw support::user_error{task.model + ", " + task.scenario + ": " + said.error().message};
     const auto action = static_cast<std::uint32_t>(said->action);
     made.steps.push_back({left, std::move(said->probabilities), action});
     actions.push_back(action);

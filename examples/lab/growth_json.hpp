@@ -26,14 +26,6 @@ namespace rubato::lab {
   return all;
 }
 
-/// A message that quotes a layer, which may be of any length: of a long one the beginning and the end.
-/// Tests   tests/examples/growth_eval_test.cpp: ALongLayerIsNotRepeatedWhole
-[[nodiscard]] inline std::string shortened(const std::string& message) {
-  constexpr std::size_t first = 200, last = 100;
-  if (message.size() <= first + last) return message;
-  return message.substr(0, first) + "..." + message.substr(message.size() - last);
-}
-
 }  // namespace rubato::lab
 
 #endif

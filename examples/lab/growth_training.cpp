@@ -21,7 +21,7 @@ template <class Agent>
   std::vector<adapt::growth_path> paths;
   for (const growth_task& task : tasks) {
     auto path = adapt::growth_path::make(task.start, task.table, agent.vocabulary, agent.time);
-    if (!path) throw user_error{name_of(task) + ": " + shortened(path.error().message)};
+    if (!path) throw user_error{name_of(task) + ": " + path.error().message};
     if (!agent.network.serves(task.table.actions()))
       throw user_error{name_of(task) + ": found " + std::to_string(task.table.actions()) +
                        " actions, expected as many as the agent has"};

@@ -65,23 +65,25 @@ class connection {
   connection& operator=(const connection&) = delete;
   ~connection() { close(); }
 
-  [[nodiscard]] bool open(const place& to) {
+  // What was wrong with the last address, nothing if one took it.
+  struct refusal {
+    bool nobody = false;  // listens there
+    std::string why{};
+  };
+  [[nodiscard]] std::optional<refusal> open(const place& to) {
     addrinfo wish{}, *all = nullptr;
     wish.ai_socktype = SOCK_STREAM;
-    if (::getaddrinfo(to.host.c_str(), to.port.c_str(), &wish, &all) != 0) return false;
+    if (const int wrong = ::getaddrinfo(to.host.c_str(), to.port.c_str(), &wish, &all); wrong != 0)
+      return refusal{.why = wrong == EAI_SYSTEM ? std::strerror(errno) : ::gai_strerror(wrong)};
     const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner{all, ::freeaddrinfo};
+    int wrong = 0;
     for (const addrinfo* at = all; at != nullptr; at = at->ai_next) {
       close();
       socket_ = ::socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at->ai_protocol);
-      if (socket_ < 0) continue;
-      if (::connect(socket_, at->ai_addr, at->ai_addrlen) == 0) return true;
-      int wrong = 0;
-      socklen_t size = sizeof wrong;
-      if (errno == EINPROGRESS && ready(POLLOUT) && ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &wrong, &size) == 0 &&
-          wrong == 0)
-        return true;
+      wrong = socket_ < 0 ? errno : connected(*at);
+      if (wrong == 0) return std::nullopt;
     }
-    return false;
+    return refusal{.nobody = wrong == ECONNREFUSED, .why = std::strerror(wrong)};
   }
   // False: it could not be, or time is up.
   [[nodiscard]] bool send(std::string_view bytes) {
@@ -105,6 +107,15 @@ class connection {
   [[nodiscard]] bool late() const { return steady::now() >= deadline_; }
 
  private:
+  // 0, or an errno.
+  [[nodiscard]] int connected(const addrinfo& to) const {
+    if (::connect(socket_, to.ai_addr, to.ai_addrlen) == 0) return 0;
+    if (errno != EINPROGRESS) return errno;
+    if (!ready(POLLOUT)) return ETIMEDOUT;
+    int wrong = 0;
+    socklen_t size = sizeof wrong;
+    return ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &wrong, &size) == 0 ? wrong : errno;
+  }
   [[nodiscard]] bool ready(short what) const {
     for (;;) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - steady::now()).count();
@@ -155,7 +166,12 @@ std::string http_get(const std::string& url, std::chrono::milliseconds limit) {
   const std::optional<place> at = place_of(url);
   if (!at) fail("expected http://HOST:PORT/metrics");
   connection to{steady::now() + limit};
-  if (!to.open(*at)) throw no_server{url + ": nobody listens there"};
+  const auto too_late = [&] { fail("no whole answer within " + std::to_string(limit.count()) + " ms"); };
+  if (const auto refused = to.open(*at)) {
+    if (to.late()) too_late();
+    if (refused->nobody) throw no_server{url + ": nobody listens there"};
+    fail("no connection: " + refused->why);
+  }
   const bool in_brackets = at->host.find(':') != at->host.npos;
   const std::string host = in_brackets ? "[" + at->host + "]" : at->host;
   // 1.0: the answer comes in one piece, and ends with the connection.
@@ -166,7 +182,7 @@ std::string http_get(const std::string& url, std::chrono::milliseconds limit) {
   std::size_t head = 0, whole = answer.npos;  // bytes up to the blank line, and in all
   while (answer.size() < whole) {
     const ssize_t n = to.receive(room.data(), room.size());
-    if (n < 0 && to.late()) fail("no whole answer within " + std::to_string(limit.count()) + " ms");
+    if (n < 0 && to.late()) too_late();
     if (n < 0) fail(std::string{"no answer: "} + std::strerror(errno));
     if (n == 0) break;
     const std::size_t seen = answer.size() < 3 ? 0 : answer.size() - 3;

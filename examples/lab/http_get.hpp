@@ -20,11 +20,11 @@ inline constexpr std::chrono::milliseconds longest_answer{10'000};  ///< from th
 
 /// What a server answers to GET, where it answers 200. `url`: http://HOST[:PORT][/PATH]; without a path: /metrics.
 ///
-/// Errors  no_server: there is no connection; another user_error: it is no URL, there is no whole answer within
-///         the limit, another status, headers above largest_head, or a page above largest_page. Each begins with the
-///         URL
+/// Errors  no_server: nobody listens there; another user_error: it is no URL, there is no connection for another
+///         reason, no whole answer within the limit, another status, headers above largest_head, or a page above
+///         largest_page. Each begins with the URL
 /// Tests   tests/examples/watch_test.cpp: PageIsReadOverHttp, WhatIsNoPageIsSaid, PageThatIsTooLargeIsRefused,
-///         EndlessHeadersAreRefused, AnAnswerByDripsHasADeadline
+///         EndlessHeadersAreRefused, AnAnswerByDripsHasADeadline, AServerThatIsBusyIsNotGone
 [[nodiscard]] std::string http_get(const std::string& url, std::chrono::milliseconds limit = longest_answer);
 
 }  // namespace rubato::lab

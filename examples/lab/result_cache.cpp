@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <new>
 #include <rubato/core/fnv1a.hpp>
 #include <rubato/sim/kernels/kernels.hpp>
 
@@ -25,7 +27,18 @@ using support::user_error;
   throw user_error{"--cache: " + file.string() + ": cannot be " + what + ": " + std::strerror(code)};
 }
 
-// All of it or, as on a full disk, nothing. Alone, so that what is taken back is nobody else's.
+// With its end, unless that is missing.
+[[nodiscard]] bool next_line(std::FILE& from, std::string& line) {
+  line.clear();
+  for (int c = std::getc(&from); c != EOF; c = std::getc(&from)) {
+    line += static_cast<char>(c);
+    if (c == '\n') break;
+  }
+  return !line.empty();
+}
+
+// All of it or, as on a full disk, nothing. Alone, so that what is taken back is nobody else's: where files cannot be
+// locked, nothing is.
 void append(int descriptor, std::string_view text, const std::filesystem::path& file) {
   const bool alone = flock(descriptor, LOCK_EX) == 0;
   const off_t before = lseek(descriptor, 0, SEEK_END);
@@ -69,28 +82,24 @@ result_cache::result_cache(const std::filesystem::path& directory, const std::st
   std::filesystem::create_directories(directory, error);
   if (error) throw user_error{"--cache: " + directory.string() + ": cannot be created: " + error.message()};
 
-  descriptor_ = open(file_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-  if (descriptor_ < 0) fail(file_, "opened", errno);
+  const int descriptor = open(file_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (descriptor < 0) fail(file_, "opened", errno);
+  results_.reset(fdopen(descriptor, "a+"));
+  if (!results_) close(descriptor), throw std::bad_alloc{};
   struct stat about {};
-  if (fstat(descriptor_, &about) != 0 || !S_ISREG(about.st_mode)) {
-    close(descriptor_);
+  if (fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode))
     throw user_error{"--cache: " + file_.string() + ": found no regular file, expected one"};
-  }
-  std::ifstream lines{file_, std::ios::binary};
-  std::string line;
+  std::rewind(results_.get());
   bool torn = false;
-  while (std::getline(lines, line)) {
-    torn = lines.eof();
+  for (std::string line; next_line(*results_, line);) {
+    torn = !line.ends_with('\n');
     if (support::nesting_of(line) > support::deepest_nesting) continue;
     const auto entry = nlohmann::json::parse(line, nullptr, false);
     if (!entry.is_object() || !entry.contains("key") || !entry.contains("result")) continue;
     if (const auto result = measurement_from(entry["result"])) known_[entry["key"].dump()] = *result;
   }
-  if (torn) append(descriptor_, "\n", file_);
-}
-
-result_cache::~result_cache() {
-  if (descriptor_ >= 0) close(descriptor_);
+  if (std::ferror(results_.get()) != 0) fail(file_, "read", EIO);
+  if (torn) append(descriptor, "\n", file_);
 }
 
 std::optional<measurement> result_cache::find(const std::string& key) const {
@@ -100,10 +109,10 @@ std::optional<measurement> result_cache::find(const std::string& key) const {
 }
 
 void result_cache::store(const std::string& key, const measurement& result) {
-  if (descriptor_ < 0) return;
+  if (!results_) return;
   const std::string line = R"({"key":)" + key + R"(,"result":)" + to_json(result).dump() + "}\n";
   const std::lock_guard lock{mutex_};
-  append(descriptor_, line, file_);
+  append(fileno(results_.get()), line, file_);
 }
 
 }  // namespace rubato::lab

@@ -2,8 +2,10 @@
 #define RUBATO_EXAMPLES_LAB_RESULT_CACHE_HPP
 
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -23,7 +25,8 @@ namespace rubato::lab {
                                      std::uint64_t seed);
 
 /// Results that outlive the program, so that an interrupted comparison resumes: one JSON Lines file for each version of
-/// the code, `DIRECTORY/VERSION.jsonl`, to which every result is appended with its whole key, or not at all.
+/// the code, `DIRECTORY/VERSION.jsonl`, to which every result is appended with its whole key, or not at all
+/// (where files can be locked; elsewhere a full disk may leave a torn line).
 ///
 /// A line that an interruption tore is passed over. Several programs may share a directory.
 /// Errors  user_error where the file cannot be read or written
@@ -36,16 +39,16 @@ class result_cache {
 
   /// Creates the directory.
   result_cache(const std::filesystem::path& directory, const std::string& version);
-  ~result_cache();
-  result_cache(const result_cache&) = delete;
-  result_cache& operator=(const result_cache&) = delete;
 
   [[nodiscard]] std::optional<measurement> find(const std::string& key) const;
   void store(const std::string& key, const measurement&);
 
  private:
   std::filesystem::path file_;
-  int descriptor_ = -1;
+  struct closer {
+    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+  };
+  std::unique_ptr<std::FILE, closer> results_{};  // nothing is ever put into its buffer
   mutable std::mutex mutex_;
   std::map<std::string, measurement> known_;
 };

@@ -78,6 +78,8 @@ void packed_file::note(int code) {
     between_ = true;
   else if (code == Z_DATA_ERROR && !first_ && unpacking_->total_in <= magic_size)
     problem_ = something_follows;
+  else if (code == Z_MEM_ERROR)
+    throw std::bad_alloc{};
   else if (code != Z_OK && code != Z_BUF_ERROR)
     problem_ = std::string{"found corrupt gzip data ("} + (unpacking_->msg ? unpacking_->msg : zError(code)) +
                "), expected intact gzip data";

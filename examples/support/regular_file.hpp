@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <rubato/core/result.hpp>
 #include <rubato/io/regular_file.hpp>
@@ -48,7 +49,8 @@ class regular_file {
 
   /// All the bytes that follow. Refused are more than `most`, unread where the file's size tells.
   [[nodiscard]] std::string content(std::size_t most) {
-    const bool large = file_.size() > most;
+    const result<std::uint64_t> size = file_.size();
+    const bool large = size && *size > most;
     std::string all = large ? std::string{} : text(most + 1);
     if (large || all.size() > most)
       throw user_error{name_ + ": found more than " + std::to_string(most) + " bytes, expected at most that"};

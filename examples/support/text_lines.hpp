@@ -20,9 +20,8 @@ class ends_early : public user_error {
 
 /// A text file, plain or gzip, read line by line: of any size, with memory for one line.
 ///
-/// Errors  user_error: FILE is no regular one, cannot be opened or read; a line is longer than `longest`. After the
-/// last
-///         line that is sound: gzip data are corrupt, followed by something else, or end early (ends_early)
+/// Errors  user_error: FILE is no regular one, cannot be opened or read; a line is longer than `longest`. After
+///         the last line that is sound: gzip data are corrupt, followed by something else, or end early (ends_early)
 /// Tests   tests/examples/text_lines_test.cpp: PlainAndGzip, LastLineWithoutAnEnd, AGzipFileThatEndsEarly,
 ///         WhatFollowsGzipDataIsRefused, RefusesALineThatIsTooLong, LinesAreSkipped, RefusesAFileThatIsNotThere
 class text_lines {

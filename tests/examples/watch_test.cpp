@@ -1,5 +1,6 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #ifdef RUBATO_HTTPLIB
 #include <httplib.h>
@@ -413,6 +415,41 @@ TEST(Watch, AnAnswerByDripsHasADeadline) {
     EXPECT_EQ(refusal([&] { static_cast<void>(http_get(at.root, std::chrono::milliseconds{300})); }),
               at.root + ": no whole answer within 300 ms");
   }
+}
+
+// Who is connected with it has no answer, and who comes when its queue is full no connection.
+TEST(Watch, AServerThatIsBusyIsNotGone) {
+  std::atomic<bool> over = false;
+  const odd_server at{[&](int) {
+    while (!over) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }};
+  const auto get = [&] { static_cast<void>(http_get(at.root, std::chrono::milliseconds{100})); };
+  std::vector<int> others(8);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(at.root.substr(at.root.rfind(':') + 1))));
+  for (int& other : others) {
+    EXPECT_THROW(get(), user_error);
+    try {
+      get();
+    } catch (const no_server&) {
+      ADD_FAILURE() << "it is there";
+    } catch (const user_error& said) {
+      EXPECT_EQ(said.what(), at.root + ": no whole answer within 100 ms");
+    }
+    other = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    static_cast<void>(::connect(other, reinterpret_cast<const sockaddr*>(&to), sizeof to));
+  }
+  rlimit open_files{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &open_files), 0);
+  const rlimit none{0, open_files.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const std::string said = refusal(get);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &open_files), 0);
+  EXPECT_EQ(said, at.root + ": no connection: Too many open files");
+  over = true;
+  for (const int other : others) ::close(other);
 }
 
 TEST(Watch, AnswersThatMakeNoSenseAreRefused) {

@@ -5,7 +5,8 @@ that no function is given or returns one. With -fno-finite-math-only after it no
 Tries COMPILER, and each clang++-NN that is installed. With --refusals, what tests/flags/refusals.cpp asks for is also
 asked of those that are refused otherwise: some minutes each.
 
-Usage: infinities.py [--refusals GOOGLETEST] SOURCE_DIR COMPILER          Exit: 0 fine, 1 not.
+Usage: infinities.py [--refusals GOOGLETEST] SOURCE_DIR COMPILER          Exit: 0 fine, 1 not, 77 where no
+compiler here loses any.
 """
 import os
 import pathlib
@@ -99,19 +100,20 @@ def main():
     if given[:1] == ["--refusals"]:
         googletest, given = given[1], given[2:]
     source, compiler = given
-    failed = False
+    failed = loses = False
     with tempfile.TemporaryDirectory() as folder:
         for each in compilers(compiler):
             found = {" ".join(flags): problem(each, f"{source}/include", flags, folder) for flags in [*FAST, REPAIRED]}
             refused = [" ".join(flags) for flags in FAST if takes_for_granted(each, flags)]
             print(f"{each}: {', '.join(refused) or 'nothing'} refused")
+            loses = loses or bool(refused)
             if googletest and refused:
                 found["refusals.cpp"] = refusals_problem(each, source, googletest, folder)
             for words, wrong in found.items():
                 if wrong is not None:
                     print(f"error: {each} {words}: {wrong}")
                     failed = True
-    return 1 if failed else 0
+    return 1 if failed else 0 if loses else 77
 
 
 if __name__ == "__main__":

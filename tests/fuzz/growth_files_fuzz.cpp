@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <rubato/adapt/growth/layer_vocabulary.hpp>
+#include <rubato/io/utf8.hpp>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -75,6 +77,9 @@ void read_model(const std::string& file, std::size_t size, const scratch_folder&
           "a model is written in 4 bytes for one of its file at most:", std::to_string(written.size()));
   const adapt::growable_model same = lab::read_growable_model(folder.write("written", written));
   require(lab::as_json(same) == written, "what was written is read again, and written as it was");
+  const auto words = adapt::layer_vocabulary::make({{"a", 0}}, 1);
+  if (const auto rows = words->rows_of(model.layers()); !rows)
+    require(is_plain(rows.error().message) && rows.error().message.size() < 500, "a refusal is plain, and short");
   const unsigned times = size <= 4096 ? 70 : 2;  // 70: beyond what a number can be doubled
   for (std::size_t number = 0; number < std::min<std::size_t>(model.actions(), 8); ++number) {
     adapt::growable_model grown = model;

@@ -4,10 +4,11 @@ that break a promise, from its corpus on.
 
 usage: run.py [--seconds S] [--jobs N] [--seed N] [--build FOLDER] [--build-only] [--merge] [--long] [TARGET]...
 
-The first line is the seed: of the commit, unless --seed says another, so that each commit has a search of its own,
-which can be repeated. Then a line for each target: executions, executions a second, edges of the code that were
-reached, inputs of the corpus and those found, crashes. Exit status 1 if there was one: the line after names the input,
-which `RUBATO_FUZZ_TARGET=TARGET FOLDER/bin/fuzzers INPUT` tries again. What was found stays in FOLDER/fuzz/TARGET/found.
+The first line is the seed: of the commit, unless --seed says another, so that each commit has a search of its own.
+Then a line for each target: executions, executions a second, edges of the code that were reached, inputs of the corpus
+and those found, crashes. Exit status 1 if there was one: the line after names the input, which
+`RUBATO_FUZZ_TARGET=TARGET FOLDER/bin/fuzzers INPUT` tries again. What was found stays in FOLDER/fuzz/TARGET/found, where
+the next run begins.
 
 --long   the edges after an eighth, a quarter, a half and all of the time: whether more time would find more
 --merge  afterwards makes each corpus a few that reach the same, named by their content

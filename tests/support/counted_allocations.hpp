@@ -49,6 +49,9 @@ RUBATO_TEST_OPERATOR void* operator new(std::size_t size, std::align_val_t align
 RUBATO_TEST_OPERATOR void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   return rubato::test::allocate(size, 1);
 }
+RUBATO_TEST_OPERATOR void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+  return rubato::test::allocate(size, 1);
+}
 RUBATO_TEST_OPERATOR void operator delete(void* memory) noexcept { std::free(memory); }
 RUBATO_TEST_OPERATOR void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 RUBATO_TEST_OPERATOR void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }

@@ -5,9 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <utility>
@@ -17,6 +21,13 @@
 
 namespace rubato::inline RUBATO_ABI {
 
+/// Bytes of a file.
+struct file_bytes {
+  std::unique_ptr<std::byte[]> data{};                                                           ///< of `size` bytes
+  std::size_t size = 0;                                                                          ///< bytes
+  [[nodiscard]] std::span<const std::byte> span() const noexcept { return {data.get(), size}; }  ///< all of them
+};
+
 /// A regular file, read from front to back. A pipe, which would have its reader wait, and a device, which may have no
 /// end, are refused unread, as is a directory.
 ///
@@ -25,9 +36,10 @@ namespace rubato::inline RUBATO_ABI {
 ///
 /// Errors  messages are the reason alone, without the path: wrong_kind, "found a directory, expected a regular file";
 ///         io, what the system says
-/// Cost    a system call each, no buffer. POSIX systems. Not thread-safe.
+/// Cost    system calls, no buffer. POSIX systems. Not thread-safe.
 /// Tests   tests/io/regular_file_test.cpp: NobodyWaitsForPipesNorReadsDevices, ReadsAsFarAsTheFileGoes,
-///         WhatIsAddedLaterIsReadLater, KeepsNoDescriptor
+///         WhatIsAddedLaterIsReadLater, KeepsNoDescriptor, ContentIsWholeOrRefused, WhatMemoryCannotHoldIsRefused,
+///         OfOtherFilesNoMoreThanTheBeginning
 class regular_file {
  public:
   /// The file at this path, before its first byte. The path is not kept.
@@ -40,24 +52,25 @@ class regular_file {
       return error{errc::wrong_kind, std::string{"found a "} +
                                          (S_ISDIR(about.st_mode) ? "directory" : "device or pipe") +
                                          ", expected a regular file"};
-    return file;
+    return result<regular_file>{std::move(file)};  // nvcc would copy it
   }
 
   /// Takes over the file: nothing may be asked of `other` any more.
   regular_file(regular_file&& other) noexcept : descriptor_{std::exchange(other.descriptor_, -1)} {}
   /// Likewise, and closes its own.
   regular_file& operator=(regular_file&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
+    const int taken = std::exchange(other.descriptor_, -1);  // first: `other` may be this one
+    close();
+    descriptor_ = taken;
     return *this;
   }
-  ~regular_file() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
+  ~regular_file() { close(); }
 
-  /// Bytes that it has by now.
-  [[nodiscard]] std::uint64_t size() const noexcept {
+  /// Bytes that it has by now, read or not.
+  [[nodiscard]] result<std::uint64_t> size() const {
     struct stat about {};
-    return ::fstat(descriptor_, &about) == 0 ? static_cast<std::uint64_t>(about.st_size) : 0;
+    if (::fstat(descriptor_, &about) != 0) return error{errc::io, errno_text(errno)};
+    return static_cast<std::uint64_t>(about.st_size);
   }
 
   /// Fills `to` as far as the file goes; the number of bytes read.
@@ -74,7 +87,42 @@ class regular_file {
     return done;
   }
 
+  /// All of a file of which nothing was read yet; of one that does not begin with `begin`, as many bytes as those.
+  /// Errors  io, also where it has more bytes than `most`, or than memory holds. Allocates twice at most.
+  [[nodiscard]] result<file_bytes> content(std::uint64_t most, std::span<const std::byte> begin = {}) {
+    const result<std::uint64_t> all = size();
+    if (!all) return all.error();
+    const auto first = static_cast<std::size_t>((std::min)(*all, std::uint64_t{begin.size()}));
+    result<file_bytes> head = bytes(first);
+    if (!head || head->size < begin.size() || !std::ranges::equal(head->span(), begin)) return head;
+    if (*all > most)
+      return error{errc::io, "found " + std::to_string(*all) + " bytes, expected at most " + std::to_string(most)};
+    constexpr std::uint64_t addresses = (std::numeric_limits<std::ptrdiff_t>::max)();
+    if (*all > addresses) return out_of_memory(*all);
+    return bytes(static_cast<std::size_t>(*all), head->span());
+  }
+
  private:
+  // So many bytes, or as many as there are, of which the first were read before.
+  [[nodiscard]] result<file_bytes> bytes(std::size_t count, std::span<const std::byte> head = {}) {
+    file_bytes all;
+    all.data.reset(new (std::nothrow) std::byte[count]);
+    if (!all.data) return out_of_memory(count);
+    std::ranges::copy(head, all.data.get());
+    const result<std::size_t> got = read(std::span{all.data.get() + head.size(), count - head.size()});
+    if (!got) return got.error();
+    all.size = head.size() + *got;
+    return result<file_bytes>{std::move(all)};
+  }
+
+  [[nodiscard]] static error out_of_memory(std::uint64_t count) {
+    return {errc::io, "no memory for " + std::to_string(count) + " bytes"};
+  }
+
+  void close() noexcept {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
   explicit regular_file(int descriptor) noexcept : descriptor_{descriptor} {}
 
   int descriptor_;

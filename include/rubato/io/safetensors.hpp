@@ -71,9 +71,10 @@ class safetensors {
   [[nodiscard]] static result<safetensors> load(const std::string& path, safetensors_limits limits = {}) {
     result<regular_file> file = regular_file::open(path);
     if (!file) return unreadable(path, file.error().message);
-    const std::uint64_t size = file->size();
+    const result<std::uint64_t> size = file->size();
+    if (!size) return unreadable(path, size.error().message);
     input from{.file = &*file};
-    return read(from, size, path, limits);
+    return read(from, *size, path, limits);
   }
 
   /// In the order of their bytes.

@@ -48,31 +48,23 @@ template <class State>
   return write_file(path, {reinterpret_cast<const char*>(out.bytes().data()), out.bytes().size()});
 }
 
-[[nodiscard]] inline result<std::vector<std::byte>> read_all(const std::string& path) {
-  const auto failure = [&](const std::string& why) { return error{errc::io, "cannot read " + path + ": " + why}; };
-  result<regular_file> file = regular_file::open(path);
-  if (!file) return failure(file.error().message);
-  const std::uint64_t size = file->size();
-  if (size > largest_checkpoint)
-    return failure("found " + std::to_string(size) + " bytes, expected at most " + std::to_string(largest_checkpoint));
-  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
-  const result<std::size_t> got = file->read(bytes);
-  if (!got) return failure(got.error().message);
-  bytes.resize(*got);
-  return bytes;
-}
-
 /// Loads what write_checkpoint() wrote under the same configuration, by calling state(archive&).
 /// Errors  io; corrupt: not what was written; wrong_kind: no checkpoint, or one of another version or configuration,
 ///         naming the first setting that differs.
 template <class State>
 [[nodiscard]] error read_checkpoint(const std::string& path, const std::vector<std::string>& configuration,
                                     State&& state) {
-  const result<std::vector<std::byte>> bytes = read_all(path);
-  if (!bytes) return bytes.error();
-  if (peek_kind(*bytes) != checkpoint_kind) return {errc::wrong_kind, path + ": not a training checkpoint"};
+  const auto unreadable = [&](const std::string& why) { return error{errc::io, "cannot read " + path + ": " + why}; };
+  result<regular_file> file = regular_file::open(path);
+  if (!file) return unreadable(file.error().message);
+  archive begin;
+  std::string own_kind{checkpoint_kind};
+  begin.text(own_kind);
+  const result<file_bytes> bytes = file->content(largest_checkpoint, begin.bytes());
+  if (!bytes) return unreadable(bytes.error().message);
+  if (peek_kind(bytes->span()) != checkpoint_kind) return {errc::wrong_kind, path + ": not a training checkpoint"};
 
-  archive in{*bytes};
+  archive in{bytes->span()};
   if (!in.unseal()) return {errc::corrupt, path + ": the checksum does not match; the file is damaged"};
   std::string kind;
   std::uint32_t version = 0, lines = 0;

@@ -62,13 +62,15 @@ int problem_of_target() noexcept {
 }
 
 // A draft that is this process's own, or -1 and errno. Left behind it may be, by one that had the same number; but a
-// link that somebody laid there is not followed, and no file of others or of another name is written over.
+// link that somebody laid there is not followed, nobody waits at a pipe, and no file of others or of another name is
+// written over.
 int open_draft(const std::string& at) noexcept {
-  const int descriptor = ::open(at.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+  const int descriptor = ::open(at.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+  if (descriptor < 0) return -1;
   struct stat file {};
-  if (descriptor < 0 || ::fstat(descriptor, &file) != 0) return descriptor;
-  const bool own = file.st_uid == ::geteuid() && file.st_nlink == 1;
-  if (own && (!S_ISREG(file.st_mode) || ::ftruncate(descriptor, 0) == 0)) return descriptor;
+  const bool own =
+      ::fstat(descriptor, &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == ::geteuid() && file.st_nlink == 1;
+  if (own && ::ftruncate(descriptor, 0) == 0) return descriptor;
   ::close(descriptor);
   errno = EEXIST;
   return -1;

@@ -10,9 +10,10 @@
 /// by its time limit (SIGALRM), and then lets the signal do what it did before; SIGUSR1 asks for it.
 ///
 /// The file appears complete or not at all; a symbolic link to a file keeps pointing where it does, and what is there
-/// and no regular file is left alone. A thread that faults while another one's fault is written waits for it. An
-/// overflow of the stack is written if it is that of the thread which made this object: others have no second stack for
-/// handlers. What SIGKILL ends leaves none. At most one object at a time.
+/// and no regular file is left alone. Nobody waits at a pipe that somebody laid where the draft goes. A thread that
+/// faults while another one's fault is written waits for it. An overflow of the stack is written if it is that of the
+/// thread which made this object: others have no second stack for handlers. What SIGKILL ends leaves none. At most one
+/// object at a time.
 /// Tests   tests/integrations/gloo_ps/fault_record_test.cpp, flight_record_test.cpp
 class fault_record {
  public:

@@ -131,8 +131,9 @@ int listening(const std::string& host, std::uint16_t port, std::string& why) {
   for (const addrinfo* at = all; at != nullptr && found < 0; at = at->ai_next) {
     found = ::socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at->ai_protocol);
     const int yes = 1;
-    ::setsockopt(found, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (found >= 0 && ::bind(found, at->ai_addr, at->ai_addrlen) == 0 && ::listen(found, 16) == 0) break;
+    if (found >= 0 && ::setsockopt(found, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+        ::bind(found, at->ai_addr, at->ai_addrlen) == 0 && ::listen(found, 16) == 0)
+      break;
     why = std::strerror(errno);
     if (found >= 0) ::close(std::exchange(found, -1));
   }

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <rubato/io/json_writer.hpp>
@@ -16,6 +17,7 @@
 #include <sstream>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "metrics_page.hpp"
 #include "support/policy_names.hpp"
@@ -77,12 +79,9 @@ rubato::result<std::string> read_control(const std::string& path) {
   const auto no = [&path](const std::string& what) { return error{errc::io, "--control " + path + ": " + what}; };
   auto file = rubato::regular_file::open(path);
   if (!file) return no(file.error().message);
-  std::string text(largest_control + 1, '\0');
-  const auto size = file->read(std::as_writable_bytes(std::span{text}));
-  if (!size) return no(size.error().message);
-  text.resize(*size);
-  if (text.size() > largest_control) return no("above " + std::to_string(largest_control) + " bytes");
-  return text;
+  const auto bytes = file->content(largest_control);
+  if (!bytes) return no(bytes.error().message);
+  return std::string{reinterpret_cast<const char*>(bytes->data.get()), bytes->size};
 }
 
 }  // namespace
@@ -322,13 +321,15 @@ void served_job::obey(const std::string& command) {
 
 // Carries out and removes the control file, if there is one.
 void served_job::look_for_commands() {
-  if (o_.control.empty() || ::access(o_.control.c_str(), F_OK) != 0) return;
+  if (o_.control.empty()) return;
+  if (::access(o_.control.c_str(), F_OK) != 0) return control_trouble_.clear();
   const auto orders = read_control(o_.control);
   if (!orders) {  // which is left alone: said once
     if (std::exchange(control_trouble_, orders.error().message) != orders.error().message)
       std::printf("%s\n", control_trouble_.c_str());
     return;
   }
+  control_trouble_.clear();
   ::unlink(o_.control.c_str());
   std::istringstream lines{*orders};
   for (std::string line; std::getline(lines, line);)

@@ -46,6 +46,18 @@ TEST(LayerVocabulary, UnknownLayersAreAnErrorWithoutOne) {
             "layer 1: found \"never seen\", expected one of the 1 layers that the agent knows");
 }
 
+TEST(LayerVocabulary, NamesOfLayersAreEscaped) {
+  const std::string hostile = "\x1b[2J\nall is well" + std::string(100, 'x');
+  const std::string shown = R"("\x1b[2J\x0aall is well)" + std::string(48, 'x') + "...\"";
+  const std::vector<std::string> model{hostile};
+  EXPECT_EQ(layer_vocabulary::make({{"a", 0}}, 1)->rows_of(model).error().message,
+            "layer 0: found " + shown + ", expected one of the 1 layers that the agent knows");
+  EXPECT_EQ(layer_vocabulary::make({{hostile, 1}}, 1).error().message,
+            "layer_vocabulary: " + shown + ": found row 1, expected one below 1");
+  EXPECT_EQ(layer_vocabulary::make({{hostile, 0}, {hostile, 0}}, 1).error().message,
+            "layer_vocabulary: " + shown + ": found twice, expected once");
+}
+
 TEST(LayerVocabulary, RefusesWhatCannotBe) {
   const auto refusal = [](std::vector<layer_word> words, std::uint32_t of_table,
                           std::optional<std::uint32_t> unknown = std::nullopt) {

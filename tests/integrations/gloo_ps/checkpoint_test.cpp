@@ -80,7 +80,9 @@ TEST_F(Checkpoint, OnlyRegularFilesAreRead) {
   for (const std::string& path : {at("pipe"), folder.string(), std::string{"/dev/zero"}}) {
     const auto read = ps::read_checkpoint(path);
     EXPECT_EQ(read.error().code, errc::io);
-    EXPECT_EQ(read.error().message, "cannot read " + path + ": found a device or pipe, expected a regular file");
+    EXPECT_EQ(read.error().message, "cannot read " + path + ": found a " +
+                                        (path == folder.string() ? "directory" : "device or pipe") +
+                                        ", expected a regular file");
   }
   EXPECT_EQ(ps::read_checkpoint(at("none")).error().message,
             "cannot read " + at("none") + ": No such file or directory");
@@ -91,7 +93,7 @@ TEST_F(Checkpoint, AFileAboveTheLimitIsRefusedUnread) {
   std::ofstream{at("state")} << ps::encode(some());
   std::filesystem::resize_file(at("state"), ps::largest_checkpoint + 1);
   EXPECT_EQ(ps::read_checkpoint(at("state")).error().message,
-            "cannot read " + at("state") + ": above 17179869184 bytes");
+            "cannot read " + at("state") + ": found 17179869185 bytes, expected at most 17179869184");
   std::ofstream{at("foreign")} << "hello";
   std::filesystem::resize_file(at("foreign"), ps::largest_checkpoint / 2);
   EXPECT_EQ(ps::read_checkpoint(at("foreign")).error().message, at("foreign") + ": not a checkpoint of this server");

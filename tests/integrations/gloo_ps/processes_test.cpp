@@ -481,7 +481,7 @@ TEST_F(Processes, AnOrderThatIsNoFileHoldsNobodyUp) {
   std::filesystem::remove(at("control"));
   std::ofstream{at("draft")} << std::string(70'000, 'x');
   std::filesystem::rename(at("draft"), at("control"));
-  EXPECT_TRUE(logged("server", "--control " + at("control") + ": above 65536 bytes"));
+  EXPECT_TRUE(logged("server", "--control " + at("control") + ": found 70000 bytes, expected at most 65536"));
   command("nonsense \x1b[2J");
   EXPECT_TRUE(logged("server", R"(command refused: "nonsense \x1b[2J")"));
   std::ifstream said{at("server.log")};

@@ -25,8 +25,9 @@ struct random_batches {
   void forget(std::uint32_t) noexcept {}
   void operator()(const batch_period& seen, std::span<std::uint32_t> batches) noexcept {
     for (std::size_t w = 0; w < batches.size(); ++w)
-      batches[w] =
-          changed_by(batches[w], batch_deltas[random_sequence{seed, w, seen.number}.below(batch_deltas.size())]);
+      batches[w] = changed_by(
+          batches[w],
+          batch_deltas[static_cast<std::uint32_t>(random_sequence{seed, w, seen.number}.below(batch_deltas.size()))]);
   }
   void state(archive&) noexcept {}
   [[nodiscard]] std::string problem() const { return {}; }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../../core/result.hpp"
+#include "../../io/utf8.hpp"
 
 namespace rubato::inline RUBATO_ABI::adapt {
 
@@ -29,7 +30,8 @@ struct layer_word {
 ///
 /// Cost    make() O(n log n); row_of() O(log n). make() allocates. Thread-safe, being constant.
 /// Tests   tests/adapt/growth/layer_vocabulary_test.cpp: RowsOfLayers, SeveralMayShareARow, UnknownLayersHaveARow,
-///         UnknownLayersAreAnErrorWithoutOne, RefusesWhatCannotBe
+///         UnknownLayersAreAnErrorWithoutOne, RefusesWhatCannotBe,
+///         NamesOfLayersAreEscaped
 class layer_vocabulary {
  public:
   /// `rows` are those of the table of embeddings.
@@ -45,10 +47,10 @@ class layer_vocabulary {
     if (words.empty()) return refusal("found no layer, expected at least 1");
     if (unknown && *unknown >= rows) return refusal("unknown layers: " + beyond(*unknown));
     for (const layer_word& word : words)
-      if (word.row >= rows) return refusal('"' + word.layer + "\": " + beyond(word.row));
+      if (word.row >= rows) return refusal(in_quotes(word.layer) + ": " + beyond(word.row));
     std::ranges::sort(words, {}, &layer_word::layer);
     const auto twice = std::ranges::adjacent_find(words, {}, &layer_word::layer);
-    if (twice != words.end()) return refusal('"' + twice->layer + "\": found twice, expected once");
+    if (twice != words.end()) return refusal(in_quotes(twice->layer) + ": found twice, expected once");
     return layer_vocabulary{std::move(words), rows, unknown};
   }
 
@@ -70,8 +72,8 @@ class layer_vocabulary {
     for (std::size_t i = 0; i < layers.size(); ++i) {
       const auto row = row_of(layers[i]);
       if (!row)
-        return error{errc::invalid_option, "layer " + std::to_string(i) + ": found \"" + layers[i] +
-                                               "\", expected one of the " + std::to_string(words_.size()) +
+        return error{errc::invalid_option, "layer " + std::to_string(i) + ": found " + in_quotes(layers[i]) +
+                                               ", expected one of the " + std::to_string(words_.size()) +
                                                " layers that the agent knows"};
       rows.push_back(*row);
     }

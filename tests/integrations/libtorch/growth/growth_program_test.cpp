@@ -129,7 +129,7 @@ TEST_F(GrowthProgram, WrongOptionsAreTold) {
   EXPECT_EQ(status("samples", {"--samples", "51"}), 1);
   EXPECT_TRUE(logged("samples", "50 images for training, expected --samples 51", 1));
   EXPECT_EQ(status("agent", {"--decide", "agent:" + at("none.json")}), 1);
-  EXPECT_TRUE(logged("agent", "none.json: cannot be read", 1));
+  EXPECT_TRUE(logged("agent", "none.json: cannot be opened", 1));
   EXPECT_EQ(status("action", {"--budget", "2", "--up", "0", "--decide", "actions:4"}), 1);
   EXPECT_TRUE(logged("action", "decision 0: found action 4, expected one up to 3", 1));
   EXPECT_EQ(status("data", {"--json", at("no/folder.json")}), 1);

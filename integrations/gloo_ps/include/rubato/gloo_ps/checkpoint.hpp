@@ -180,24 +180,10 @@ inline result<std::uint64_t> write_checkpoint(const std::string& path, const che
   const auto no = [&path](const std::string& why) { return error{errc::io, "cannot read " + path + ": " + why}; };
   result<regular_file> file = regular_file::open(path);
   if (!file) return no(file.error().message);
-  const std::uint64_t size = file->size();
+  const auto content = file->content(largest_checkpoint, std::as_bytes(std::span{detail::checkpoint_magic}));
+  if (!content) return no(content.error().message);
   try {
-    std::string content;
-    // Appends as much as there is up to this byte.
-    const auto take = [&](std::uint64_t end) -> error {
-      const std::size_t before = content.size();
-      content.resize(static_cast<std::size_t>((std::max)(end, std::uint64_t{before})));
-      const auto got = file->read(std::as_writable_bytes(std::span{content}.subspan(before)));
-      if (!got) return no(got.error().message);
-      content.resize(before + *got);
-      return {};
-    };
-    if (const error e = take((std::min)(size, std::uint64_t{detail::checkpoint_magic.size()})); e.code != errc::ok)
-      return e;
-    if (content != detail::checkpoint_magic) return decode_checkpoint(content, path);
-    if (size > largest_checkpoint) return no("above " + std::to_string(largest_checkpoint) + " bytes");
-    if (const error e = take(size); e.code != errc::ok) return e;
-    return decode_checkpoint(content, path);
+    return decode_checkpoint({reinterpret_cast<const char*>(content->data.get()), content->size}, path);
   } catch (const std::exception&) {
     return no("more than memory holds");
   }

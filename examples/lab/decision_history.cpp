@@ -195,8 +195,9 @@ decision_history read_decision_history(const std::filesystem::path& file) {
   const log_reading reading = read_log(file, [&](const log_line& line) { return reader(line); });
   if (!reading.problem.empty() && !reading.cut_off) throw user_error{reading.problem};
   if (reading.cut_off)  // whoever wrote it was killed
-    history.cut_off = reading.unread == 0 ? "the gzip file ends early"
-                                          : "line " + std::to_string(reading.lines + 1) + " is cut off and left out";
+    history.cut_off = reading.counted ? "line " + std::to_string(reading.lines + 1) + " is cut off and left out"
+                                      : "the gzip file ends early: what comes after line " +
+                                            std::to_string(reading.lines) + " is left out";
   reader.finish();
   return history;
 }

@@ -54,6 +54,7 @@ int run_experiment(const experiment_arguments& given) {
   const training_data data = given_data(asked.scenario, given.data);
   std::vector<named_file> inputs = data_files(given.data);
   inputs.push_back({"--scenario", support::scenario_file(given.scenario)});
+  inputs.push_back(given_cache_file(given.cache, given.no_cache));
   result_output output{given.json, inputs};
   const auto cache = given_cache(given.cache, given.no_cache);
   const switch_experiment made = run_switch_experiment(asked, given_runner(data, *cache, given.threads, given.quiet));

@@ -48,6 +48,10 @@ std::unique_ptr<result_cache> given_cache(const std::string& folder, bool no_cac
   return no_cache ? std::make_unique<result_cache>() : std::make_unique<result_cache>(folder, code_version());
 }
 
+named_file given_cache_file(const std::string& folder, bool no_cache) {
+  return {"--cache", no_cache ? "" : cache_file(folder, code_version()).string()};
+}
+
 runner given_runner(const training_data& data, result_cache& cache, unsigned threads, bool quiet) {
   return {.data = data,
           .cache = cache,

@@ -30,6 +30,9 @@ namespace rubato::lab {
 /// --cache and --no-cache.
 [[nodiscard]] std::unique_ptr<result_cache> given_cache(const std::string& folder, bool no_cache);
 
+/// Its file, so that nothing is written over it: see check_outputs.
+[[nodiscard]] named_file given_cache_file(const std::string& folder, bool no_cache);
+
 /// --threads and --quiet: runs whose results are kept, reported as below. `data` and the cache must outlive it.
 [[nodiscard]] runner given_runner(const training_data& data, result_cache&, unsigned threads, bool quiet);
 

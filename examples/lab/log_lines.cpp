@@ -365,6 +365,7 @@ log_reading read_log(const std::filesystem::path& file, const std::function<std:
   } catch (const support::ends_early& error) {
     if (reading.lines == 0) throw;
     reading.cut_off = true;
+    reading.counted = false;
     reading.problem = error.what();
   } catch (const support::user_error& error) {  // or a line that is too long, or bad gzip data
     if (reading.lines == 0) throw;
@@ -373,7 +374,6 @@ log_reading read_log(const std::filesystem::path& file, const std::function<std:
   }
   try {
     while (lines.skip()) ++reading.unread;
-  } catch (const support::ends_early&) {
   } catch (const support::user_error&) {
     reading.counted = false;
   }

@@ -34,7 +34,7 @@ struct log_reading {
   std::uint64_t lines = 0;   ///< that were read and are sound
   std::uint64_t unread = 0;  ///< after the first that is not; that one counts
   bool cut_off = false;      ///< nothing but the last line is not sound, which has no end, or a gzip file ends early
-  bool counted = true;       ///< false: there may be more, in gzip data that are corrupt or behind them
+  bool counted = true;       ///< false: there may be more, in gzip data that are missing, corrupt or behind them
   std::string problem;       ///< FILE:LINE: found ..., expected ...; empty if all is sound
 };
 

@@ -1,6 +1,7 @@
 // rubato-lab: compares synchronisation policies on a simulated cluster that trains real models on real images.
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <csignal>
 #include <cstdint>
 #include <iostream>
 #include <stdexcept>
@@ -412,6 +413,14 @@ void add_report_options(CLI::App& command, report_arguments& given) {
   command.add_option("--svg", given.svg, "Write each figure into this folder, too (SVG)");
 }
 
+// An option whose value is empty, such as that of a variable which is not set, would be as good as none.
+void refuse_empty_words(CLI::App& app) {
+  for (CLI::Option* const each : app.get_options())
+    if (each->get_type_size() != 0)
+      each->check([](const std::string& word) { return word.empty() ? "found \"\", expected something" : ""; });
+  for (CLI::App* const each : app.get_subcommands({})) refuse_empty_words(*each);
+}
+
 int run(int argc, char** argv) {
   if (argc > 1 && std::string{argv[1]} == gloo_worker_word) return run_gloo_worker({argv + 2, argv + argc});
   CLI::App app{"Compares synchronisation policies on a simulated cluster that trains real models"};
@@ -505,6 +514,7 @@ int run(int argc, char** argv) {
   bool keys = false;
   scenarios->add_option("name", name, "Print this one as JSON, with all its keys");
   scenarios->add_flag("--keys", keys, "Describe every key");
+  refuse_empty_words(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -544,6 +554,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file above the shell's limit is an error like that of a full disk
   try {
     const int status = run(argc, argv);
     if (std::cout.flush()) return status;

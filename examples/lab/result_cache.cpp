@@ -76,8 +76,12 @@ std::string result_key(const setting& at, std::uint64_t data_fingerprint, const 
   return key.dump();
 }
 
+std::filesystem::path cache_file(const std::filesystem::path& directory, const std::string& version) {
+  return directory / (version + ".jsonl");
+}
+
 result_cache::result_cache(const std::filesystem::path& directory, const std::string& version)
-    : file_{directory / (version + ".jsonl")} {
+    : file_{cache_file(directory, version)} {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) throw user_error{"--cache: " + directory.string() + ": cannot be created: " + error.message()};

@@ -24,6 +24,9 @@ namespace rubato::lab {
 [[nodiscard]] std::string result_key(const setting&, std::uint64_t data_fingerprint, const any_policy&,
                                      std::uint64_t seed);
 
+/// Where the results of a version of the code stand in such a directory.
+[[nodiscard]] std::filesystem::path cache_file(const std::filesystem::path& directory, const std::string& version);
+
 /// Results that outlive the program, so that an interrupted comparison resumes: one JSON Lines file for each version of
 /// the code, `DIRECTORY/VERSION.jsonl`, to which every result is appended with its whole key, or not at all
 /// (where files can be locked; elsewhere a full disk may leave a torn line).

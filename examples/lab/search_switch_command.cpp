@@ -112,6 +112,7 @@ void refuse_others(const std::string& way, const std::vector<std::pair<const cha
   const training_data data = given_data(asked.scenario, given.data);
   std::vector<named_file> inputs = data_files(given.data);
   inputs.push_back({"--scenario", support::scenario_file(given.scenario)});
+  inputs.push_back(given_cache_file(given.cache.value_or(default_cache), given.no_cache));
   result_output output{given.json, inputs};
   const auto cache = given_cache(given.cache.value_or(default_cache), given.no_cache);
   const switch_trials made = search_switch(asked, given_runner(data, *cache, given.threads, given.quiet));

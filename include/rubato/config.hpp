@@ -24,6 +24,9 @@
 #endif
 #endif
 
+// A word such as ON would count as 0.
+static_assert(RUBATO_CHECKED == 0 || RUBATO_CHECKED == 1, "RUBATO_CHECKED: expected 0 or 1");
+
 #ifdef RUBATO_ASSERT
 #define RUBATO_DETAIL_MODE _custom
 #elif RUBATO_CHECKED

@@ -13,7 +13,8 @@ namespace rubato::inline RUBATO_ABI::detail {
 /// to compile, and there is one for each kind of record that is kept of workers.
 ///
 /// Cost    construction allocates; so does a copy, unless it is assigned to one of the same size. Not thread-safe.
-/// Tests   tests/core/dynarray_test.cpp: Values, CopiesAreIndependent, AssignmentReusesMemory, Moves
+/// Tests   tests/core/dynarray_test.cpp: Values, CopiesAreIndependent, AssignmentReusesMemory, Moves,
+///         AnIndexBeyondTheEndEndsTheProgram
 template <class T>
 class dynarray {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -41,14 +42,20 @@ class dynarray {
   [[nodiscard]] RUBATO_DETAIL_SHARED std::size_t size() const noexcept { return size_; }
   [[nodiscard]] RUBATO_DETAIL_SHARED T* data() noexcept { return data_; }
   [[nodiscard]] RUBATO_DETAIL_SHARED const T* data() const noexcept { return data_; }
-  [[nodiscard]] RUBATO_DETAIL_SHARED T& operator[](std::size_t i) noexcept { return data_[i]; }
-  [[nodiscard]] RUBATO_DETAIL_SHARED const T& operator[](std::size_t i) const noexcept { return data_[i]; }
+  [[nodiscard]] RUBATO_DETAIL_SHARED T& operator[](std::size_t i) noexcept { return data_[below_size(i)]; }
+  [[nodiscard]] RUBATO_DETAIL_SHARED const T& operator[](std::size_t i) const noexcept { return data_[below_size(i)]; }
   [[nodiscard]] RUBATO_DETAIL_SHARED T* begin() noexcept { return data_; }
   [[nodiscard]] RUBATO_DETAIL_SHARED T* end() noexcept { return data_ + size_; }
   [[nodiscard]] RUBATO_DETAIL_SHARED const T* begin() const noexcept { return data_; }
   [[nodiscard]] RUBATO_DETAIL_SHARED const T* end() const noexcept { return data_ + size_; }
 
  private:
+  [[nodiscard]] RUBATO_DETAIL_SHARED std::size_t below_size(std::size_t i) const noexcept {
+#ifndef __CUDA_ARCH__
+    RUBATO_ASSERT(i < size_, "an index below the size");
+#endif
+    return i;
+  }
   void fill(const dynarray& other) noexcept {
     for (std::size_t i = 0; i < size_; ++i) data_[i] = other.data_[i];
   }

@@ -58,5 +58,14 @@ TEST(Dynarray, Moves) {
   EXPECT_EQ(c.size(), 3U);
 }
 
+#if RUBATO_CHECKED && GTEST_HAS_DEATH_TEST
+TEST(Dynarray, AnIndexBeyondTheEndEndsTheProgram) {
+  dynarray<std::uint32_t> a(2, 1);
+  EXPECT_EQ(a[1], 1U);
+  EXPECT_DEATH(static_cast<void>(a[2]), "an index below the size");
+  EXPECT_DEATH(static_cast<void>(std::as_const(a)[2]), "an index below the size");
+}
+#endif
+
 }  // namespace
 }  // namespace rubato::detail

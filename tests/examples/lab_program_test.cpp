@@ -342,7 +342,7 @@ TEST(LabProgram, BadInputIsOneLineAndStatus2) {
            {"train --agent dqn --scenario quick.json --out b --curve b.start", "--curve: found \"b.start\""},
            {"train --agent dqn --scenario quick.json --out b --curve -", "--curve: found \"-\""},
            {"train --agent dqn --out b --initial i --curve ./i", "--curve: found \"./i\", which --initial needs"},
-           {"train --agent dqn --scenario quick.json --out ''", "--out: found \"\", expected the name of a file"},
+           {"train --agent dqn --scenario quick.json --out ''", "--out: found \"\", expected something"},
            {"train --agent dqn --scenario quick.json --out b --curve no/where", "--curve: "},
            {"train --agent dqn-paper --scenario quick.json --out b --curve c",
             "--curve: found no evaluations to write"},
@@ -411,6 +411,43 @@ TEST(LabProgram, NothingIsWrittenOverWhatItNeeds) {
   EXPECT_EQ(lab.content("quick.json"), scenario);
   EXPECT_EQ(lab.content("p.safetensors"), policy);
   EXPECT_EQ(lab.content("images/data_batch_1.bin"), image + image);
+}
+
+// As of a variable of the shell that is not set.
+TEST(LabProgram, AnEmptyWordIsRefused) {
+  const lab_program lab;
+  for (const std::string arguments :
+       {"compare --scenario quick.json --json", "compare --scenario quick.json --csv", "compare --data",
+        "compare --cache", "timeline run.jsonl --out", "stats run.jsonl --json", "stats", "report a.json -o",
+        "explain p --map", "train --agent dqn --out", "growth train --tables", "batch train --out"}) {
+    const outcome got = lab.run(arguments + " '' 2>&1");
+    EXPECT_EQ(got.status, 2) << arguments << '\n' << got.text;
+    EXPECT_NE(got.text.find(": found \"\", expected something\n"), std::string::npos) << arguments << '\n' << got.text;
+    EXPECT_EQ(std::ranges::count(got.text, '\n'), 1) << got.text;
+  }
+}
+
+TEST(LabProgram, NothingIsWrittenOverTheCache) {
+  const lab_program lab;
+  ASSERT_EQ(lab.compare("--cache c >/dev/null 2>&1").status, 0);
+  const auto cache = std::filesystem::directory_iterator { lab.folder.path() / "c" } -> path();
+  const std::string name = "c/" + cache.filename().string(), before = lab.content(name.c_str());
+  ASSERT_FALSE(before.empty());
+  const outcome got = lab.compare("--cache c --json " + name + " 2>&1");
+  EXPECT_EQ(got.status, 2) << got.text;
+  EXPECT_NE(got.text.find("which --cache needs"), std::string::npos) << got.text;
+  EXPECT_EQ(lab.content(name.c_str()), before);
+}
+
+TEST(LabProgram, AFileAboveTheShellsLimitIsAnErrorLikeAnyOther) {
+  const lab_program lab;
+  const outcome got =
+      shell("cd '" + lab.folder.path().string() +
+            "' && ulimit -f 1 && '" RUBATO_LAB_BINARY
+            "' compare --scenario quick.json --policies asp --seeds 2 --no-cache --quiet --log a.jsonl 2>&1");
+  EXPECT_EQ(got.status, 2) << got.text;
+  EXPECT_NE(got.text.find("a.jsonl: File too large"), std::string::npos) << got.text;
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator{lab.folder.path()}, {}), 1);  // quick.json
 }
 
 TEST(LabProgram, NobodyWaitsForAPipeNorReadsADeviceOrFolder) {

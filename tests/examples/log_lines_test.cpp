@@ -173,6 +173,7 @@ TEST(LogLines, AGzipFileThatEndsEarlyIsCutOffAndNotEmpty) {
   EXPECT_EQ(reading.lines, 2u);
   EXPECT_EQ(reading.problem, file + ":2: found a gzip file that ends early, expected the rest of it");
   EXPECT_TRUE(reading.cut_off);
+  EXPECT_FALSE(reading.counted) << "who knows what is missing";
   for (std::size_t size = 2; size <= 10; ++size) {
     folder.write("log", bytes.substr(0, size));
     EXPECT_EQ(test::message_of<support::user_error>(

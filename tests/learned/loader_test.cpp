@@ -257,8 +257,7 @@ TEST(Loader, RefusesNaN) {
   const file f;
   ASSERT_TRUE(save_q_policy(f.path, raw_policy{random_network(1)}, about()));
   std::string bytes = f.bytes();
-  const float bad = std::numeric_limits<float>::quiet_NaN();
-  bytes.replace(bytes.size() - 4, 4, reinterpret_cast<const char*>(&bad), 4);
+  bytes.replace(bytes.size() - 4, 4, "\x00\x00\xc0\x7f", 4);  // NaN, the low byte first
   std::ofstream{f.path, std::ios::binary} << bytes;
   const auto policy = load_q_policy(f.path);
   ASSERT_FALSE(policy);

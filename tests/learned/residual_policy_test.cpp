@@ -285,8 +285,9 @@ TEST(ResidualPolicy, BadBytesAreRefused) {
     from.resize(1);
     from.state(saved);
     std::vector<std::byte> bytes{saved.bytes().begin(), saved.bytes().end()};
-    std::memcpy(bytes.data() + bytes.size() - 8, &rate, 4);
-    std::memcpy(bytes.data() + bytes.size() - 4, &batch, 4);
+    archive last;
+    last(rate, batch);
+    std::ranges::copy(last.bytes(), bytes.end() - 8);
     archive reader{bytes};
     to.state(reader);
     return reader.finished();

@@ -49,9 +49,10 @@ class basic_dynamic_mlp : public mlp_interface<basic_dynamic_mlp<T>, T> {
       if (widths[i] == 0 || widths[i] > most)
         return refusal("width " + std::to_string(i) + " is " + std::to_string(widths[i]) + ", expected 1 to " +
                        std::to_string(most));
-      // Both factors are at most 2^28 and the sum so far, too: no overflow.
-      if (i > 0) size += (widths[i - 1] + 1) * widths[i];
-      if (size > max_parameters) return refusal("more than " + std::to_string(max_parameters) + " parameters");
+      if (i == 0) continue;
+      if (widths[i] > (max_parameters - size) / (widths[i - 1] + 1))
+        return refusal("more than " + std::to_string(max_parameters) + " parameters");
+      size += (widths[i - 1] + 1) * widths[i];
     }
     return basic_dynamic_mlp{widths, size, options, kernel};
   }

@@ -121,7 +121,7 @@ class admissions : protected executor<Policy, Ticket, Watcher> {
 
   void note_commit(worker_id who, const outstanding& done, outcome how) noexcept {
     this->note({.what = record::kind::commit, .decided = done.what_to_do,
-                .because = how == outcome::failed ? reason::failed : done.step.what.why_dropped, .worker = who,
+                .because = how == outcome::done ? done.step.what.why_dropped : reason::failed, .worker = who,
                 .staleness = done.step.what.staleness, .step = workers_[who.index].step,
                 .loss = done.step.what.loss});
   }

@@ -383,11 +383,11 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
   [[gnu::cold, gnu::noinline]] errc commit_nothing(const token& work, double now, std::optional<Ticket> ticket,
                                                    const Sink& sink) {
     const std::uint32_t w = work.worker.index;
-    if (work.what == verdict::refused) {  // counted when it was refused
-      give_back(work.worker, work.why, ticket, sink);
-      return error_of(work.why);
+    if (work.what == verdict::refused && work.why != reason::none) {  // counted when it was refused
+      return give_back(work.worker, work.why, ticket, sink), error_of(work.why);
     }
     const reason bad = !pinned::is_finite(now)          ? reason::invalid_time
+                       : work.what == verdict::refused  ? reason::invalid_token  // nobody's: token{}
                        : w >= workers_.capacity()       ? reason::unknown_worker
                        : work.what == verdict::repeated ? stranger(work.worker)
                                                         : reason::invalid_token;

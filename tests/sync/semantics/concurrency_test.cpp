@@ -44,6 +44,20 @@ TEST(Semantics04Concurrency, EveryTokenIsCommittedOnce) {
   EXPECT_EQ(b.sync.version(), 1u);
 }
 
+TEST(Semantics04Concurrency, ATokenOfNobodyIsRefusedAndCounted) {
+  bench<asp> b{{}, 2};
+  b.sink.take();
+  EXPECT_EQ(b.commit({}, 55), errc::invalid_token);
+  EXPECT_EQ(b.sink.take(), words{"abandon 55 invalid_token"});
+  EXPECT_EQ(b.sync.counts().total(reason::invalid_token), 1u);
+}
+
+TEST(Semantics04Concurrency, AnOutcomeThatIsNoneIsAFailure) {
+  bench<asp> b{{}, 2};
+  EXPECT_EQ(b.commit(b.admit(0), 7, static_cast<outcome>(77)), errc::ok);
+  EXPECT_EQ(b.sync.counts().total(reason::failed), 1u);
+}
+
 TEST(Semantics04Concurrency, ADeadWorkersTokenIsCommittedAndThePolicyAskedAllTheSame) {
   script s;
   bench<scripted> b{s, 2};

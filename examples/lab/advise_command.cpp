@@ -19,7 +19,6 @@
 #include "log_policy.hpp"
 #include "model_guess.hpp"
 #include "output_file.hpp"
-#include "support/scenario_files.hpp"
 #include "support/user_error.hpp"
 #include "switching_policy.hpp"
 
@@ -171,9 +170,8 @@ int run_advise(const advise_arguments& given) {
   const support::scenario base = given_scenario(given.fit.scenario, given.fit.settings);
   if (base.run.stop != sim::stop_rule::target)
     throw support::user_error{"--scenario " + given.fit.scenario + ": found another stop rule, expected stop = target"};
-  std::vector<named_file> inputs = data_files(given.data);
+  std::vector<named_file> inputs = given_files(given.fit.scenario, given.data);
   inputs.push_back({"LOG", given.fit.log});
-  inputs.push_back({"--scenario", support::scenario_file(given.fit.scenario)});
   for (const std::string& file : given.policies.empty() ? std::vector<std::string>{} : files_in(given.policies))
     inputs.push_back({"--policies", file});
   const bool json_to_screen = given.json == "-";

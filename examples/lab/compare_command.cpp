@@ -25,8 +25,7 @@ namespace {
 using support::user_error;
 
 void check_files(const compare_arguments& given) {
-  std::vector<named_file> inputs = data_files(given.data);
-  inputs.push_back({"--scenario", support::scenario_file(given.scenario)});
+  std::vector<named_file> inputs = given_files(given.scenario, given.data);
   inputs.push_back(given_cache_file(given.cache, given.no_cache));
   for (const std::string& file : files_in(given.policies)) inputs.push_back({"--policies", file});
   check_outputs(inputs, {{"--json", given.json}, {"--csv", given.csv}, {"--log", given.log}, {"--trace", given.trace}});

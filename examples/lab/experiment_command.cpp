@@ -52,8 +52,7 @@ int run_experiment(const experiment_arguments& given) {
   support::apply_settings(asked.scenario, given.settings);
   for (const std::string& part : asked.parts) static_cast<void>(cases_of(part, asked.scenario));  // refuses early
   const training_data data = given_data(asked.scenario, given.data);
-  std::vector<named_file> inputs = data_files(given.data);
-  inputs.push_back({"--scenario", support::scenario_file(given.scenario)});
+  std::vector<named_file> inputs = given_files(given.scenario, given.data);
   inputs.push_back(given_cache_file(given.cache, given.no_cache));
   result_output output{given.json, inputs};
   const auto cache = given_cache(given.cache, given.no_cache);

@@ -10,7 +10,6 @@
 #include "given.hpp"
 #include "interrupt.hpp"
 #include "output_file.hpp"
-#include "support/scenario_files.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
@@ -32,9 +31,8 @@ int run_explain(const explain_arguments& given) {
   explain_options asked{
       .scenario = given_scenario(given.scenario, given.settings), .seed = given.seed, .seeds = given.seeds};
   const training_data data = given_data(asked.scenario, given.data);
-  std::vector<named_file> inputs = data_files(given.data);
+  std::vector<named_file> inputs = given_files(given.scenario, given.data);
   inputs.push_back({"FILE", given.file});
-  inputs.push_back({"--scenario", support::scenario_file(given.scenario)});
   check_outputs(inputs, {{"--map", given.map}});
   output_file map{given.map, "--map"};
   const run_context how = given_context(data, given.threads, false);

@@ -34,9 +34,9 @@ training_data given_data(const support::scenario& scenario, const std::string& f
   return load_data(scenario, data_folder(folder));
 }
 
-std::vector<named_file> data_files(const std::string& folder) {
-  std::vector<named_file> files;
-  for (const auto& each : support::image_files(data_folder(folder))) files.push_back({"--data", each.string()});
+std::vector<named_file> given_files(const std::string& scenario, const std::string& data) {
+  std::vector<named_file> files{{"--scenario", support::scenario_file(scenario)}};
+  for (const auto& each : support::image_files(data_folder(data))) files.push_back({"--data", each.string()});
   return files;
 }
 

@@ -21,8 +21,8 @@ namespace rubato::lab {
 /// --data; if it is empty, the images that ship.
 [[nodiscard]] training_data given_data(const support::scenario&, const std::string& folder);
 
-/// The files that --data stands for, so that nothing is written over them: see check_outputs.
-[[nodiscard]] std::vector<named_file> data_files(const std::string& folder);
+/// The files that --scenario and --data stand for, so that nothing is written over them: see check_outputs.
+[[nodiscard]] std::vector<named_file> given_files(const std::string& scenario, const std::string& data);
 
 /// --threads; if it is 0, as many as the machine has.
 [[nodiscard]] unsigned given_threads(unsigned threads);

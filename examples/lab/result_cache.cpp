@@ -58,9 +58,12 @@ void append(int descriptor, std::string_view text, const std::filesystem::path& 
 }  // namespace
 
 std::string code_version() {
-  std::ifstream self{"/proc/self/exe", std::ios::binary};
-  const std::string program{std::istreambuf_iterator<char>{self}, {}};
-  return library_version() + "-" + hexadecimal(fnv1a(program)) + "-" + sim::kernels::native().arithmetic;
+  static const std::string version = [] {
+    std::ifstream self{"/proc/self/exe", std::ios::binary};
+    const std::string program{std::istreambuf_iterator<char>{self}, {}};
+    return library_version() + "-" + hexadecimal(fnv1a(program)) + "-" + sim::kernels::native().arithmetic;
+  }();
+  return version;
 }
 
 std::string result_key(const setting& at, std::uint64_t data_fingerprint, const any_policy& policy,

@@ -110,8 +110,7 @@ void refuse_others(const std::string& way, const std::vector<std::pair<const cha
 [[nodiscard]] int search_in_simulations(const search_switch_arguments& given) {
   const switch_request asked = switch_request_of(given);
   const training_data data = given_data(asked.scenario, given.data);
-  std::vector<named_file> inputs = data_files(given.data);
-  inputs.push_back({"--scenario", support::scenario_file(given.scenario)});
+  std::vector<named_file> inputs = given_files(given.scenario, given.data);
   inputs.push_back(given_cache_file(given.cache.value_or(default_cache), given.no_cache));
   result_output output{given.json, inputs};
   const auto cache = given_cache(given.cache.value_or(default_cache), given.no_cache);

@@ -9,7 +9,6 @@
 
 #include "given.hpp"
 #include "output_file.hpp"
-#include "support/scenario_files.hpp"
 #include "support/user_error.hpp"
 
 namespace rubato::lab {
@@ -128,9 +127,8 @@ training_files files_of(const std::string& out, const std::string& curve, const 
 
 std::vector<named_file> training_inputs(const std::string& initial, const std::string& scenario,
                                         const std::string& data) {
-  std::vector<named_file> inputs = data_files(data);
+  std::vector<named_file> inputs = given_files(scenario, data);
   inputs.push_back({"--initial", initial});
-  inputs.push_back({"--scenario", support::scenario_file(scenario)});
   return inputs;
 }
 

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <zlib.h>
 
 #include <filesystem>
 #include <functional>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "../../examples/support/user_error.hpp"
+#include "gzipped.hpp"
 #include "temporary_directory.hpp"
 
 namespace {
@@ -41,13 +41,8 @@ bytes small_images() { return idx(2051, {6, 2, 1}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 bytes small_labels() { return idx(2049, {6}, {3, 1, 4, 1, 5, 9}); }
 
 bytes gzip(const bytes& plain) {
-  const temporary_directory scratch;
-  const std::string file = (scratch.path() / "x").string();
-  gzFile out = gzopen(file.c_str(), "wb");
-  gzwrite(out, plain.data(), static_cast<unsigned>(plain.size()));
-  gzclose(out);
-  std::ifstream in{file, std::ios::binary};
-  return {std::istreambuf_iterator<char>{in}, {}};
+  const std::string packed = rubato::test::gzipped({plain.begin(), plain.end()});
+  return {packed.begin(), packed.end()};
 }
 
 bytes cifar_records(const std::vector<std::uint8_t>& labels) {

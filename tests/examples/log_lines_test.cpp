@@ -1,7 +1,6 @@
 #include "../../examples/lab/log_lines.hpp"
 
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <cmath>
 #include <fstream>
@@ -12,6 +11,7 @@
 
 #include "../../examples/lab/read_stats.hpp"
 #include "../../examples/support/user_error.hpp"
+#include "gzipped.hpp"
 #include "temporary_directory.hpp"
 
 namespace {
@@ -135,9 +135,7 @@ TEST(LogLines, CorruptDataAreNotCounted) {
   std::string text = header;
   for (int i = 0; i < 20'000; ++i) text += join;
   const std::string file = (folder.path() / "log").string();
-  gzFile to = gzopen(file.c_str(), "wb");
-  ASSERT_EQ(gzwrite(to, text.data(), static_cast<unsigned>(text.size())), static_cast<int>(text.size()));
-  gzclose(to);
+  folder.write("log", test::gzipped(text));
   std::fstream{file, std::ios::in | std::ios::out | std::ios::binary}.seekp(-8, std::ios::end).write("oops", 4);
   const lab::log_reading reading = lab::read_log(file, [](const log_line&) { return std::string{}; });
   EXPECT_GT(reading.lines, 1u);
@@ -146,17 +144,9 @@ TEST(LogLines, CorruptDataAreNotCounted) {
   EXPECT_TRUE(lab::left_out(reading).ends_with("(at least 1 line) is left out")) << lab::left_out(reading);
 }
 
-std::string gzip_bytes(const std::string& file, const std::string& text) {
-  gzFile to = gzopen(file.c_str(), "wb");
-  EXPECT_EQ(gzwrite(to, text.data(), static_cast<unsigned>(text.size())), static_cast<int>(text.size()));
-  gzclose(to);
-  std::ifstream stream{file, std::ios::binary};
-  return {std::istreambuf_iterator<char>{stream}, {}};
-}
-
 TEST(LogLines, WhatFollowsGzipDataIsNotSound) {
   const test::temporary_directory folder;
-  const std::string file = (folder.path() / "log").string(), bytes = gzip_bytes(file, header + join);
+  const std::string file = (folder.path() / "log").string(), bytes = test::gzipped(header + join);
   folder.write("log", bytes + join + join);
   const lab::log_reading reading = lab::read_log(file, [](const log_line&) { return std::string{}; });
   EXPECT_EQ(reading.lines, 2u);
@@ -167,7 +157,7 @@ TEST(LogLines, WhatFollowsGzipDataIsNotSound) {
 
 TEST(LogLines, AGzipFileThatEndsEarlyIsCutOffAndNotEmpty) {
   const test::temporary_directory folder;
-  const std::string file = (folder.path() / "log").string(), bytes = gzip_bytes(file, header + join);
+  const std::string file = (folder.path() / "log").string(), bytes = test::gzipped(header + join);
   folder.write("log", bytes.substr(0, bytes.size() - 8));
   const lab::log_reading reading = lab::read_log(file, [](const log_line&) { return std::string{}; });
   EXPECT_EQ(reading.lines, 2u);

@@ -1,18 +1,17 @@
 #include "../../examples/support/packed_file.hpp"
 
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
+#include "gzipped.hpp"
 #include "temporary_directory.hpp"
 
 namespace {
 
 using rubato::support::packed_file;
+using rubato::test::gzipped;
 using rubato::test::temporary_directory;
 
 const std::string behind_gzip = "found bytes after the end of the gzip data, expected nothing there";
@@ -23,16 +22,6 @@ std::string square_lines(std::size_t lines) {
   std::string text;
   for (std::size_t i = 0; i < lines; ++i) text += "line " + std::to_string(i * i) + "\n";
   return text;
-}
-
-std::string gzipped(const std::string& text) {
-  const temporary_directory folder;
-  const std::string file = (folder.path() / "a").string();
-  gzFile to = gzopen(file.c_str(), "wb");
-  gzwrite(to, text.data(), static_cast<unsigned>(text.size()));
-  gzclose(to);
-  std::ifstream stream{file, std::ios::binary};
-  return {std::istreambuf_iterator<char>{stream}, {}};
 }
 
 struct packed_reading {

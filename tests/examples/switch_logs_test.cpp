@@ -1,7 +1,6 @@
 #include "../../examples/lab/switch_logs.hpp"
 
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +13,7 @@
 #include "../../examples/lab/switch_report.hpp"
 #include "../../examples/support/user_error.hpp"
 #include "../adapt/logged_runs.hpp"
+#include "gzipped.hpp"
 #include "summary_file.hpp"
 #include "temporary_directory.hpp"
 
@@ -221,9 +221,7 @@ TEST(SwitchLogs, OfGzipDataNothingIsReadForTheWhole) {
   const std::string good = csv_of(good_rows);
   const temporary_directory folder;
   const std::string file = (folder.path() / "summary.csv").string();
-  gzFile to = gzopen(file.c_str(), "wb");
-  gzwrite(to, good.data(), static_cast<unsigned>(good.size()));
-  gzclose(to);
+  folder.write("summary.csv", rubato::test::gzipped(good));
   const auto refusal = [&] {
     return message_of<user_error>([&] { return read_switch_logs(folder.path().string(), "w"); });
   };

@@ -1,13 +1,13 @@
 #include "../../examples/support/text_lines.hpp"
 
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "../../examples/support/user_error.hpp"
+#include "gzipped.hpp"
 #include "temporary_directory.hpp"
 
 namespace {
@@ -15,15 +15,9 @@ namespace {
 using rubato::support::ends_early;
 using rubato::support::text_lines;
 using rubato::support::user_error;
+using rubato::test::gzipped;
 using rubato::test::message_of;
 using rubato::test::temporary_directory;
-
-void write_gzip(const std::filesystem::path& file, const std::string& text) {
-  gzFile to = gzopen(file.c_str(), "wb");
-  ASSERT_NE(to, nullptr);
-  EXPECT_EQ(gzwrite(to, text.data(), static_cast<unsigned>(text.size())), static_cast<int>(text.size()));
-  gzclose(to);
-}
 
 std::vector<std::string> all_of(text_lines& from) {
   std::vector<std::string> lines;
@@ -42,7 +36,7 @@ TEST(TextLines, PlainAndGzip) {
   const temporary_directory folder;
   const std::string text = many_lines(5'000);
   folder.write("plain", text);
-  write_gzip(folder.path() / "packed", text);
+  folder.write("packed", gzipped(text));
   text_lines plain{folder.path() / "plain", 1'000}, packed{folder.path() / "packed", 1'000};
   const auto lines = all_of(plain);
   EXPECT_EQ(lines, all_of(packed));
@@ -71,7 +65,7 @@ TEST(TextLines, LastLineWithoutAnEnd) {
 TEST(TextLines, AGzipFileThatEndsEarly) {
   const temporary_directory folder;
   const std::string text = many_lines(20'000);
-  write_gzip(folder.path() / "whole", text);
+  folder.write("whole", gzipped(text));
   std::filesystem::copy(folder.path() / "whole", folder.path() / "half");
   std::filesystem::resize_file(folder.path() / "half", std::filesystem::file_size(folder.path() / "whole") / 2);
   text_lines half{folder.path() / "half", 1'000};
@@ -90,7 +84,7 @@ TEST(TextLines, AGzipFileThatEndsEarly) {
 
 TEST(TextLines, WhatFollowsGzipDataIsRefused) {
   const temporary_directory folder;
-  write_gzip(folder.path() / "a", "one\ntwo\n");
+  folder.write("a", gzipped("one\ntwo\n"));
   std::ofstream{folder.path() / "a", std::ios::app | std::ios::binary} << "three\n";
   text_lines lines{folder.path() / "a", 1'000};
   std::string line;

@@ -72,7 +72,7 @@ TEST_F(Metrics, BodiesAreNotRead) {
   const pid_t server = start("server", server_words(2, {"--metrics", "0"}));
   const std::string url = url_of("server");
   httplib::Client client{url.substr(0, url.rfind('/'))};
-  for (const std::size_t size : {1, 100'000}) {
+  for (const std::size_t size : {std::size_t{1}, std::size_t{100'000}}) {
     const auto answer = client.Post("/metrics", std::string(size, 'x'), "text/plain");
     ASSERT_TRUE(answer) << size;
     EXPECT_EQ(answer->status, 405);
@@ -105,10 +105,10 @@ TEST_F(Metrics, MemoryDoesNotGrowWithWhatIsSent) {
       {"GET /metrics HTTP/1.1\r\nX: ", piece},
       {"GET /", piece},
       {"GET /metrics HTTP/1.1\r\n", headers}};
-  for (const auto& [first, more] : attacks) {
+  for (const auto& attack : attacks) {
     const rubato::test::raw_connection liar{url};
-    ASSERT_TRUE(liar.say(first));
-    EXPECT_TRUE(within(10, [&] { return !liar.say(more); })) << first;
+    ASSERT_TRUE(liar.say(attack.first));
+    EXPECT_TRUE(within(10, [&] { return !liar.say(attack.second); })) << attack.first;
   }
   EXPECT_LT(resident() - before, 8);
   EXPECT_EQ(get(url).status, 200);

@@ -78,15 +78,18 @@ class sample_reader {
 
 }  // namespace
 
-std::vector<metric_sample> read_metrics(std::string_view page, const std::string& source) {
-  std::vector<metric_sample> all;
+void read_metrics(std::string_view page, const std::string& source,
+                  const std::function<void(const metric_sample&)>& each) {
   for (std::uint64_t number = 1; !page.empty(); ++number) {
     const std::string_view line = page.substr(0, page.find('\n'));
     page.remove_prefix(line.size() < page.size() ? line.size() + 1 : line.size());
     if (line.empty() || line == "\r" || line.front() == '#') continue;
-    all.push_back(sample_reader{line, source + ':' + std::to_string(number)}.sample());
+    const std::string place = source + ':' + std::to_string(number);
+    if (line.size() > longest_sample)
+      throw support::user_error{place + ": found a line of more than " + std::to_string(longest_sample) +
+                                " bytes, expected a sample"};
+    each(sample_reader{line, place}.sample());
   }
-  return all;
 }
 
 }  // namespace rubato::lab

@@ -28,7 +28,7 @@ void read_again(const std::filesystem::path& file, const log_reading& reading,
 }
 
 std::string unread_text(const log_reading& reading) {
-  if (!reading.counted && reading.unread == 0) return "nobody knows how many lines";
+  if (!reading.counted && reading.unread == 0) return "an unknown number of lines";
   return (reading.counted ? "" : "at least ") + std::to_string(reading.unread) +
          (reading.unread == 1 ? " line" : " lines");
 }

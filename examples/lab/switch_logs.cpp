@@ -22,7 +22,7 @@ namespace {
 
 using support::user_error;
 
-constexpr std::size_t longest_row = 1 << 16;
+constexpr std::size_t longest_row = 1 << 16, longest_path = 4096;
 
 // What a name says.
 struct named_share {
@@ -109,6 +109,8 @@ class csv_reader {
     return true;
   }
 
+  [[nodiscard]] std::string place() const { return lines_.place(); }
+
   // A cell as a number; none if it is empty.
   [[nodiscard]] std::optional<double> number(const std::string& cell, std::size_t column) const {
     if (cell.empty()) return std::nullopt;
@@ -156,6 +158,9 @@ constexpr std::size_t most_rows = 100'000, most_listed = 10;
     if (++read > most_rows)
       throw user_error{file.string() + ": found more than " + std::to_string(most_rows) +
                        " trainings, expected at most that"};
+    if (path.size() > longest_path)
+      throw user_error{table.place() + ": dir: found a path of " + std::to_string(path.size()) +
+                       " bytes, expected at most " + std::to_string(longest_path)};
     workloads.insert(first);
     summary_row one{.name = path,
                     .named = share_in(std::string_view{path}.substr(path.rfind('/') + 1)),

@@ -115,7 +115,6 @@ void check_card(const std::string& file, const policy_card& expected) {
 }
 
 training_files files_of(const std::string& out, const std::string& curve, const std::vector<named_file>& inputs) {
-  if (out.empty()) throw user_error{"--out: found \"\", expected the name of a file"};
   training_files files{out, curve};
   check_outputs(inputs, {{"--out", files.result},
                          {"--out", files.start},

@@ -102,7 +102,7 @@ watched_job job_of_page(std::string_view page, const std::string& source) {
   watched_job job;
   bool is_ours = false;
   double below = 0, least = 0;
-  for (const metric_sample& s : read_metrics(page, source)) {
+  read_metrics(page, source, [&](const metric_sample& s) {
     if (s.name == "rubato_seconds") job.now = s.value, is_ours = true;
     if (s.name == "rubato_policy_info") job.policy = for_terminal(label_of(s, "policy"));
     if (s.name == "rubato_updates_total") job.updates = s.value;
@@ -125,7 +125,7 @@ watched_job job_of_page(std::string_view page, const std::string& source) {
       least = most + 1;
     }
     const auto worker = s.labels.find("worker");
-    if (worker == s.labels.end()) continue;
+    if (worker == s.labels.end()) return;
     const std::uint32_t index = worker_index(worker->second, source);
     while (job.workers.size() <= index)
       job.workers.push_back({.index = static_cast<std::uint32_t>(job.workers.size()), .state = "absent"});
@@ -138,7 +138,7 @@ watched_job job_of_page(std::string_view page, const std::string& source) {
     if (s.name == "rubato_gradients_dropped_total") w.dropped += s.value;
     if (constexpr std::string_view prefix = "rubato_worker_"; s.name.starts_with(prefix))
       add_to_worker(w, std::string_view{s.name}.substr(prefix.size()), s.value);
-  }
+  });
   if (!is_ours)
     throw support::user_error{source + ": no rubato_seconds in it, expected the metrics of a rubato server"};
   return job;

@@ -24,8 +24,12 @@
 #endif
 #endif
 
-// A word such as ON would count as 0.
-static_assert(RUBATO_CHECKED == 0 || RUBATO_CHECKED == 1, "RUBATO_CHECKED: expected 0 or 1");
+// To the preprocessor a word such as ON is 0, whatever it is in C++.
+#if RUBATO_CHECKED
+static_assert((RUBATO_CHECKED) == 1, "RUBATO_CHECKED: expected 0 or 1");
+#else
+static_assert((RUBATO_CHECKED) == 0, "RUBATO_CHECKED: expected 0 or 1");
+#endif
 
 #ifdef RUBATO_ASSERT
 #define RUBATO_DETAIL_MODE _custom

@@ -20,7 +20,7 @@ using namespace rubato::lab;
 
 class BatchTraining : public test::folder_test {
  protected:
-  static constexpr batch_training_request short_one{
+  static inline const batch_training_request short_one{
       .updates = 0, .generations = 2, .population = 2, .tasks = 2, .select_every = 1, .selection_tasks = 2};
 
   [[nodiscard]] search_report train(const std::string& file, const batch_training_request& asked, unsigned threads = 1,

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "../../examples/support/user_error.hpp"
+#include "gzipped.hpp"
 #include "logged_run.hpp"
 #include "temporary_directory.hpp"
 
@@ -78,6 +79,22 @@ TEST_F(DecisionHistory, ALastLineThatIsCutOffIsLeftOutAndSaid) {
   EXPECT_EQ(history.cut_off, "line 5 is cut off and left out");
   EXPECT_EQ(history.steps.size(), 1u);
   EXPECT_EQ(history.steps[0].served, 3) << "never committed";
+}
+
+TEST_F(DecisionHistory, OfAGzipFileThatEndsEarlyTheRestIsLeftOutAndSaid) {
+  constexpr std::size_t steps = 5000;
+  std::string lines = first_line + joined;
+  for (std::size_t i = 0; i < steps; ++i)
+    for (std::string line : {released, admitted, committed}) {
+      const std::size_t from = line.find(':') + 1;
+      line.replace(from, line.find(',') - from, std::to_string(i));
+      lines += line;
+    }
+  const std::string packed = rubato::test::gzipped(lines);
+  const auto history = read(packed.substr(0, packed.size() / 2));
+  EXPECT_GT(history.steps.size(), 0u);
+  EXPECT_LT(history.steps.size(), steps);
+  EXPECT_TRUE(history.cut_off.starts_with("the gzip file ends early: what comes after line ")) << history.cut_off;
 }
 
 TEST_F(DecisionHistory, ABrokenLineElsewhereIsRefused) {

@@ -433,10 +433,13 @@ TEST(LabProgram, NothingIsWrittenOverTheCache) {
   const auto cache = std::filesystem::directory_iterator { lab.folder.path() / "c" } -> path();
   const std::string name = "c/" + cache.filename().string(), before = lab.content(name.c_str());
   ASSERT_FALSE(before.empty());
-  const outcome got = lab.compare("--cache c --json " + name + " 2>&1");
-  EXPECT_EQ(got.status, 2) << got.text;
-  EXPECT_NE(got.text.find("which --cache needs"), std::string::npos) << got.text;
-  EXPECT_EQ(lab.content(name.c_str()), before);
+  for (const char* command :
+       {"compare --scenario quick.json", "experiment sync-switch", "search-switch --scenario quick.json"}) {
+    const outcome got = lab.run(std::string{command} + " --cache c --json " + name + " 2>&1");
+    EXPECT_EQ(got.status, 2) << got.text;
+    EXPECT_NE(got.text.find("which --cache needs"), std::string::npos) << got.text;
+    EXPECT_EQ(lab.content(name.c_str()), before);
+  }
 }
 
 TEST(LabProgram, AFileAboveTheShellsLimitIsAnErrorLikeAnyOther) {

@@ -144,6 +144,15 @@ TEST(LogLines, CorruptDataAreNotCounted) {
   EXPECT_TRUE(lab::left_out(reading).ends_with("(at least 1 line) is left out")) << lab::left_out(reading);
 }
 
+TEST(LogLines, WhatACutGzipFileLacksIsAnUnknownNumberOfLines) {
+  const test::temporary_directory folder;
+  const std::string file = (folder.path() / "log").string(), bytes = test::gzipped(header + join);
+  folder.write("log", bytes.substr(0, bytes.size() - 8));
+  const lab::log_reading reading = lab::read_log(file, [](const log_line&) { return std::string{}; });
+  EXPECT_EQ(reading.lines, 2u);
+  EXPECT_TRUE(lab::left_out(reading).ends_with("(an unknown number of lines) is left out")) << lab::left_out(reading);
+}
+
 TEST(LogLines, WhatFollowsGzipDataIsNotSound) {
   const test::temporary_directory folder;
   const std::string file = (folder.path() / "log").string(), bytes = test::gzipped(header + join);

@@ -217,6 +217,15 @@ TEST(ReportPage, BadResultsAreRefused) {
   EXPECT_EQ(refusal(bad), "") << "interrupted before its targets were found";
   bad["rows"][1]["curve"] = {{{"share", 0.5}, {"time_iqm", 1}, {"time_lo", 1}, {"time_hi", 1}}};
   EXPECT_EQ(refusal(bad), "r.json: setting.targets: found none, expected the accuracies that the curves lead to");
+  bad = result();
+  bad["rows"][1]["curve"] = {{{"share", "half"}}};
+  EXPECT_EQ(refusal(bad), "r.json: rows[1].curve[0].share: found \"half\", expected a number or null");
+  bad = result();
+  bad["setting"]["targets"] = {3};
+  EXPECT_EQ(refusal(bad), "r.json: setting.targets[0]: found 3, expected an object");
+  bad = result();
+  bad["setting"]["scenario"] = {{"name", std::string(1 << 20, 'x')}};
+  EXPECT_EQ(refusal(bad), "r.json: setting.scenario: found 1048587 bytes, expected at most 1048576");
 }
 
 TEST(ReportPage, AResultOfBeforeIsRead) {
@@ -306,7 +315,8 @@ TEST(ReportPage, WhoWasMissingIsToldToo) {
 TEST(ReportPage, ALogThatIsCutOffIsShownSoFar) {
   const std::string log = straggler_log();
   const article made = log_article(log.substr(0, log.size() - 30));
-  EXPECT_TRUE(has(made.body, "Read up to its first line that is not sound"));
+  EXPECT_TRUE(has(made.body, "Not read to its end: ")) << made.body;
+  EXPECT_TRUE(has(made.body, "Left out: 1 line."));
   const rubato::test::temporary_directory folder;
   folder.write("log", log.substr(0, log.find('\n') + 1));
   const std::string file = (folder.path() / "log").string();
@@ -329,6 +339,18 @@ TEST(ReportProgram, WritesThePageAndItsFigures) {
   }
   EXPECT_EQ(files, 11u);
   EXPECT_TRUE(has(lab.content("figures/result-1-time.svg"), "How long each takes"));
+}
+
+TEST(ReportProgram, AResultThatIsTooLargeIsRefused) {
+  const lab_program lab;
+  lab.folder.write("r.json", "{");
+  const auto said = [&](std::uintmax_t size) {
+    std::filesystem::resize_file(lab.folder.path() / "r.json", size);  // by zeros, which no disk has to hold
+    return lab.run("report r.json -o a.html 2>&1").text;
+  };
+  constexpr std::uintmax_t most = std::uintmax_t{1} << 26;
+  EXPECT_TRUE(has(said(most + 1), "found more than 67108864 bytes")) << said(most + 1);
+  EXPECT_TRUE(has(said(most), "r.json: line 1")) << said(most);
 }
 
 TEST(ReportProgram, BadInputIsOneLineAndNothingIsWritten) {

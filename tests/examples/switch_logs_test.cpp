@@ -50,6 +50,17 @@ TEST(SwitchLogs, ARowThatIsTooLongIsRefused) {
   EXPECT_EQ(message(65'536).find("found a line of more than"), std::string::npos);
 }
 
+TEST(SwitchLogs, APathThatIsTooLongIsRefused) {
+  const auto message = [](std::size_t size) {
+    const std::string csv = csv_of({{"w/bsp_1", 8'000, 0.92, 10'000}, {std::string(size, 'x'), 8'000, 0.92, 10'000}});
+    return message_of<user_error>([&] { return read_logs(csv); });
+  };
+  EXPECT_NE(message(4097).find("summary.csv:3: dir: found a path of 4097 bytes, expected at most 4096"),
+            std::string::npos)
+      << message(4097);
+  EXPECT_EQ(message(4096).find("found a path of"), std::string::npos);
+}
+
 TEST(SwitchLogs, AnUnknownWorkloadIsRefusedBeforeAFewOfThoseThereAre) {
   std::vector<logged_row> rows;
   for (int i = 0; i < 1000; ++i) rows.push_back({"w" + std::to_string(i) + "/bsp_1", 8'000, 0.92, 10'000});

@@ -65,7 +65,7 @@ TEST(SwitchingHost, CountsSwitches) {
   noting_objective noted;
   switched_objective goal{noted, {.after = momentum_rule::ramped, .stage = 2}, 0.8, 4};
   const std::vector<contribution> round(4);
-  for (const std::size_t gradients : {4, 4, 1, 1, 4, 1}) goal.update({round.data(), gradients}, 0.5);
+  for (const std::size_t gradients : {4U, 4U, 1U, 1U, 4U, 1U}) goal.update({round.data(), gradients}, 0.5);
   EXPECT_EQ(goal.switches(), 3u);
   EXPECT_EQ(noted.updates.back().second, 0.8 * 0.25) << "stages begin anew";
   goal.reset(2);

@@ -70,8 +70,9 @@ struct logged_run {
 };
 
 TEST(Watch, PageIsRead) {
-  const auto all = read_metrics(
-      "# HELP a b\n\na 1\nb{x=\"1\\\"\\\\\\n\",y=\"\"} +Inf 1700000000\nc:d_e{} NaN\nz{q=\"}\",} -2.5", "page");
+  std::vector<metric_sample> all;
+  read_metrics("# HELP a b\n\na 1\nb{x=\"1\\\"\\\\\\n\",y=\"\"} +Inf 1700000000\nc:d_e{} NaN\nz{q=\"}\",} -2.5", "page",
+               [&](const metric_sample& sample) { all.push_back(sample); });
   ASSERT_EQ(all.size(), 4U);
   EXPECT_EQ(all[0].name, "a");
   EXPECT_EQ(all[0].value, 1);
@@ -99,6 +100,16 @@ TEST(Watch, WhatIsNoPageIsSaid) {
             "URL: found worker \"4000000\", expected an index below 65536");
   const watched_job odd = job_of_page("rubato_seconds 1\nrubato_policy_info{policy=\"\x1b[2J\\n\"} 1\n", "URL");
   EXPECT_EQ(odd.policy.find('\x1b'), odd.policy.npos) << "text of others does not steer a terminal";
+}
+
+TEST(Watch, ASampleThatIsTooLongIsRefused) {
+  const auto said = [](std::size_t size) {
+    const std::string front = "a{b=\"", back = "\"} 1";
+    const std::string line = front + std::string(size - front.size() - back.size(), 'x') + back;
+    return refusal([&] { static_cast<void>(job_of_page("rubato_seconds 1\n" + line + "\n", "URL")); });
+  };
+  EXPECT_EQ(said(65'536), "nothing was refused");
+  EXPECT_EQ(said(65'537), "URL:2: found a line of more than 65536 bytes, expected a sample");
 }
 
 TEST(Watch, LogAndPageAgree) {

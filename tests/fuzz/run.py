@@ -43,6 +43,9 @@ OPTIONS = {
     # Ten times as many executions: there is nothing to compare with, and no corpus that would have to be weighed.
     "controller_events": {"max_len": 320, "use_value_profile": 0, "entropic": 0},
     "training_checkpoint": {"max_len": 2048},
+    "search_checkpoint": {"max_len": 1024},
+    "metrics_page": {"max_len": 1024},
+    "results": {"max_len": 4096},
     "linux_metrics": {"max_len": 2048},
     "growth_files": {"max_len": 2048},
 }
@@ -53,7 +56,7 @@ SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=0", "UBS
 
 # Of the seconds asked for. More for what still finds after minutes, less for what has found all in the first of them.
 SHARES = {"controller_events": 2.5, "gloo_messages": 0.5, "gloo_checkpoint": 0.5, "image_files": 0.5,
-          "linux_metrics": 0.5}
+          "linux_metrics": 0.5, "search_checkpoint": 0.5, "metrics_page": 0.5}
 
 # Of a corpus, all of which is tried before the first new input: those that add most, which are written first.
 MOST_FILES = 250

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <rubato/nn/dynamic_mlp.hpp>
 #include <rubato/rl/dqn.hpp>
+#include <rubato/rl/ppo.hpp>
 #include <rubato/rl/training.hpp>
 #include <string>
 #include <vector>
@@ -10,11 +11,12 @@
 #include "../support/corridor.hpp"
 #include "fuzz_target.hpp"
 #include "scratch_folder.hpp"
+#include "sealed.hpp"
 
 namespace rubato::fuzz {
 namespace of_training_checkpoint {
 
-using trainer = rl::trainer<test::corridor, rl::dqn<>>;
+constexpr std::uint8_t first_of_ppo = 0xF0;  // below, of deep Q-learning
 
 rl::dqn_options options_of(std::uint8_t how) {
   rl::dqn_options o = rl::dqn_options::robust();
@@ -26,25 +28,12 @@ rl::dqn_options options_of(std::uint8_t how) {
   return o;
 }
 
-std::string sealed(std::string_view content) {
-  archive out;
-  for (char each : content) out(each);
-  out.seal();
-  return {reinterpret_cast<const char*>(out.bytes().data()), out.bytes().size()};
-}
-
-void run(input bytes) {
-  static const scratch_folder folder;
-  input_reader in{bytes};
-  const rl::dqn_options options = options_of(in.byte());
-  const std::string file = folder.write("training", sealed(text_of(in.rest())));
-
-  test::corridor task;
-  const auto network = nn::dynamic_mlp::make({2, 3, options.dueling ? 4U : 3U});
-  const auto agent = rl::dqn<>::make(*network, options);
+template <class Agent>
+void try_on(const result<Agent>& agent, const std::string& file) {
   require(agent.operator bool(), "an agent", agent ? "" : agent.error().message);
+  test::corridor task;
   const rl::training_options how{.seed = 3, .task = "corridor", .checkpoint = file};
-  trainer training{task, *agent, how};
+  rl::trainer training{task, *agent, how};
   const auto state = [&] {
     archive out;
     auto copy = training.agent();
@@ -67,9 +56,23 @@ void run(input bytes) {
   require(went_on.operator bool(), "the training goes on:", went_on ? "" : went_on.error().message);
   require(went_on->steps > resumed->steps && went_on->episodes > resumed->episodes, "it takes steps");
   require(training.steps() == went_on->steps && training.episodes() == went_on->episodes, "it says how far it is");
-  trainer another{task, *agent, how};
+  rl::trainer another{task, *agent, how};
   const auto again = another.resume();
   require(again && *again == *went_on, "what it writes then loads:", again ? "" : again.error().message);
+}
+
+void run(input bytes) {
+  static const scratch_folder folder;
+  input_reader in{bytes};
+  const std::uint8_t how = in.byte();
+  const std::string file = folder.write("training", sealed(text_of(in.rest())));
+  if (how >= first_of_ppo) {
+    const auto policy = nn::dynamic_mlp::make({2, 3, 3}), value = nn::dynamic_mlp::make({2, 3, 1});
+    return try_on(rl::ppo<>::make(*policy, *value, {.horizon = 4, .batch = 2, .epochs = 2}), file);
+  }
+  const rl::dqn_options options = options_of(how);
+  const auto network = nn::dynamic_mlp::make({2, 3, options.dueling ? 4U : 3U});
+  try_on(rl::dqn<>::make(*network, options), file);
 }
 
 const registered here{"training_checkpoint", run};

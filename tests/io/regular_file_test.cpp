@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -97,7 +98,7 @@ TEST_F(RegularFileReader, WhatMemoryCannotHoldIsRefused) {
   std::filesystem::resize_file(at("a"), std::uint64_t{1} << 42);
   rlimit memory{};
   ASSERT_EQ(::getrlimit(RLIMIT_AS, &memory), 0);
-  const rlimit little{std::uint64_t{1} << 40, memory.rlim_max};
+  const rlimit little{(std::min)(rlim_t{1} << 40, memory.rlim_max), memory.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_AS, &little), 0);
   const auto answer = regular_file::open(at("a"))->content(std::uint64_t{1} << 42);
   ASSERT_EQ(::setrlimit(RLIMIT_AS, &memory), 0);

@@ -130,6 +130,7 @@ TEST(DynamicMlp, ImpossibleShapesAreRefused) {
             "dynamic_mlp: width 1 is " + std::to_string(std::numeric_limits<std::size_t>::max()) +
                 ", expected 1 to 268435456");
   EXPECT_EQ(message({std::size_t{1} << 28, std::size_t{1} << 28}), "dynamic_mlp: more than 268435456 parameters");
+  EXPECT_EQ(message({1 << 16, 2048, 1 << 16}), "dynamic_mlp: more than 268435456 parameters") << "of all layers";
   EXPECT_EQ(message({4, 2}, {.hidden = {activation_kind::leaky_relu, -1}}),
             "dynamic_mlp: slope: expected a finite number >= 0");
   EXPECT_EQ(message(std::vector<std::size_t>(17, 2)), "");

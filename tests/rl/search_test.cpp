@@ -134,6 +134,28 @@ TYPED_TEST(EverySearch, RefusesBadState) {
   EXPECT_FALSE(reader.ok());
 }
 
+TYPED_TEST(EverySearch, RefusesParametersThatNoNetworkHas) {
+  auto search = started<TypeParam>();
+  archive saved;
+  search.state(saved);
+  std::size_t refused = 0;
+  for (std::size_t at = 0; at + 8 <= saved.bytes().size(); at += 8) {
+    archive out;
+    std::vector<std::byte> changed(saved.bytes().begin(), saved.bytes().end());
+    double large = 1e39;
+    out(large);
+    std::ranges::copy(out.bytes(), changed.begin() + static_cast<std::ptrdiff_t>(at));
+    auto forged = started<TypeParam>();
+    archive reader{changed};
+    forged.state(reader);
+    if (!reader.ok())
+      ++refused;
+    else
+      for (const float x : guess_of(forged)) EXPECT_TRUE(std::isfinite(x)) << at;
+  }
+  EXPECT_GT(refused, 0u);
+}
+
 TYPED_TEST(EverySearch, RefusesBadOptions) {
   const std::vector<float> at(3);
   for (const double bad : {0.0, -1.0, nan, std::numeric_limits<double>::infinity()})

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <rubato/core/rng.hpp>
@@ -233,6 +235,29 @@ TEST_F(SearchTraining, AnotherConfigurationIsRefused) {
   EXPECT_NE(begun.error().message.find("runs=6, expected runs=7"), std::string::npos) << begun.error().message;
   search_trainer wider{*cma_es::make(std::vector<float>(5), {.population = 10}), kept()};
   EXPECT_EQ(wider.resume().error().code, errc::wrong_kind);
+}
+
+TEST_F(SearchTraining, ACheckpointWhoseBestIsNoNumberIsRefused) {
+  search_trainer training{start(), kept()};
+  ASSERT_TRUE(training.run(2, measure));
+  std::ifstream from{kept().checkpoint, std::ios::binary};
+  const std::string good{std::istreambuf_iterator<char>{from}, {}};
+  archive forged;  // the last number before the checksum
+  for (std::size_t i = 0; i + 12 < good.size(); ++i) {
+    char each = good[i];
+    forged(each);
+  }
+  float none = std::numeric_limits<float>::quiet_NaN();
+  forged(none);
+  forged.seal();
+  ASSERT_EQ(forged.bytes().size(), good.size());
+  std::ofstream to{kept().checkpoint, std::ios::binary};
+  to.write(reinterpret_cast<const char*>(forged.bytes().data()), static_cast<std::streamsize>(good.size()));
+  to.close();
+  search_trainer resumed{start(), kept()};
+  const auto answer = resumed.resume();
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, errc::corrupt) << answer.error().message;
 }
 
 TEST_F(SearchTraining, ACallbackEndsTheRun) {

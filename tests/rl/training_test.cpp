@@ -219,6 +219,14 @@ TEST_F(Training, AnotherConfigurationIsRefused) {
   EXPECT_NE(refused(deep, options("part")).find("expected layer=3"), std::string::npos);
 }
 
+TEST_F(Training, LinesBeyondTheConfigurationAreRefusedWhateverTheySay) {
+  const auto nothing = [](archive&) {};
+  ASSERT_TRUE(detail::write_checkpoint(at("part"), {"a=1", "no more settings"}, nothing));
+  const error refused = detail::read_checkpoint(at("part"), {"a=1"}, nothing);
+  EXPECT_EQ(refused.code, errc::wrong_kind);
+  EXPECT_EQ(refused.message, at("part") + ": trained with no more settings, expected no more settings");
+}
+
 TEST_F(Training, DamagedCheckpointsAreRefused) {
   training t{task, plain_agent(), options("part")};
   ASSERT_TRUE(t.run({.episodes = 2}));

@@ -194,8 +194,9 @@ article article_about(const log_story& story, const std::string& id) {
     made.heading += ", " + count_text(dropped) + " gradients dropped";
   if (!story.reading.problem.empty())
     made.add(element("p", "class=\"missing\"",
-                     escaped("Read up to its first line that is not sound: " + story.reading.problem + ". " +
-                             unread_text(story.reading) + " left out.")) + "\n");
+                     escaped("Not read to its end: " + story.reading.problem +
+                             ". Left out: " + unread_text(story.reading) + ".")) +
+             "\n");
   if (story.stats.midway()) made.add(element("p", "class=\"missing\"", midway_text(story.stats)) + "\n");
   made.add(log_setting(story));
   made.add(slow_figure(story, id));

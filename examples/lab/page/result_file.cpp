@@ -15,6 +15,8 @@ using nlohmann::json;
 using support::excerpt;
 using support::user_error;
 
+constexpr std::size_t largest_scenario = std::size_t{1} << 20;  // that of a file, before it is indented
+
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
 // An object of the document, and where it stands in there.
@@ -52,11 +54,14 @@ class reader {
     of.high = number_in(bounds[1], name);
     return of;
   }
-  [[nodiscard]] const json& list(const char* name) const {
-    const json& value = member(name);
-    if (!value.is_array()) refuse(name, value, "a list");
-    return value;
+  [[nodiscard]] std::vector<reader> objects(const char* name) const {
+    const json& list = member(name);
+    if (!list.is_array()) refuse(name, list, "a list");
+    std::vector<reader> all;
+    for (const json& each : list) all.emplace_back(each, where_ + name + "[" + std::to_string(all.size()) + "].");
+    return all;
   }
+  [[nodiscard]] const std::string& where() const { return where_; }
   [[nodiscard]] bool has(const char* name) const { return object_.contains(name); }
   [[nodiscard]] const json& member(const char* name) const {
     const auto found = object_.find(name);
@@ -93,10 +98,8 @@ class reader {
                  .regret = from.estimated("regret", "regret_lo", "regret_hi")};
   for (const char* const name : result_means) row.means[name] = from.mean(name);
   if (!from.has("curve")) return row;
-  for (const json& each : from.list("curve")) {
-    const reader one{each, "curve."};
-    row.curve.push_back({one.number("share"), one.estimated("time_iqm", "time_lo", "time_hi")});
-  }
+  for (const reader& each : from.objects("curve"))
+    row.curve.push_back({each.number("share"), each.estimated("time_iqm", "time_lo", "time_hi")});
   return row;
 }
 
@@ -110,12 +113,14 @@ void read_setting(result_file& file, const reader& setting) {
   file.tuned = setting.flag("tuned");
   file.interrupted = setting.flag("interrupted");
   if (!setting.member("baseline").is_null()) file.baseline = setting.text("baseline");
-  for (const json& each : setting.list("targets"))
-    file.targets.push_back(reader{each, file.name + ": setting.targets."}.number("accuracy"));
+  for (const reader& each : setting.objects("targets")) file.targets.push_back(each.number("accuracy"));
   file.scenario = setting.member("scenario");
   const reader scenario = setting.object("scenario");
   file.scenario_name = scenario.text("name");
   if (scenario.has("description")) file.scenario_description = scenario.text("description");
+  if (const std::size_t size = file.scenario.dump().size(); size > largest_scenario)
+    throw user_error{file.name + ": setting.scenario: found " + std::to_string(size) + " bytes, expected at most " +
+                     std::to_string(largest_scenario)};
   file.scenario_text = file.scenario.dump(2);
 }
 
@@ -139,11 +144,11 @@ result_file read_result(const std::string& text, const std::string& name) {
   result_file file{.name = name};
   read_setting(file, all.object("setting"));
   std::set<std::string> policies;
-  for (const json& each : all.list("rows")) {
-    const std::string where = name + ": rows[" + std::to_string(file.rows.size()) + "].";
-    file.rows.push_back(row_of({each, where}));
+  for (const reader& each : all.objects("rows")) {
+    file.rows.push_back(row_of(each));
     if (!policies.insert(file.rows.back().policy).second)
-      throw user_error{where + "policy: found " + excerpt(file.rows.back().policy) + " twice, expected each once"};
+      throw user_error{each.where() + "policy: found " + excerpt(file.rows.back().policy) +
+                       " twice, expected each once"};
   }
   if (file.rows.empty()) throw user_error{name + ": rows: found none, expected one for each policy"};
   // One that was interrupted before its targets were found has no curves either.

@@ -123,7 +123,8 @@ class antithetic_es {
   /// See ParameterSearch. Numbers that are not finite are bad bytes, after which it is of no use.
   void state(archive& bytes) {
     bytes(generation_);
-    for (std::vector<double>* all : {&mean_, &guess_, &first_, &second_}) detail::finite_numbers(bytes, *all);
+    for (std::vector<double>* all : {&mean_, &guess_}) detail::bounded_numbers(bytes, *all, detail::largest_parameter);
+    for (std::vector<double>* all : {&first_, &second_}) detail::bounded_numbers(bytes, *all);
     if (!std::ranges::all_of(second_, [](double v) { return !pinned::is_nan(v) && v >= 0; })) bytes.fail();
   }
 

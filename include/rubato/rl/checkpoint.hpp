@@ -76,8 +76,9 @@ template <class State>
   for (std::uint32_t i = 0; i < lines && in.ok(); ++i) {
     std::string line;
     in.text(line);
-    const std::string expected = i < configuration.size() ? configuration[i] : "nothing more";
-    if (in.ok() && line != expected) {
+    const bool more = i >= configuration.size();
+    const std::string expected = more ? "no more settings" : configuration[i];
+    if (in.ok() && (more || line != expected)) {
       const std::string found = is_plain(line) ? line : in_quotes(line);
       return {errc::wrong_kind, path + ": trained with " + found + ", expected " + expected};
     }

@@ -124,7 +124,7 @@ class cma_es {
                                     by_path * shape_path_[i] * shape_path_[i],
                                 1e-20);
     }
-    step_size_ = std::clamp(step_size_ * std::exp(memory / damping * (length / expected - 1)), 1e-12, 1e12);
+    step_size_ = std::clamp(step_size_ * std::exp(memory / damping * (length / expected - 1)), least_step, most_step);
   }
 
   /// The mean. Precondition: out has dimension() numbers.
@@ -140,15 +140,18 @@ class cma_es {
             detail::setting("dimension", mean_.size())};
   }
 
-  /// See ParameterSearch. Numbers that are not finite are bad bytes, after which it is of no use.
+  /// See ParameterSearch. Numbers that no search comes to are bad bytes, after which it is of no use.
   void state(archive& bytes) {
     bytes(generation_, step_size_);
-    for (std::vector<double>* all : {&mean_, &variance_, &path_, &shape_path_}) detail::finite_numbers(bytes, *all);
-    const bool positive = step_size_ > 0 && std::ranges::all_of(variance_, [](double v) { return v > 0; });
-    if (!positive || !pinned::is_finite(step_size_)) bytes.fail();
+    detail::bounded_numbers(bytes, mean_, detail::largest_parameter);
+    for (std::vector<double>* all : {&variance_, &path_, &shape_path_}) detail::bounded_numbers(bytes, *all);
+    const bool positive = std::ranges::all_of(variance_, [](double v) { return v > 0; });
+    if (!positive || !pinned::within(step_size_, least_step, most_step)) bytes.fail();
   }
 
  private:
+  static constexpr double least_step = 1e-12, most_step = 1e12;
+
   cma_es(std::span<const float> mean, const cma_es_options& options)
       : options_{options},
         step_size_{options.step_size},

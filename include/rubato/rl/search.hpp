@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <string>
@@ -65,13 +66,17 @@ namespace detail {
 }
 inline constexpr const char* expected_start = "mean: expected at least one parameter, and finite ones";
 
-/// Saves or loads numbers, which must be finite.
-inline void finite_numbers(archive& bytes, std::span<double> numbers) {
+/// Saves or loads numbers, which must be finite and, on either side of 0, at most so large.
+inline void bounded_numbers(archive& bytes, std::span<double> numbers,
+                            double most = (std::numeric_limits<double>::max)()) {
   for (double& x : numbers) {
     bytes(x);
-    if (!pinned::is_finite(x)) bytes.fail();
+    if (!pinned::within(x, -most, most)) bytes.fail();
   }
 }
+
+/// What parameters may be: numbers of a network.
+inline constexpr double largest_parameter = (std::numeric_limits<float>::max)();
 
 }  // namespace detail
 }  // namespace rubato::inline RUBATO_ABI::rl

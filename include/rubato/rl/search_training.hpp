@@ -327,7 +327,10 @@ class search_trainer {
       selection_report& s = selections_.data()[i];
       bytes(s.generation, s.mean, s.standard_error, s.best);
     }
-    for (float& x : best_) bytes(x);
+    for (float& x : best_) {
+      bytes(x);
+      if (!pinned::is_finite(x)) bytes.fail();
+    }
   }
 
   Search search_;

@@ -382,19 +382,19 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
   template <class Sink>
   [[gnu::cold, gnu::noinline]] errc commit_nothing(const token& work, double now, std::optional<Ticket> ticket,
                                                    const Sink& sink) {
-    const std::uint32_t w = work.worker.index;
     if (work.what == verdict::refused && work.why != reason::none) {  // counted when it was refused
-      return give_back(work.worker, work.why, ticket, sink), error_of(work.why);
+      give_back(work.worker, work.why, ticket, sink);
+      return error_of(work.why);
     }
-    const reason bad = !pinned::is_finite(now)          ? reason::invalid_time
-                       : work.what == verdict::refused  ? reason::invalid_token  // nobody's: token{}
-                       : w >= workers_.capacity()       ? reason::unknown_worker
-                       : work.what == verdict::repeated ? stranger(work.worker)
-                                                        : reason::invalid_token;
+    const reason bad = !pinned::is_finite(now)                    ? reason::invalid_time
+                       : work.what == verdict::refused            ? reason::invalid_token  // nobody's: token{}
+                       : work.worker.index >= workers_.capacity() ? reason::unknown_worker
+                       : work.what == verdict::repeated           ? stranger(work.worker)
+                                                                  : reason::invalid_token;
     if (bad != reason::none) return refuse(work.worker, bad, ticket, sink);
-    advance(now, w);
+    advance(now, work.worker.index);
     this->drain(sink);
-    return repeat(w, std::move(ticket), sink);
+    return repeat(work.worker.index, std::move(ticket), sink);
   }
 
   template <class Sink>

@@ -54,6 +54,7 @@ struct common_options {
   /// To be called once they are known.
   void apply() const {
     std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);  // a file above the shell's limit is an error of the write
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
     std::signal(SIGALRM, [](int number) {
       constexpr std::string_view said = "ended by its --time-limit\n";

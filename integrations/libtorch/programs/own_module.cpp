@@ -111,6 +111,7 @@ int work(const meeting_place& here, std::uint32_t index, replica& net) {
 int main(int argc, char** argv) {
   if (argc < 3) return complain("expected STORE ADDRESS [INDEX]");
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   at::set_num_threads(1);
   torch::manual_seed(1);
   auto device = ps::gloo_device::open(argv[2]);

@@ -77,7 +77,7 @@ TEST_F(FaultRecord, AFaultWaitsUntilThatOfAnotherIsWritten) {
     std::raise(SIGBUS);
     first.join();
   });
-  EXPECT_EQ(wait(child), 128 + SIGSEGV) << "the second fault ends the process";
+  EXPECT_EQ(wait(child), rubato::test::status_after(SIGSEGV)) << "the second fault ends the process";
   expect_whole(read(folder / "flight"));
 }
 
@@ -88,7 +88,7 @@ TEST_F(FaultRecord, WhatIsBeingWrittenOnDemandIsLeftAlone) {
     std::raise(SIGSEGV);
     held.join();
   });
-  EXPECT_EQ(wait(child), 128 + SIGSEGV);
+  EXPECT_EQ(wait(child), rubato::test::status_after(SIGSEGV));
   expect_whole(read(folder / "flight"));
   EXPECT_FALSE(std::filesystem::exists(draft(child, ".tmp")));
   EXPECT_FALSE(std::filesystem::exists(draft(child, ".fault.tmp")));
@@ -101,7 +101,7 @@ TEST_F(FaultRecord, APipeInThePlaceOfTheDraftHoldsUpNobody) {
     if (!record.write()) ::_exit(1);
     std::raise(SIGSEGV);
   });
-  EXPECT_EQ(wait(child), 128 + SIGSEGV);
+  EXPECT_EQ(wait(child), rubato::test::status_after(SIGSEGV));
   EXPECT_FALSE(std::filesystem::exists(at("flight")));
 }
 

@@ -434,6 +434,16 @@ TEST_F(Processes, ReportThatCannotBeWrittenLosesNoOtherFile) {
   for (const char* file : {"state", "run.jsonl"}) EXPECT_TRUE(std::filesystem::exists(folder / file)) << file;
 }
 
+TEST_F(Processes, ALogAboveTheShellsLimitEndsNoJob) {
+  const std::vector<std::string> words{"/bin/sh", "-c", R"(ulimit -f 64 && exec "$0" "$@")"};  // 32 or 64 KiB
+  const pid_t server = start("server", with(words, server_words(2, {"--quorum", "1", "--done", "1", "--checkpoint",
+                                                                    at("state"), "--log", at("run.jsonl")})));
+  EXPECT_EQ(wait(start("worker", worker_words(2, 0, {"--steps", "500"}))), 0);
+  EXPECT_EQ(wait(server), 1);
+  EXPECT_TRUE(logged("server", "run.jsonl: File too large", 1));
+  EXPECT_TRUE(std::filesystem::exists(folder / "state"));
+}
+
 TEST_F(Processes, ServerWithoutThreadsSaysSo) {
   if (rubato::test::address_sanitized || rubato::test::thread_sanitized)
     GTEST_SKIP() << "sanitizers need more address space than they could be left";

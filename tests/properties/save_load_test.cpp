@@ -263,5 +263,24 @@ TEST(SaveLoad, WhoHasNoTicketRejoins) {
   EXPECT_EQ(other.clock(0), 2u) << "moved into the bound: the slowest is at 1";
 }
 
+// Saved at the last time that there is, and loaded by a host whose clock begins anew: the distance is no infinity.
+TEST(SaveLoadTimes, TheLatestTimeThereIsStaysOne) {
+  constexpr double latest = (std::numeric_limits<double>::max)();
+  struct {
+    void release(std::uint32_t, worker_id, const grant&) {}
+    void flush(std::uint64_t, float, std::uint32_t) {}
+    void discard(std::uint64_t, std::uint32_t) {}
+  } nobody;
+  cluster<any_policy> c{asp{}, 2};
+  c.control().poll(latest, nobody);
+  const bytes_type bytes = saved(c.control());
+  for (const double now : {0.0, -latest, latest}) {
+    cluster<any_policy> other{asp{}, 2};
+    ASSERT_EQ(load(other.control(), bytes), errc::ok);
+    other.control().poll(now, nobody);
+    EXPECT_FALSE(pinned::is_nan(other.control().next_deadline())) << now;
+  }
+}
+
 }  // namespace
 }  // namespace rubato

@@ -76,7 +76,7 @@ inline void bounded_numbers(archive& bytes, std::span<double> numbers,
 }
 
 /// What parameters may be: numbers of a network.
-inline constexpr double largest_parameter = (std::numeric_limits<float>::max)();
+inline constexpr double largest_parameter = static_cast<double>((std::numeric_limits<float>::max)());
 
 }  // namespace detail
 }  // namespace rubato::inline RUBATO_ABI::rl

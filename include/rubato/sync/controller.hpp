@@ -363,7 +363,7 @@ class controller : private detail::admissions<Policy, Ticket, Watcher> {
   }
   [[gnu::cold, gnu::noinline]] void turn_back(double now, std::uint32_t worker) noexcept {
     if (std::exchange(just_loaded_, false) && now < at_.now)  // it has started anew
-      clock_offset_ = std::nextafter(at_.now - now, std::numeric_limits<double>::infinity());
+      clock_offset_ = std::nextafter(at_.now - now, (std::numeric_limits<double>::max)());
     if (now + clock_offset_ < at_.now) this->adjust(reason::time_clamped, worker);
     at_.now = (std::max)(at_.now, now + clock_offset_);
   }

@@ -33,10 +33,12 @@ std::uint64_t paired_trials::run_seed(std::uint64_t cluster, std::uint32_t run) 
   return rl::episode_seed(cluster, rl::purpose::training, run) | std::uint64_t{1} << 63;
 }
 
-setting paired_trials::setting_of(std::uint64_t seed) const {
-  if (scenario_) return {*scenario_, hidden_layers_of(*scenario_, seed)};
-  const support::scenario drawn = support::random_scenario(first_cluster + (seed >> 16));
-  return {drawn, drawn.hidden_layers.front()};
+paired_trials::cluster_maker paired_trials::clusters_of(const std::optional<support::scenario>& scenario) {
+  if (scenario) return [one = *scenario](std::uint64_t seed) { return setting{one, hidden_layers_of(one, seed)}; };
+  return [](std::uint64_t seed) {
+    const support::scenario drawn = support::random_scenario(first_cluster + (seed >> 16));
+    return setting{drawn, drawn.hidden_layers.front()};
+  };
 }
 
 setting paired_trials::rule_setting_of(std::uint64_t seed) const {

@@ -38,8 +38,13 @@ class paired_trials {
   using policy_maker = std::function<any_policy(std::span<const float> parameters)>;
 
   /// References must outlive it.
-  paired_trials(std::optional<support::scenario> scenario, reference_rule rule, const run_context& how)
-      : scenario_{std::move(scenario)}, rule_{std::move(rule)}, how_{&how} {}
+  paired_trials(const std::optional<support::scenario>& scenario, reference_rule rule, const run_context& how)
+      : paired_trials{clusters_of(scenario), std::move(rule), how} {}
+
+  /// The same, where what a seed stands for is somebody else's business.
+  using cluster_maker = std::function<setting(std::uint64_t seed)>;
+  paired_trials(cluster_maker clusters, reference_rule rule, const run_context& how)
+      : clusters_{std::move(clusters)}, rule_{std::move(rule)}, how_{&how} {}
 
   /// What it costs to try the policies of these parameters. False if `stop` was raised.
   [[nodiscard]] bool measure(const policy_maker& policy_of, std::span<const rl::trial>,
@@ -49,7 +54,7 @@ class paired_trials {
   void require_arrivals(std::span<const std::uint64_t> clusters) const;
 
   /// The cluster of a seed.
-  [[nodiscard]] setting setting_of(std::uint64_t seed) const;
+  [[nodiscard]] setting setting_of(std::uint64_t seed) const { return clusters_(seed); }
 
   /// The same, with as much time as the rule has.
   [[nodiscard]] setting rule_setting_of(std::uint64_t seed) const;
@@ -60,7 +65,9 @@ class paired_trials {
   [[nodiscard]] const run_context& how() const noexcept { return *how_; }
 
  private:
-  std::optional<support::scenario> scenario_;
+  [[nodiscard]] static cluster_maker clusters_of(const std::optional<support::scenario>&);
+
+  cluster_maker clusters_;
   reference_rule rule_;
   const run_context* how_;
 };

@@ -6,6 +6,7 @@
 #include <rubato/learned/builtin.hpp>
 #include <rubato/learned/distilled.hpp>
 #include <rubato/learned/loader.hpp>
+#include <rubato/learned/stigmergic.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
 #include <rubato/sync/knee.hpp>
@@ -71,6 +72,11 @@ any_policy make_knee(arguments given) {
 any_policy make_learned(arguments given) {
   at_most(given, 0);
   return learned_policy{};
+}
+
+any_policy make_stigmergic(arguments given) {
+  at_most(given, 0);
+  return stigmergic{};
 }
 
 any_policy make_distilled(arguments given) {
@@ -144,6 +150,12 @@ const std::vector<rule> all_rules = with_rivals({
      "knee+decay, with a batch that grows with the cube root of a step's overhead; needs no options",
      {"distilled"},
      make_distilled},
+    {"stigmergic",
+     "stigmergic",
+     "each worker decides for itself, by traces that others leave at the server; rate and batch as learned; needs no "
+     "options",
+     {"stigmergic"},
+     make_stigmergic},
     {"rlp",
      "rlp[:PATH]",
      "a learned policy that sees what Zhu et al. (2020) see: the one that ships, or one in a policy file",

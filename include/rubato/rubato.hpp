@@ -15,6 +15,7 @@
 #include "learned/distilled.hpp"
 #include "learned/q_policy.hpp"
 #include "learned/residual_policy.hpp"
+#include "learned/stigmergic.hpp"
 #include "nn/dynamic_mlp.hpp"
 #include "nn/mlp.hpp"
 #include "sync/any_policy.hpp"

@@ -197,7 +197,7 @@ TEST(Policies, OneCapOfThoseThatHoldNobody) {
 
 TEST(Policies, BadNamesAreRefusedWithWhatIsKnown) {
   const std::string known =
-      "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, knee[:THRESHOLD[:fixed|eager]], learned, distilled, "
+      "bsp[:mean|:sum], asp, ssp:S|ssp:inf|ssp:S:rlp, knee[:THRESHOLD[:fixed|eager]], learned, distilled, stigmergic, "
       "ksync:K, kbatch:K, kasync:K, "
       "kbatchasync:K, "
       "buffer:K-B-O, "

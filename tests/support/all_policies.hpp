@@ -15,6 +15,7 @@
 #include <rubato/learned/distilled.hpp>
 #include <rubato/learned/q_policy.hpp>
 #include <rubato/learned/residual_policy.hpp>
+#include <rubato/learned/stigmergic.hpp>
 #include <rubato/sync/any_policy.hpp>
 #include <rubato/sync/asp.hpp>
 #include <rubato/sync/bsp.hpp>
@@ -149,7 +150,9 @@ template <StateEncoder Encoder>
           {"distilled", distilled_policy{}},
           {"batches_by_speed", adapt::batch_sized{bsp{}, {.period = 1}, adapt::speed_proportional{}}},
           {"batches_by_goodput", adapt::batch_sized{rubato::scaled{k_async{.k = 2}}, {.period = 3}, adapt::goodput{}}},
-          {"batches_unlearned", unlearned_batches(7)}};
+          {"batches_unlearned", unlearned_batches(7)},
+          {"stigmergic_rule", stigmergic_rule{.first_level = 2.0F, .breath = 10.0F}},
+          {"stigmergic", stigmergic{}}};
 }
 
 /// Those of them whose options fit so many workers.

@@ -16,8 +16,8 @@ inline constexpr std::array<std::string_view, 3> home_scenarios{"link", "shared4
 /// The curriculum: with each stage a number of workers is added.
 inline constexpr std::array<std::uint32_t, 6> home_workers{2, 4, 8, 16, 32, 64};
 
-/// How far away a central decision maker is, in steps: of a step of 50 ms, 0 to 50 ms, and twice that.
-inline constexpr std::array<double, 7> home_latencies{0, 0.05, 0.1, 0.2, 0.5, 1, 2};
+/// How far away a central decision maker is, in steps: 0, 5, 10, 20 and 50 ms where a step takes 100 ms.
+inline constexpr std::array<double, 5> home_latencies{0, 0.05, 0.1, 0.2, 0.5};
 
 }  // namespace stigmergy
 

@@ -10,6 +10,17 @@
 #include "residual_policy.hpp"
 
 namespace rubato::inline RUBATO_ABI {
+namespace detail::builtin {
+
+/// The network of builtin_weights.hpp.
+template <nn::ActionValueFunction Network>
+[[nodiscard]] Network trained_network() {
+  Network trained;
+  std::ranges::copy(parameters, trained.parameters().begin());
+  return trained;
+}
+
+}  // namespace detail::builtin
 
 /// The learned policy that ships: knee, with the learning rate and the batch that a network chooses, which a search
 /// over clusters drawn at random has found. It needs no tuning, and no options.
@@ -33,18 +44,12 @@ struct basic_learned_policy : residual_policy<progress_state, Network> {
   static constexpr std::string_view kind = "learned";
 
   /// With the weights and the trained range of builtin_weights.hpp.
-  basic_learned_policy() : base{trained_network(), {detail::builtin::least, detail::builtin::most}} {}
+  basic_learned_policy()
+      : base{detail::builtin::trained_network<Network>(), {detail::builtin::least, detail::builtin::most}} {}
 
   [[nodiscard]] description describe() const {
     const description of = base::describe();
     return {"learned: " + of.line, R"({"kind":"learned","of":)" + of.json + "}"};
-  }
-
- private:
-  [[nodiscard]] static Network trained_network() {
-    Network network;
-    std::ranges::copy(detail::builtin::parameters, network.parameters().begin());
-    return network;
   }
 };
 

@@ -81,7 +81,7 @@ struct trained_range {
 ///         ABatchIsNeverEmpty, BatchesDoNotMoveTheKnee, ABarrierSurvivesBatches, ABarrierSurvivesGivingUp,
 ///         CorrectionsAreCutOff, OutsideTheTrainedRangeTheRuleIsInCharge, WithoutLossesTheRuleIsInCharge, SurvivesNaN,
 ///         SavesItsState, BadBytesAreRefused, Describes; tests/properties/schedule_test.cpp: Liveness, NeedsNoGuard
-template <StateEncoder Encoder, nn::ActionValueFunction Network>
+template <StateEncoder Encoder, nn::ActionValueFunction Network, class Rule = knee>
 requires requires(Encoder& encoder, const Encoder& fixed, std::uint32_t number) {
   { fixed.has_losses() } -> std::same_as<bool>;
   { fixed.cost() } -> std::same_as<const batch_cost&>;
@@ -92,11 +92,11 @@ class residual_policy {
   static constexpr std::string_view kind = "residual";
   using encoder_type = Encoder;          ///< what the network sees
   using network_type = Network;          ///< what corrects
-  using rule_type = loss_decayed<knee>;  ///< what is corrected, and is in charge where that is not
+  using rule_type = loss_decayed<Rule>;  ///< what is corrected, and is in charge where that is not
 
   /// Precondition: the network has Encoder::dim inputs and an output for each correction.
   explicit residual_policy(const Network& network, const trained_range<Encoder::dim>& range = {},
-                           rule_type rule = knee{}, Encoder encoder = {})
+                           std::type_identity_t<rule_type> rule = Rule{}, Encoder encoder = {})
       : network_{network}, range_{range}, rule_{std::move(rule)}, encoder_{std::move(encoder)} {
     if constexpr (requires { network_.inputs(); })
       RUBATO_ASSERT(network_.inputs() == Encoder::dim && network_.outputs() == corrections,

@@ -26,6 +26,7 @@ TEST(AdaSync, StateWithoutAFiniteFirstLossOrATimeIsRefused) {
   };
   EXPECT_TRUE(loads(2.0, std::numeric_limits<double>::infinity()));
   EXPECT_FALSE(loads(std::numeric_limits<double>::infinity(), 1.0));
+  EXPECT_FALSE(loads(-2.0, 1.0)) << "losses below 0 are not gone by";
   EXPECT_FALSE(loads(2.0, std::numeric_limits<double>::quiet_NaN()));
 }
 

@@ -94,7 +94,7 @@ struct ada_sync {
   void state(archive& bytes) {
     loss.state(bytes);
     bytes(first, next, grown);
-    if (!pinned::is_finite(first) || pinned::is_nan(next)) bytes.fail();
+    if (!pinned::is_finite(first) || first < 0.0 || pinned::is_nan(next)) bytes.fail();
   }
   [[nodiscard]] description describe() const {
     const std::string_view name = as_rule([](const auto& r) noexcept { return kind_of(r); });

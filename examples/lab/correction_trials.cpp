@@ -12,15 +12,6 @@
 namespace rubato::lab {
 namespace {
 
-// It has a quarter of the time, so that a correction's three and a half times as long ends before it is over.
-[[nodiscard]] reference_rule rule_alone() {
-  return {.policy = correction_policy::rule_type{knee{}},
-          .name = "knee+decay",
-          .share_of_time = 0.25,
-          .time_text = "a quarter of objective.max_time",
-          .patience = 3.5};
-}
-
 [[nodiscard]] trained_range<progress_state::dim> nothing_seen() {
   trained_range<progress_state::dim> range;
   std::swap(range.least, range.most);
@@ -31,7 +22,7 @@ namespace {
 
 correction_trials::correction_trials(std::optional<support::scenario> scenario, nn::dynamic_mlp network,
                                      const run_context& how, std::optional<correction> only)
-    : paired_{std::move(scenario), rule_alone(), how}, network_{std::move(network)} {
+    : paired_{std::move(scenario), knee_with_decay(), how}, network_{std::move(network)} {
   // The last layer: a row of one weight for each output, for every input, and then the biases.
   const std::size_t size = network_.parameters().size(), last = network_.layers().back().first;
   for (std::size_t i = 0; i < size; ++i)

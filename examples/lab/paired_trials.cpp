@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <rubato/sync/knee.hpp>
+#include <rubato/sync/rivals/loss_decayed.hpp>
 #include <utility>
 #include <vector>
 
@@ -28,6 +30,14 @@ constexpr double largest_cost = 1.2;
 using times_of_rule = std::vector<double>;
 
 }  // namespace
+
+reference_rule knee_with_decay() {
+  return {.policy = loss_decayed{knee{}},
+          .name = "knee+decay",
+          .share_of_time = 0.25,
+          .time_text = "a quarter of objective.max_time",
+          .patience = 3.5};
+}
 
 std::uint64_t paired_trials::run_seed(std::uint64_t cluster, std::uint32_t run) {
   return rl::episode_seed(cluster, rl::purpose::training, run) | std::uint64_t{1} << 63;

@@ -14,7 +14,6 @@ std::vector<any_policy> known_to_corpora() {
 
 }  // namespace
 
-
 const std::vector<any_policy>& policies() {
   static const std::vector<any_policy> all = known_to_corpora();
   return all;

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "../support/sealed.hpp"
 #include "fuzz_target.hpp"
 #include "scratch_folder.hpp"
-#include "sealed.hpp"
 
 namespace rubato::fuzz {
 namespace of_search_checkpoint {
@@ -63,7 +63,7 @@ void run(input bytes) {
   static const scratch_folder folder;
   input_reader in{bytes};
   const bool pairs = in.byte() % 2 == 1;
-  const std::string file = folder.write("search", sealed(text_of(in.rest())));
+  const std::string file = folder.write("search", test::sealed(text_of(in.rest())));
   if (pairs)
     try_on(*rl::antithetic_es::make(beginning, {.population = 4}), file);
   else

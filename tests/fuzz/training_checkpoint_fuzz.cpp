@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "../support/corridor.hpp"
+#include "../support/sealed.hpp"
 #include "fuzz_target.hpp"
 #include "scratch_folder.hpp"
-#include "sealed.hpp"
 
 namespace rubato::fuzz {
 namespace of_training_checkpoint {
@@ -65,7 +65,7 @@ void run(input bytes) {
   static const scratch_folder folder;
   input_reader in{bytes};
   const std::uint8_t how = in.byte();
-  const std::string file = folder.write("training", sealed(text_of(in.rest())));
+  const std::string file = folder.write("training", test::sealed(text_of(in.rest())));
   if (how >= first_of_ppo) {
     const auto policy = nn::dynamic_mlp::make({2, 3, 3}), value = nn::dynamic_mlp::make({2, 3, 1});
     return try_on(rl::ppo<>::make(*policy, *value, {.horizon = 4, .batch = 2, .epochs = 2}), file);

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "../support/sealed.hpp"
 #include "support/folder_test.hpp"
 
 namespace rubato::rl {
@@ -242,18 +243,8 @@ TEST_F(SearchTraining, ACheckpointWhoseBestIsNoNumberIsRefused) {
   ASSERT_TRUE(training.run(2, measure));
   std::ifstream from{kept().checkpoint, std::ios::binary};
   const std::string good{std::istreambuf_iterator<char>{from}, {}};
-  archive forged;  // the last number before the checksum
-  for (std::size_t i = 0; i + 12 < good.size(); ++i) {
-    char each = good[i];
-    forged(each);
-  }
-  float none = std::numeric_limits<float>::quiet_NaN();
-  forged(none);
-  forged.seal();
-  ASSERT_EQ(forged.bytes().size(), good.size());
-  std::ofstream to{kept().checkpoint, std::ios::binary};
-  to.write(reinterpret_cast<const char*>(forged.bytes().data()), static_cast<std::streamsize>(good.size()));
-  to.close();
+  const std::string none{"\0\0\xC0\x7F", 4};  // the last number before the checksum
+  std::ofstream{kept().checkpoint, std::ios::binary} << test::sealed(good.substr(0, good.size() - 12) + none);
   search_trainer resumed{start(), kept()};
   const auto answer = resumed.resume();
   ASSERT_FALSE(answer);

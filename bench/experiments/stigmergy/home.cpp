@@ -1,5 +1,5 @@
 // Trains workers that decide for themselves (learned/stigmergic_rule.hpp), and writes what came out as a header.
-// docs/stigmergy.md, "At home", says what it is for and what came out.
+// docs/stigmergy.md, "At a parameter server", says what it is for and what came out.
 //
 //   stigmergic_home [--seed 1] [--generations 48] [--threads 2] --out stigmergic_weights.hpp
 //
@@ -34,22 +34,29 @@ using rubato::detail::builtin::network;
 using policy = rubato::residual_policy<rubato::progress_state, network, rubato::stigmergic_rule>;
 
 // What is searched for besides weights: options of the rule, as binary logarithms.
-constexpr std::array rule_options{&rubato::stigmergic_rule::first_level, &rubato::stigmergic_rule::stretch,
-                                  &rubato::stigmergic_rule::gain,        &rubato::stigmergic_rule::patience,
-                                  &rubato::stigmergic_rule::yielding,    &rubato::stigmergic_rule::insistence,
-                                  &rubato::stigmergic_rule::breath};
+struct rule_option {
+  const char* name;
+  float rubato::stigmergic_rule::*member;
+};
+constexpr std::array rule_options{rule_option{"first_level", &rubato::stigmergic_rule::first_level},
+                                  rule_option{"stretch", &rubato::stigmergic_rule::stretch},
+                                  rule_option{"gain", &rubato::stigmergic_rule::gain},
+                                  rule_option{"patience", &rubato::stigmergic_rule::patience},
+                                  rule_option{"yielding", &rubato::stigmergic_rule::yielding},
+                                  rule_option{"insistence", &rubato::stigmergic_rule::insistence},
+                                  rule_option{"breath", &rubato::stigmergic_rule::breath}};
 constexpr std::size_t weights = rubato::detail::builtin::parameters.size();
 
 std::vector<float> beginning() {
   std::vector<float> parameters{rubato::detail::builtin::parameters.begin(), rubato::detail::builtin::parameters.end()};
-  for (const auto option : rule_options) parameters.push_back(std::log2(rubato::stigmergic_rule{}.*option));
+  for (const rule_option& each : rule_options) parameters.push_back(std::log2(rubato::stigmergic_rule{}.*each.member));
   return parameters;
 }
 
 rubato::stigmergic_rule rule_of(std::span<const float> parameters) {
   rubato::stigmergic_rule rule;
   for (std::size_t i = 0; i < rule_options.size(); ++i)
-    rule.*rule_options[i] = std::exp2(std::clamp(parameters[weights + i], -6.0F, 6.0F));
+    rule.*rule_options[i].member = std::exp2(std::clamp(parameters[weights + i], -6.0F, 6.0F));
   rule.first_level = std::max(rule.first_level, 1.0F);
   rule.stretch = std::min(rule.stretch, 2.0F);
   for (float* const one : {&rule.gain, &rule.yielding, &rule.insistence}) *one = std::min(*one, 8.0F);
@@ -101,9 +108,8 @@ std::string header_of(std::span<const float> parameters, const std::string& comm
   for (std::size_t i = 0; i < weights; ++i)
     text += (i == 0 ? "\n    " : i % 6 == 0 ? ",\n    " : ", ") + number(parameters[i]);
   text += "};\n";
-  constexpr std::array names{"first_level", "stretch", "gain", "patience", "yielding", "insistence", "breath"};
-  for (std::size_t i = 0; i < names.size(); ++i)
-    text += "inline constexpr float " + std::string{names[i]} + " = " + number(rule.*rule_options[i]) + ";\n";
+  for (const rule_option& each : rule_options)
+    text += "inline constexpr float " + std::string{each.name} + " = " + number(rule.*each.member) + ";\n";
   return text + "\n}  // namespace rubato::inline RUBATO_ABI::detail::builtin_stigmergic\n\n#endif\n";
 }
 
@@ -124,12 +130,7 @@ int train(const arguments& given) {
   std::set<std::uint64_t> of_selections;
   const lab::paired_trials trials{
       [&](std::uint64_t seed) { return all(seed, of_selections.contains(seed) ? every : stages); },
-      {.policy = rubato::loss_decayed{rubato::knee{}},
-       .name = "knee+decay",
-       .share_of_time = 0.25,
-       .time_text = "a quarter of objective.max_time",
-       .patience = 3.5},
-      how};
+      lab::knee_with_decay(), how};
   const auto searcher =
       rl::cma_es::make(beginning(), {.seed = given.seed, .step_size = 0.1, .population = given.population});
   rl::search_trainer training{*searcher,

@@ -15,7 +15,8 @@ namespace rubato::inline RUBATO_ABI {
 ///
 /// Who starts a step leaves a mark of 1, who pushes takes back what has become of its own: so the marks that are there
 /// say how many are under way. They evaporate in eight steps or so, and so the mark of one who never comes back goes by
-/// itself. Level, step and interval are running averages of what workers told, each push with a weight of about 1/20.
+/// itself. Step and interval are running averages of what workers told, each push with a weight of 1/20; the level is
+/// where their opinions have moved it.
 ///
 /// Times are those of the host; what runs back counts as no time.
 /// Cost    O(1), one or two exponentials a call; 64 bytes. No allocation. Not thread-safe.

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "../core/number_text.hpp"
@@ -71,6 +72,8 @@ struct trained_range {
 /// that never asks for a batch is in charge at once. At a host that keeps its batch whatever the grant says, or does
 /// not say how many samples a gradient has, the rule alone is in charge for good; corrects() tells. Hosts weigh a
 /// gradient by its samples (applied_weight), or the rate of a sample is not what it is taken for.
+///
+/// Rule may be another than knee that allows for batches and says whether it has a barrier: see stigmergic_rule.
 ///
 /// The network computes with kernels::reproducible<float>(), so that it asks for the same on every processor.
 ///

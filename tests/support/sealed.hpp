@@ -1,13 +1,13 @@
-#ifndef RUBATO_TESTS_FUZZ_SEALED_HPP
-#define RUBATO_TESTS_FUZZ_SEALED_HPP
+#ifndef RUBATO_TESTS_SUPPORT_SEALED_HPP
+#define RUBATO_TESTS_SUPPORT_SEALED_HPP
 
 #include <rubato/core/archive.hpp>
 #include <string>
 #include <string_view>
 
-namespace rubato::fuzz {
+namespace rubato::test {
 
-/// The content, and a checksum that is right.
+/// The content, and a checksum that is right: as archive::seal() makes it.
 [[nodiscard]] inline std::string sealed(std::string_view content) {
   archive out;
   for (char each : content) out(each);
@@ -15,6 +15,6 @@ namespace rubato::fuzz {
   return {reinterpret_cast<const char*>(out.bytes().data()), out.bytes().size()};
 }
 
-}  // namespace rubato::fuzz
+}  // namespace rubato::test
 
 #endif

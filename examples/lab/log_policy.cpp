@@ -114,7 +114,7 @@ constexpr int most_treatments = 8;
   if (member == "batches") return batch_treatments_of(content);
   const std::string value = part_of_name(content);
   if (member == "loss_decay") return {"+decay"};
-  if (member == "batch") return {"+batch:" + value};
+  if (member == "batch" || member == "gone") return {"+" + std::string{member} + ":" + value};
   if (member == "lr_scale") return {"+lr:" + value.substr(0, value.find(' '))};
   if (member != "weight") return {};
   std::vector<std::string> names{"+scale:" + value, "+const:" + value};

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "batch_policies.hpp"
+#include "gone.hpp"
 
 namespace rubato::lab {
 namespace {
@@ -65,6 +66,11 @@ any_policy put_batch(any_policy policy, policy_arguments given) {
   return batched<any_policy>{std::move(policy), whole_number(argument(given, 0), "1 to 65535 samples", 1, most)};
 }
 
+any_policy put_gone(any_policy policy, policy_arguments given) {
+  at_most(given, 1);
+  return gone<any_policy>{std::move(policy), real_number(argument(given, 0), "a time, 0 or more", 0)};
+}
+
 // Those of batches come last.
 [[nodiscard]] std::vector<treatment> with_those_of_batches(std::vector<treatment> own) {
   for (treatment& each : batch_treatments()) own.push_back(std::move(each));
@@ -86,6 +92,11 @@ const std::vector<treatment> all_treatments = with_those_of_batches({
      {"+decay"},
      put_decay},
     {"batch", "+batch:N", "batches of N samples, for whoever it runs", {"+batch:4"}, put_batch},
+    {"gone",
+     "+gone:TIME",
+     "from TIME on it answers nothing, as if whoever decides were gone: all wait but for whom the guard lets go",
+     {"+gone:20"},
+     put_gone},
 });
 
 [[nodiscard]] std::string names_of_all() {

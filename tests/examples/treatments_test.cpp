@@ -4,8 +4,10 @@
 
 #include <nlohmann/json.hpp>
 #include <rubato/sync/asp.hpp>
+#include <rubato/sync/controller.hpp>
 #include <string>
 
+#include "../../examples/lab/gone.hpp"
 #include "../../examples/lab/policies.hpp"
 #include "../../examples/support/user_error.hpp"
 #include "temporary_directory.hpp"
@@ -45,6 +47,24 @@ TEST(Treatments, NamesMeanWhatTheySay) {
   EXPECT_EQ(described("asp+decay").at("loss_decay"), (std::vector{5.0, 0.35, 1.0, 0.1, 10.0}));
 }
 
+TEST(Treatments, FromThenOnNobodyAnswers) {
+  EXPECT_EQ(described("asp+gone:0.5").at("gone"), "0.5");
+  rubato::controller<gone<rubato::asp>, int> sync{{.capacity = 2}, {rubato::asp{}, 20}};
+  int released = 0;
+  const auto count = [&](int, rubato::worker_id, const rubato::grant&) { ++released; };
+  const auto push = [&](std::uint32_t worker, double now) {
+    EXPECT_EQ(sync.push({.worker = {worker, 0}, .now = now}, 0, count), rubato::errc::ok);
+  };
+  for (std::uint32_t w = 0; w < 2; ++w) EXPECT_EQ(sync.join({w, 0}, 0, 0, count), rubato::errc::ok);
+  EXPECT_EQ(released, 2);
+  for (std::uint32_t w = 0; w < 2; ++w) push(w, 19);
+  EXPECT_EQ(released, 4) << "each goes on at once";
+  push(0, 20);
+  EXPECT_EQ(released, 4);
+  push(1, 21);
+  EXPECT_EQ(released, 5) << "the guard lets one go";
+}
+
 TEST(Treatments, SeveralFollowEachOther) {
   const auto outer = described("ssp:3+scale:1/(tau+1)+lr:1/M+decay");
   EXPECT_TRUE(outer.contains("loss_decay"));
@@ -70,9 +90,11 @@ TEST(Treatments, BadOnesAreRefused) {
         rubato::test::message_of<rubato::support::user_error>([&] { static_cast<void>(parse_policy(name)); });
     EXPECT_EQ(said.find("\"" + name + "\": found " + what + " (usage: "), 0u) << said;
   };
-  bad("+decay+nope", "\"decay+nope\", expected treatments, each after a +: scale, const, lr, decay, batch, static, "
+  bad("+decay+nope",
+      "\"decay+nope\", expected treatments, each after a +: scale, const, lr, decay, batch, gone, static, "
       "lb-bsp, warm-up, goodput, goodput-balanced, dynamix, random");
-  bad("+decay+", "\"decay+\", expected treatments, each after a +: scale, const, lr, decay, batch, static, "
+  bad("+decay+",
+      "\"decay+\", expected treatments, each after a +: scale, const, lr, decay, batch, gone, static, "
       "lb-bsp, warm-up, goodput, goodput-balanced, dynamix, random");
   bad("+scale", "\"\", expected 1/tau, 1/(tau+1), dyn, poly:A or hinge:A:B");
   bad("+scale:2/tau", "\"2/tau\", expected 1/tau, 1/(tau+1), dyn, poly:A or hinge:A:B");
@@ -84,6 +106,7 @@ TEST(Treatments, BadOnesAreRefused) {
   bad("+const:-1", "\"-1\", expected a number above 0");
   bad("+lr:M", "\"M\", expected R/M, as in 1/M");
   bad("+lr:0/M", "\"0\", expected R/M, as in 1/M");
+  bad("+gone:-1", "\"-1\", expected a time, 0 or more");
   bad("+decay:2", "\"2\", expected nothing more");
   EXPECT_NE(rubato::test::message_of<rubato::support::user_error>([] {
               static_cast<void>(parse_policy("asp+slower"));

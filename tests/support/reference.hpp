@@ -34,6 +34,7 @@ class reference : public reference_state, public journal_reader {
     if ((here && who.incarnation < w.incarnation) || (gone(w) && who.incarnation <= w.incarnation))
       return refuse(who, reason::old_incarnation, t);
     advance(now);
+    departs_ = here && who.incarnation > w.incarnation ? who.index : no_worker;
     drain();
     if (here && who.incarnation == w.incarnation) return repeat(who.index, t);
     if (here) remove(who.index, cause::death);
@@ -53,6 +54,7 @@ class reference : public reference_state, public journal_reader {
     if (!std::isfinite(now)) return refuse(who, reason::invalid_time, none);
     if (const reason bad = stranger(who); bad != reason::none) return refuse(who, bad, none);
     advance(now);
+    departs_ = who.index;
     drain();
     remove(who.index, why);
     return errc::ok;
@@ -274,6 +276,7 @@ class reference : public reference_state, public journal_reader {
     ask({.why = cause::join, .worker = i, .now = now_});
   }
   void remove(std::uint32_t i, cause why) {
+    departs_ = no_worker;
     abandon({i, workers_[i].incarnation}, reason::departed_worker, workers_[i].waits_with);
     take_out(i, why == cause::leave ? state::left : why == cause::done ? state::done : state::dead);
     ask({.why = why, .worker = i, .now = now_});
@@ -382,25 +385,25 @@ class reference : public reference_state, public journal_reader {
     return i;
   }
 
+  // Whether the one who departs in this call was among the `going` who were let go before: one less is running then.
+  [[nodiscard]] bool departed_running(std::size_t going) const {
+    const auto ask = std::find_if(log_->begin() + static_cast<std::ptrdiff_t>(next_), log_->end(),
+                                  [](const entry& e) { return e.what == kind::ask; });
+    return ask != log_->end() && ask->view.running < in(state::running) + in(state::released) + going;
+  }
+
   // Which of these, in park order, the controller let go first, going by what it did afterwards. Of several it is the
   // last one: what else the same call let go went in park order, so that the last one could not have gone otherwise.
-  // `left` are to be chosen still. Whoever departs in this call was among them if one less is running afterwards.
-  [[nodiscard]] std::uint32_t chosen_among(const std::vector<std::uint32_t>& some, std::uint32_t left) const {
+  [[nodiscard]] std::uint32_t chosen_among(const std::vector<std::uint32_t>& some) const {
     if (comes(kind::shape))
       if (const std::uint32_t i = (*log_)[next_].worker.index;
           std::ranges::count(some, i) > 0 && workers_[i].waits_with)
         return i;
-    const auto freed = [this](state s) {
-      return [this, s](std::uint32_t i) { return !workers_[i].waits_with && (*after_)[i].state == s; };
-    };
-    const auto ask = std::find_if(log_->begin() + static_cast<std::ptrdiff_t>(next_), log_->end(),
-                                  [](const entry& e) { return e.what == kind::ask; });
-    if (ask != log_->end() && ask->view.running < in(state::running) + in(state::released) + left)
-      for (const state s : {state::left, state::done, state::dead})
-        if (const auto i = std::find_if(some.begin(), some.end(), freed(s)); i != some.end()) return *i;
-    for (const state s :
-         {state::released, state::running, state::left, state::done, state::dead})  // it may have gone on since
-      if (const auto i = std::find_if(some.rbegin(), some.rend(), freed(s)); i != some.rend()) return *i;
+    if (std::ranges::count(some, departs_) > 0) return departs_;
+    for (const state s : {state::released, state::running}) {  // running: it may have gone on since
+      const auto freed = [this, s](std::uint32_t i) { return !workers_[i].waits_with && (*after_)[i].state == s; };
+      if (const auto i = std::find_if(some.rbegin(), some.rend(), freed); i != some.rend()) return *i;
+    }
     return no_worker;
   }
 
@@ -437,13 +440,16 @@ class reference : public reference_state, public journal_reader {
         by_chance = true;
         std::erase_if(all, [this](std::uint32_t i) { return !allowed(i); });
         if (all.empty()) return;
-        // Whom the bound had kept back may have gone for that reason: first look at the others.
-        std::vector<std::uint32_t> others = all;
-        std::erase_if(others, [this](std::uint32_t i) { return workers_[i].withheld; });
-        first = chosen_among(others, left);
-        if (first == no_worker) first = chosen_among(all, left);
+        first = overdue_or(no_worker);
+        if (first == no_worker) {
+          if (!departed_running(std::min<std::size_t>(left, all.size()))) std::erase(all, departs_);
+          // Whom the bound had kept back may have gone for that reason: first look at the others.
+          std::vector<std::uint32_t> others = all;
+          std::erase_if(others, [this](std::uint32_t i) { return workers_[i].withheld; });
+          first = chosen_among(others);
+          if (first == no_worker) first = chosen_among(all);
+        }
         require(first != no_worker, "nobody released in random order");
-        require(overdue_or(first) == first, "an overdue worker was passed over");
         if (!problem.empty()) return;
       } else {
         first = overdue_or(first);
@@ -547,6 +553,7 @@ class reference : public reference_state, public journal_reader {
   clock_type asked_minimum_ = 0;
   clock_type asked_bound_ = 0;
   std::uint32_t released_ = 0;
+  std::uint32_t departs_ = no_worker;  // in this call, after what an earlier one left over
   std::uint64_t serial_ = 0;
   bool may_cancel_ = true;
   bool ask_on_poll_ = false;

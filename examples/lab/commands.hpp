@@ -156,11 +156,13 @@ struct search_switch_arguments {
 struct experiment_arguments {
   std::string name;  ///< empty: list them
   std::vector<std::string> parts;  ///< empty: all
-  std::string scenario = "sync-switch";
+  std::string scenario;            ///< empty: the experiment's own
   std::vector<std::string> settings;
   std::uint64_t seed = 1;
-  std::uint32_t seeds = 5;
-  double switch_time = 36;
+  std::uint32_t seeds = 0;  ///< 0: the experiment's own number
+  std::optional<double> switch_time;
+  std::string other_data;  ///< a folder; empty: what needs other data is left out
+  std::string svg;
   std::string json;
   std::string cache = default_cache;
   bool no_cache = false;

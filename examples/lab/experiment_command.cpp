@@ -1,12 +1,19 @@
 // `experiment`: lists experiments, or makes one and prints its tables.
 #include <algorithm>
+#include <array>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "commands.hpp"
 #include "given.hpp"
+#include "interrupt.hpp"
+#include "output_file.hpp"
 #include "result_output.hpp"
+#include "rlp_figures.hpp"
+#include "rlp_run.hpp"
 #include "shipped.hpp"
 #include "support/scenario_files.hpp"
 #include "support/user_error.hpp"
@@ -17,7 +24,17 @@ namespace {
 
 using support::user_error;
 
-constexpr std::string_view only_experiment = "sync-switch";
+[[nodiscard]] support::scenario scenario_of(const experiment_arguments& given) {
+  support::scenario of = support::find_scenario(given.scenario, shipped("examples/lab/scenarios"));
+  support::apply_settings(of, given.settings);
+  return of;
+}
+
+[[nodiscard]] std::vector<named_file> inputs_of(const experiment_arguments& given) {
+  std::vector<named_file> inputs = given_files(given.scenario, given.data);
+  inputs.push_back(given_cache_file(given.cache, given.no_cache));
+  return inputs;
+}
 
 [[nodiscard]] std::vector<std::string> parts_of(const std::vector<std::string>& given) {
   std::vector<std::string> chosen;
@@ -32,34 +49,122 @@ constexpr std::string_view only_experiment = "sync-switch";
   return chosen;
 }
 
+[[nodiscard]] int make_sync_switch(const experiment_arguments& given) {
+  const switch_experiment_request asked{.scenario = scenario_of(given),
+                                        .parts = parts_of(given.parts),
+                                        .seed = given.seed,
+                                        .seeds = given.seeds,
+                                        .switch_time = given.switch_time.value_or(36)};
+  for (const std::string& part : asked.parts) static_cast<void>(cases_of(part, asked.scenario));  // refuses early
+  const training_data data = given_data(asked.scenario, given.data);
+  result_output output{given.json, inputs_of(given)};
+  const auto cache = given_cache(given.cache, given.no_cache);
+  const switch_experiment made = run_switch_experiment(asked, given_runner(data, *cache, given.threads, given.quiet));
+  const std::string document = to_json(made, data).dump(2) + "\n";
+  return made.interrupted ? output.put_partial(document, table(made), !given.no_cache)
+                          : output.put(document, table(made));
+}
+
+[[nodiscard]] int make_rlp_figure(const experiment_arguments& given) {
+  const rlp_figure_request asked{.experiment = given.name,
+                                 .parts = given.parts,
+                                 .scenario = scenario_of(given),
+                                 .seed = given.seed,
+                                 .seeds = given.seeds};
+  const training_data data = given_data(asked.scenario, given.data);
+  std::optional<training_data> other_data;
+  if (!given.other_data.empty()) other_data.emplace(given_data(asked.scenario, given.other_data));
+  result_output output{given.json, inputs_of(given)};
+  const auto cache = given_cache(given.cache, given.no_cache);
+  const runner usual = given_runner(data, *cache, given.threads, given.quiet);
+  std::optional<runner> other;
+  if (other_data) other.emplace(given_runner(*other_data, *cache, given.threads, given.quiet));
+  const rlp_figure made = run_rlp_figure(asked, usual, other ? &*other : nullptr);
+  const std::string document = to_json(made).dump(2) + "\n";
+  return made.interrupted ? output.put_partial(document, table(made), !given.no_cache)
+                          : output.put(document, table(made));
+}
+
+// The longest step, times what lets several of them be seen.
+[[nodiscard]] double shown_of(const support::scenario& of) {
+  return 12 * *std::ranges::max_element(of.cluster.step_time);
+}
+
+[[nodiscard]] int make_rlp_run(const experiment_arguments& given) {
+  const support::scenario scenario = scenario_of(given);
+  const training_data data = given_data(scenario, given.data);
+  check_outputs(inputs_of(given), {{"--svg", given.svg}, {"--json", given.json == "-" ? "" : given.json}});
+  output_file picture{given.svg, "--svg"};
+  result_output output{given.json, inputs_of(given)};
+  const run_context how = given_context(data, given.threads, given.quiet);
+  const std::vector<rlp_run> made = run_rlp_table(scenario, given.seed, how);
+  const std::string document = to_json(std::span{made}).dump(2) + "\n";
+  if (how.stop) return output.put_partial(document, table(std::span{made}), false);
+  if (!given.svg.empty()) picture.write(svg(made, shown_of(scenario)));
+  return output.put(document, table(std::span{made}));
+}
+
+struct experiment {
+  std::string_view name, meaning, scenario;
+  std::uint32_t seeds;  // 1: there is one run of each policy
+  int (*make)(const experiment_arguments&);
+};
+
+constexpr std::array experiments{
+    experiment{"sync-switch", "the experiments of the Sync-Switch paper, in the simulator; its parts:", "sync-switch",
+               5, make_sync_switch},
+    experiment{"fig2", "Figure 2 of the RLP paper: learned policies and the best of BSP, ASP and SSP; its parts:",
+               "paper", 200, make_rlp_figure},
+    experiment{"fig3", "Figure 3: the same with other numbers of workers, another model and other data; its parts:",
+               "paper", 200, make_rlp_figure},
+    experiment{"fig4", "Figure 4: when each worker computes, as a picture (--svg)", "table1", 1, make_rlp_run},
+    experiment{"table1", "Table 1: the steps of each worker in one run", "table1", 1, make_rlp_run},
+};
+
 [[nodiscard]] int list_experiments() {
-  std::cout << only_experiment << "\n    the experiments of the Sync-Switch paper, in the simulator; its parts:\n";
-  for (const switch_part& each : switch_parts()) std::cout << "    " << each.name << ": " << each.meaning << '\n';
+  const auto list = [](std::string_view name, std::string_view meaning) {
+    std::cout << "    " << name << ": " << meaning << '\n';
+  };
+  for (const experiment& each : experiments) {
+    std::cout << each.name << "\n    " << each.meaning << '\n';
+    if (each.make == make_sync_switch)
+      for (const switch_part& part : switch_parts()) list(part.name, part.meaning);
+    for (const rlp_case& part : rlp_cases())
+      if (part.experiment == each.name) list(part.part, part.meaning);
+  }
   return 0;
+}
+
+// What was asked of another experiment than this.
+void refuse_foreign_options(const experiment& of, const experiment_arguments& given) {
+  const auto refuse = [&](bool given_here, const char* option) {
+    if (given_here)
+      throw user_error{std::string{option} + ": experiment " + std::string{of.name} + " has no use for it"};
+  };
+  refuse(of.make != make_sync_switch && given.switch_time, "--switch-time");
+  refuse(of.name != "fig3" && !given.other_data.empty(), "--other-data");
+  refuse(of.name != "fig4" && !given.svg.empty(), "--svg");
+  refuse(of.seeds == 1 && given.seeds > 0, "--seeds");
+  refuse(of.seeds == 1 && !given.parts.empty(), "--part");
+  if (of.name == "fig4" && given.svg.empty())
+    throw user_error{"--svg: found none, expected the file of fig4's picture"};
 }
 
 }  // namespace
 
 int run_experiment(const experiment_arguments& given) {
   if (given.name.empty()) return list_experiments();
-  if (given.name != only_experiment)
-    throw user_error{"experiment: found \"" + given.name + "\", expected " + std::string{only_experiment}};
-  switch_experiment_request asked{.scenario = support::find_scenario(given.scenario, shipped("examples/lab/scenarios")),
-                                  .parts = parts_of(given.parts),
-                                  .seed = given.seed,
-                                  .seeds = given.seeds,
-                                  .switch_time = given.switch_time};
-  support::apply_settings(asked.scenario, given.settings);
-  for (const std::string& part : asked.parts) static_cast<void>(cases_of(part, asked.scenario));  // refuses early
-  const training_data data = given_data(asked.scenario, given.data);
-  std::vector<named_file> inputs = given_files(given.scenario, given.data);
-  inputs.push_back(given_cache_file(given.cache, given.no_cache));
-  result_output output{given.json, inputs};
-  const auto cache = given_cache(given.cache, given.no_cache);
-  const switch_experiment made = run_switch_experiment(asked, given_runner(data, *cache, given.threads, given.quiet));
-  const std::string document = to_json(made, data).dump(2) + "\n";
-  return made.interrupted ? output.put_partial(document, table(made), !given.no_cache)
-                          : output.put(document, table(made));
+  const auto which = std::ranges::find(experiments, given.name, &experiment::name);
+  if (which == experiments.end()) {
+    std::string known;
+    for (const experiment& each : experiments) known += (known.empty() ? "" : ", ") + std::string{each.name};
+    throw user_error{"experiment: found \"" + given.name + "\", expected one of " + known};
+  }
+  refuse_foreign_options(*which, given);
+  experiment_arguments all = given;
+  if (all.scenario.empty()) all.scenario = which->scenario;
+  if (all.seeds == 0) all.seeds = which->seeds;
+  return which->make(all);
 }
 
 }  // namespace rubato::lab

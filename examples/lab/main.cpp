@@ -380,17 +380,17 @@ void add_search_switch_options(CLI::App& command, search_switch_arguments& given
 void add_experiment_options(CLI::App& command, experiment_arguments& given) {
   command.add_option("NAME", given.name, "Which one; without it all are listed");
   add_repeatable(command, "--part", given.parts, "A part of it; repeatable; default: all");
-  command.add_option("--scenario", given.scenario, "Shipped scenario, or a .json file")->capture_default_str();
+  command.add_option("--scenario", given.scenario, "Shipped scenario, or a .json file; default: the experiment's own");
   add_set_option(command, given.settings);
   command.add_option("--seed", given.seed, "Seed of the first training of each case")
       ->check(whole(0, first_tuning_seed - most_seeds))
       ->capture_default_str();
-  command.add_option("--seeds", given.seeds, "Trainings of each case")
-      ->check(whole(1, most_seeds))
-      ->capture_default_str();
-  command.add_option("--switch-time", given.switch_time, "Time that a switch costs, where it is counted")
-      ->check(CLI::Range(0.0, 1e9))
-      ->capture_default_str();
+  command.add_option("--seeds", given.seeds, "Trainings of each case; default: 5 of sync-switch, 200 of fig2 and fig3")
+      ->check(whole(1, most_seeds));
+  command.add_option("--switch-time", given.switch_time, "Of sync-switch: what a switch costs, where it is counted")
+      ->check(CLI::Range(0.0, 1e9));
+  command.add_option("--other-data", given.other_data, "Of fig3: folder of CIFAR-10 files");
+  command.add_option("--svg", given.svg, "Of fig4: the picture that is written");
   add_json_option(command, given, "tables");
   add_cache_options(command, given, "experiment");
   add_run_options(command, given);

@@ -12,6 +12,7 @@
 #include "adapt/growth/growth_agent.hpp"
 #include "adapt/growth/growth_table.hpp"
 #include "adapt/growth/scheduler.hpp"
+#include "adapt/online.hpp"
 #include "adapt/stigmergy.hpp"
 #include "adapt/switch_replay.hpp"
 #include "adapt/switch_timing.hpp"

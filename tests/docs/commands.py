@@ -45,7 +45,9 @@ LEAST = {
     "growth train": {"--updates": "1", "--seeds": "1"},
     "growth tables": {"--samples": "50", "--hidden": "2,2", "--repeats": "1"},
     "search-switch": {"--bsp-runs": "1", "--runs": "1", "--pushes": "200", "--candidates": "2"},
-    "experiment": {"--seeds": "1", "--set": "objective.workload=3200"},
+    "experiment sync-switch": {"--seeds": "1", "--set": "objective.workload=3200"},
+    "experiment fig2": {"--seeds": "1"},
+    "experiment fig3": {"--seeds": "1", "--part": "3a-2"},
     "explain": {"--seeds": "1"},
     "advise": {"--members": "4", "--policies": "asp,knee"},
 }
@@ -57,7 +59,7 @@ NOT_RUN = {
     r"python3 bench/experiments/(fit_coverage|advise|advise_on_threads)\.py (build/|run |advise )": "takes hours",
     r"python3 bench/experiments/rule_tables\.py": "takes minutes; tests/bench/learned_results_test.py does it",
     r"torch_train |python3 bench/experiments/switch_pause\.py": "is timed, on hosts that a build may not have",
-    r"build/release/bin/stigmergy": "takes hours",
+    r"build/release/bin/(stigmergy|online_jobs)": "takes minutes to hours",
     r"build/release/bin/classic_control|python bench/peers/|python3 bench/experiments/learning_curves\.py": "takes hours",
     r"python3 bench/experiments/digits_as_idx\.py|python3 -m venv|\S+/pip install|\S+/python tests/": "needs PyPI",
     r"for i in .*bench/bin/scale|bench/experiments/scale_best|build/bench/bin/(scale|gloo_scale) ": "takes minutes, is timed",
@@ -106,7 +108,7 @@ def shortened(command):
     """As it is run: what words stand for, and least work."""
     command = re.sub(r"\[(--set [^\]]*|NAME)\]", r"\1", command)
     command = re.sub(r"(?<![\w-])([A-Z]+(?:_[A-Z]+)?)(?![\w*-])", lambda word: STANDS_FOR.get(word[1], word[1]), command)
-    lab = re.match(r"(\S*rubato-lab) ((?:batch |growth )?[\w-]+)", command)
+    lab = re.match(r"(\S*rubato-lab) ((?:batch |growth |experiment )?[\w-]+)", command)
     if not lab or "--help" in command:
         return command
     kind = lab[2]

@@ -23,7 +23,9 @@ TEST(Experiment, ListsExperimentsAndParts) {
   const outcome got = lab_program{}.run("experiment");
   EXPECT_EQ(got.status, 0);
   EXPECT_EQ(got.text.find("sync-switch\n"), 0u) << got.text;
-  EXPECT_NE(got.text.find("    share: accuracy and time against the share of BSP\n"), std::string::npos) << got.text;
+  for (const char* line : {"    share: accuracy and time against the share of BSP\n", "\nfig2\n",
+                           "    3b-model: six hidden layers\n", "\nfig4\n", "\ntable1\n"})
+    EXPECT_NE(got.text.find(line), std::string::npos) << got.text;
 }
 
 TEST(Experiment, PrintsATableForEachPart) {
@@ -66,7 +68,15 @@ TEST(Experiment, AnInterruptedDocumentIsNotPrinted) {
 TEST(Experiment, BadInputIsOneLineAndStatus2) {
   const lab_program lab;
   for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
-           {"sync-swich", "experiment: found \"sync-swich\", expected sync-switch"},
+           {"sync-swich", "experiment: found \"sync-swich\", expected one of sync-switch, fig2, fig3, fig4, table1"},
+           {"fig2 --switch-time 3", "--switch-time: experiment fig2 has no use for it"},
+           {"fig2 --other-data .", "--other-data: experiment fig2 has no use for it"},
+           {"table1 --svg a.svg", "--svg: experiment table1 has no use for it"},
+           {"table1 --seeds 3", "--seeds: experiment table1 has no use for it"},
+           {"fig4 --svg a.svg --part 2a", "--part: experiment fig4 has no use for it"},
+           {"fig4", "--svg: found none, expected the file of fig4's picture"},
+           {"fig4 --svg quick.json --scenario quick.json", "--svg: found \"quick.json\", which --scenario needs"},
+           {"fig2 --part 3a-2", "--part: found \"3a-2\", expected one of 2a, 2b-0, 2b-3, 2c-0, 2c-1, 2c-3"},
            {"sync-switch --part shares", "--part: found \"shares\", expected one of latency, share, order,"},
            {"sync-switch --scenario quick.json", "--scenario: found another stop rule, expected stop = workload"},
            {"sync-switch --scenario shared4 --set stop=workload --set objective.workload=10 --set workers=2",

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "commands.hpp"
@@ -15,6 +16,7 @@
 #include "rlp_figures.hpp"
 #include "rlp_run.hpp"
 #include "shipped.hpp"
+#include "support/name_parts.hpp"
 #include "support/scenario_files.hpp"
 #include "support/user_error.hpp"
 #include "switch_experiment.hpp"
@@ -32,6 +34,8 @@ using support::user_error;
 
 [[nodiscard]] std::vector<named_file> inputs_of(const experiment_arguments& given) {
   std::vector<named_file> inputs = given_files(given.scenario, given.data);
+  if (!given.other_data.empty())
+    for (named_file& each : given_data_files("--other-data", given.other_data)) inputs.push_back(std::move(each));
   inputs.push_back(given_cache_file(given.cache, given.no_cache));
   return inputs;
 }
@@ -71,6 +75,9 @@ using support::user_error;
                                  .scenario = scenario_of(given),
                                  .seed = given.seed,
                                  .seeds = given.seeds};
+  const std::vector<const rlp_case*> cases = rlp_cases_of(asked.experiment, asked.parts);  // refuses early
+  if (!given.other_data.empty() && std::ranges::none_of(cases, &rlp_case::of_other_data))
+    throw user_error{"--other-data: none of the parts has use for it"};
   const training_data data = given_data(asked.scenario, given.data);
   std::optional<training_data> other_data;
   if (!given.other_data.empty()) other_data.emplace(given_data(asked.scenario, given.other_data));
@@ -91,34 +98,37 @@ using support::user_error;
 }
 
 [[nodiscard]] int make_rlp_run(const experiment_arguments& given) {
+  if (given.name == "fig4" && given.svg.empty())
+    throw user_error{"--svg: found none, expected the file of fig4's picture"};
   const support::scenario scenario = scenario_of(given);
   const training_data data = given_data(scenario, given.data);
   check_outputs(inputs_of(given), {{"--svg", given.svg}, {"--json", given.json == "-" ? "" : given.json}});
   output_file picture{given.svg, "--svg"};
   result_output output{given.json, inputs_of(given)};
-  const run_context how = given_context(data, given.threads, given.quiet);
-  const std::vector<rlp_run> made = run_rlp_table(scenario, given.seed, how);
-  const std::string document = to_json(std::span{made}).dump(2) + "\n";
-  if (how.stop) return output.put_partial(document, table(std::span{made}), false);
-  if (!given.svg.empty()) picture.write(svg(made, shown_of(scenario)));
-  return output.put(document, table(std::span{made}));
+  const rlp_runs made = run_rlp_table(scenario, given.seed, given_context(data, 1, given.quiet));
+  const std::string document = to_json(made).dump(2) + "\n";
+  if (made.interrupted) return output.put_partial(document, table(made), false);
+  picture.write(svg(made, shown_of(scenario)));
+  return output.put(document, table(made));
 }
 
 struct experiment {
   std::string_view name, meaning, scenario;
-  std::uint32_t seeds;  // 1: there is one run of each policy
+  std::uint32_t seeds;
+  std::string_view takes;  // options besides those of all
   int (*make)(const experiment_arguments&);
 };
 
 constexpr std::array experiments{
     experiment{"sync-switch", "the experiments of the Sync-Switch paper, in the simulator; its parts:", "sync-switch",
-               5, make_sync_switch},
+               5, "--part --seeds --switch-time --cache --no-cache --threads", make_sync_switch},
     experiment{"fig2", "Figure 2 of the RLP paper: learned policies and the best of BSP, ASP and SSP; its parts:",
-               "paper", 200, make_rlp_figure},
+               "paper", 200, "--part --seeds --cache --no-cache --threads", make_rlp_figure},
     experiment{"fig3", "Figure 3: the same with other numbers of workers, another model and other data; its parts:",
-               "paper", 200, make_rlp_figure},
-    experiment{"fig4", "Figure 4: when each worker computes, as a picture (--svg)", "table1", 1, make_rlp_run},
-    experiment{"table1", "Table 1: the steps of each worker in one run", "table1", 1, make_rlp_run},
+               "paper", 200, "--part --seeds --other-data --cache --no-cache --threads", make_rlp_figure},
+    experiment{"fig4", "Figure 4: from when to when each worker is busy in one run, as a picture (--svg)", "table1", 1,
+               "--svg", make_rlp_run},
+    experiment{"table1", "Table 1: the steps of each worker in one run", "table1", 1, "", make_rlp_run},
 };
 
 [[nodiscard]] int list_experiments() {
@@ -137,17 +147,18 @@ constexpr std::array experiments{
 
 // What was asked of another experiment than this.
 void refuse_foreign_options(const experiment& of, const experiment_arguments& given) {
-  const auto refuse = [&](bool given_here, const char* option) {
-    if (given_here)
+  const std::array<std::pair<std::string_view, bool>, 8> options{{{"--part", !given.parts.empty()},
+                                                                  {"--seeds", given.seeds > 0},
+                                                                  {"--switch-time", given.switch_time.has_value()},
+                                                                  {"--other-data", !given.other_data.empty()},
+                                                                  {"--svg", !given.svg.empty()},
+                                                                  {"--cache", given.cache != default_cache},
+                                                                  {"--no-cache", given.no_cache},
+                                                                  {"--threads", given.threads > 0}}};
+  const std::vector<std::string_view> taken = support::split(of.takes, ' ');
+  for (const auto& [option, is_given] : options)
+    if (is_given && std::ranges::find(taken, option) == taken.end())
       throw user_error{std::string{option} + ": experiment " + std::string{of.name} + " has no use for it"};
-  };
-  refuse(of.make != make_sync_switch && given.switch_time, "--switch-time");
-  refuse(of.name != "fig3" && !given.other_data.empty(), "--other-data");
-  refuse(of.name != "fig4" && !given.svg.empty(), "--svg");
-  refuse(of.seeds == 1 && given.seeds > 0, "--seeds");
-  refuse(of.seeds == 1 && !given.parts.empty(), "--part");
-  if (of.name == "fig4" && given.svg.empty())
-    throw user_error{"--svg: found none, expected the file of fig4's picture"};
 }
 
 }  // namespace

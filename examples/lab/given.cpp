@@ -35,8 +35,14 @@ training_data given_data(const support::scenario& scenario, const std::string& f
 }
 
 std::vector<named_file> given_files(const std::string& scenario, const std::string& data) {
-  std::vector<named_file> files{{"--scenario", support::scenario_file(scenario)}};
-  for (const auto& each : support::image_files(data_folder(data))) files.push_back({"--data", each.string()});
+  std::vector<named_file> files = given_data_files("--data", data);
+  files.insert(files.begin(), {"--scenario", support::scenario_file(scenario)});
+  return files;
+}
+
+std::vector<named_file> given_data_files(const std::string& option, const std::string& folder) {
+  std::vector<named_file> files;
+  for (const auto& each : support::image_files(data_folder(folder))) files.push_back({option, each.string()});
   return files;
 }
 

@@ -24,6 +24,9 @@ namespace rubato::lab {
 /// The files that --scenario and --data stand for, so that nothing is written over them: see check_outputs.
 [[nodiscard]] std::vector<named_file> given_files(const std::string& scenario, const std::string& data);
 
+/// The files of such a folder, which an option names.
+[[nodiscard]] std::vector<named_file> given_data_files(const std::string& option, const std::string& folder);
+
 /// --threads; if it is 0, as many as the machine has.
 [[nodiscard]] unsigned given_threads(unsigned threads);
 

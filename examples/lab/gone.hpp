@@ -8,10 +8,11 @@
 
 namespace rubato::lab {
 
-/// A treatment of any policy: from a time on nobody answers any more, as if whoever decides were gone. So everybody
-/// waits but for whom the guard lets go, one at a time.
+/// A treatment of any policy: from a time on it releases nobody any more and orders nothing else, as if whoever decides
+/// were gone. So everybody waits but for whom the guard lets go, one at a time; rounds that the policy would close stay
+/// open. What it says of single gradients and grants goes on: a host can do that by itself.
 ///
-/// Tests   tests/examples/treatments_test.cpp: FromThenOnNobodyAnswers
+/// Tests   tests/examples/treatments_test.cpp: FromThenOnNobodyIsReleased, FromThenOnRoundsStayOpen
 template <TreatablePolicy Policy>
 struct gone : Policy {
   double from;  ///< the time

@@ -50,20 +50,6 @@ const std::vector<rlp_case> all_cases{
 constexpr std::string_view compared = "bsp:sum,asp,ssp:2:rlp,ssp:3:rlp,ssp:5:rlp,ssp:8:rlp,rlp,learned,distilled,knee";
 constexpr std::size_t bsp_row = 0, asp_row = 1, first_ssp_row = 2;
 
-[[nodiscard]] std::vector<const rlp_case*> cases_of(const rlp_figure_request& asked) {
-  std::vector<const rlp_case*> chosen;
-  std::string known;
-  for (const rlp_case& each : all_cases) {
-    if (each.experiment != asked.experiment) continue;
-    known += (known.empty() ? "" : ", ") + std::string{each.part};
-    if (asked.parts.empty() || std::ranges::find(asked.parts, each.part) != asked.parts.end()) chosen.push_back(&each);
-  }
-  for (const std::string& part : asked.parts)
-    if (std::ranges::none_of(chosen, [&](const rlp_case* each) { return each->part == part; }))
-      throw support::user_error{"--part: found \"" + part + "\", expected one of " + known};
-  return chosen;
-}
-
 [[nodiscard]] compare_options options_of(const rlp_figure_request& asked, const rlp_case& each) {
   compare_options options{.scenario = asked.scenario,
                           .policies = parse_policies(compared, false),
@@ -74,26 +60,23 @@ constexpr std::size_t bsp_row = 0, asp_row = 1, first_ssp_row = 2;
   return options;
 }
 
-// The quickest of these rows; none if it cannot be relied on.
-[[nodiscard]] std::optional<std::size_t> quickest(const comparison_summary& of, std::size_t from, std::size_t to) {
-  std::optional<std::size_t> least;
+// The quickest of the rules from one row to another, of those that can be relied on; none if there is none.
+[[nodiscard]] std::optional<support::estimate> times_as_long(const comparison& in, const comparison_summary& sum,
+                                                             std::size_t from, std::size_t to, std::size_t row) {
+  std::vector<const comparison_row*> rules;
   for (std::size_t i = from; i < to; ++i)
-    if (of.rows[i].reliable() && (!least || of.rows[i].time.value < of.rows[*least].time.value)) least = i;
-  return least;
-}
-
-[[nodiscard]] std::optional<support::estimate> times_as_long(const comparison& in, std::optional<std::size_t> rule,
-                                                             std::size_t row) {
-  if (!rule) return std::nullopt;
-  std::vector<double> theirs, own;
-  for (std::size_t i = 0; i < in.rows[row].runs.size(); ++i) {
-    const auto &their_run = in.rows[*rule].runs[i], &own_run = in.rows[row].runs[i];
-    if (!their_run || !own_run) continue;
-    theirs.push_back(their_run->time);
-    own.push_back(own_run->time);
+    if (sum.rows[i].reliable()) rules.push_back(&in.rows[i]);
+  if (rules.empty()) return std::nullopt;
+  std::vector<std::vector<double>> theirs(rules.size());
+  std::vector<double> own;
+  for (std::size_t seed = 0; seed < in.rows[row].runs.size(); ++seed) {
+    const auto has_run = [seed](const comparison_row* each) { return each->runs[seed].has_value(); };
+    if (!in.rows[row].runs[seed] || !std::ranges::all_of(rules, has_run)) continue;
+    own.push_back(in.rows[row].runs[seed]->time);
+    for (std::size_t i = 0; i < rules.size(); ++i) theirs[i].push_back(rules[i]->runs[seed]->time);
   }
   if (own.empty()) return std::nullopt;
-  return support::bootstrap_ratio(theirs, own);
+  return support::bootstrap_least_ratio(theirs, own);
 }
 
 [[nodiscard]] std::string ratio_text(const std::optional<support::estimate>& e) {
@@ -124,7 +107,7 @@ template <class Ratios>
                                    "[" + decimals(row.time.low, 0) + ", " + decimals(row.time.high, 0) + "]",
                                    std::to_string(row.reached) + "/" + std::to_string(row.seeds)};
     if (i >= rlp_rules) {
-      const rlp_comparison with = compare_with_rules(result.made, i);
+      const rlp_comparison with = compare_with_rules(result.made, sum, i);
       for (const auto* each : {&with.bsp, &with.asp, &with.ssp, &with.best}) cells.push_back(ratio_text(*each));
     }
     rows.push_back(std::move(cells));
@@ -139,10 +122,27 @@ template <class Ratios>
 
 std::span<const rlp_case> rlp_cases() { return all_cases; }
 
+std::vector<const rlp_case*> rlp_cases_of(std::string_view experiment, const std::vector<std::string>& parts) {
+  std::vector<const rlp_case*> chosen;
+  std::string known;
+  for (const rlp_case& each : all_cases) {
+    if (each.experiment != experiment) continue;
+    known += (known.empty() ? "" : ", ") + std::string{each.part};
+    if (parts.empty() || std::ranges::find(parts, each.part) != parts.end()) chosen.push_back(&each);
+  }
+  for (const std::string& part : parts)
+    if (std::ranges::none_of(chosen, [&](const rlp_case* each) { return each->part == part; }))
+      throw support::user_error{"--part: found \"" + part + "\", expected one of " + known};
+  return chosen;
+}
+
 rlp_figure run_rlp_figure(const rlp_figure_request& asked, const runner& usual, const runner* other) {
   rlp_figure figure{.asked = asked};
-  for (const rlp_case* each : cases_of(asked)) {
+  for (const rlp_case* each : rlp_cases_of(asked.experiment, asked.parts)) {
     if (each->of_other_data && other == nullptr) {
+      if (!asked.parts.empty())
+        throw support::user_error{"--other-data: found none, expected the folder that part " + std::string{each->part} +
+                                  " needs"};
       figure.left_out.push_back(each);
       continue;
     }
@@ -153,10 +153,9 @@ rlp_figure run_rlp_figure(const rlp_figure_request& asked, const runner& usual, 
   return figure;
 }
 
-rlp_comparison compare_with_rules(const comparison& made, std::size_t row) {
-  const comparison_summary sum = summarise(made);
+rlp_comparison compare_with_rules(const comparison& made, const comparison_summary& sum, std::size_t row) {
   if (!sum.rows[row].reliable()) return {};
-  const auto of = [&](std::size_t from, std::size_t to) { return times_as_long(made, quickest(sum, from, to), row); };
+  const auto of = [&](std::size_t from, std::size_t to) { return times_as_long(made, sum, from, to, row); };
   return {.bsp = of(bsp_row, asp_row),
           .asp = of(asp_row, first_ssp_row),
           .ssp = of(first_ssp_row, rlp_rules),
@@ -173,15 +172,16 @@ std::string table(const rlp_figure& figure) {
     text += '\n' + std::string{each->part} + ": left out, it needs other data: --other-data\n";
   return text +
          "\ntime: interquartile mean over seeds; the best rule and the best bound are the quickest in these "
-         "runs. CI: bootstrap over seeds.\n";
+         "runs, in each resample anew. CI: bootstrap over seeds.\n";
 }
 
 json to_json(const rlp_figure& figure) {
   json cases = json::array();
   for (const rlp_case_result& each : figure.cases) {
+    const comparison_summary sum = summarise(each.made);
     json ratios = json::object();
     for (std::size_t i = rlp_rules; i < each.made.rows.size(); ++i)
-      ratios[each.made.rows[i].name] = ratios_json(compare_with_rules(each.made, i));
+      ratios[each.made.rows[i].name] = ratios_json(compare_with_rules(each.made, sum, i));
     cases.push_back({{"part", each.of->part},
                      {"meaning", each.of->meaning},
                      {"published", ratios_json(each.of->published)},

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compare.hpp"
+#include "summary.hpp"
 #include "support/statistics.hpp"
 
 namespace rubato::lab {
@@ -32,6 +33,10 @@ struct rlp_case {
 
 /// All of them, in the order of the paper.
 [[nodiscard]] std::span<const rlp_case> rlp_cases();
+
+/// Those of an experiment with these parts; all, where none is named. Errors  user_error: an unknown part
+[[nodiscard]] std::vector<const rlp_case*> rlp_cases_of(std::string_view experiment,
+                                                        const std::vector<std::string>& parts);
 
 /// What to make of them.
 struct rlp_figure_request {
@@ -60,19 +65,22 @@ struct rlp_figure {
 };
 
 /// Compares the rules of the paper with `rlp`, `learned`, `distilled` and `knee` in each case, on the same seeds. Cases
-/// of other data are left out where `other` is null.
+/// of other data are left out where `other` is null, unless they are named.
 ///
 /// What the runners' caches know is not run again: that is how an interrupted experiment goes on.
-/// Errors  user_error: an unknown part; those of compare(); `rlp` needs its file
+/// Errors  user_error: those of rlp_cases_of() and compare(); other data is missing for a named part, or `rlp`'s file
 /// Tests   tests/examples/rlp_figures_test.cpp
 [[nodiscard]] rlp_figure run_rlp_figure(const rlp_figure_request&, const runner& usual, const runner* other);
 
 /// A policy's row: how many times as long as it the rules take, interquartile means over the same seeds.
 struct rlp_comparison {
-  std::optional<support::estimate> bsp{}, asp{}, ssp{}, best{};  ///< none where too few of the runs reach the end
+  std::optional<support::estimate> bsp{}, asp{};  ///< none where too few of the runs reach the end
+  std::optional<support::estimate> ssp{};         ///< with its best bound
+  std::optional<support::estimate> best{};        ///< the quickest of all
 };
-/// Of the row, counted from 0. The best bound of SSP and the best rule are those of these very runs.
-[[nodiscard]] rlp_comparison compare_with_rules(const comparison&, std::size_t row);
+/// Of the row, counted from 0. The best bound of SSP and the best rule are the quickest of these very runs; intervals
+/// have the chance in them that others would have been.
+[[nodiscard]] rlp_comparison compare_with_rules(const comparison&, const comparison_summary&, std::size_t row);
 
 /// For a terminal, a table for each case.
 [[nodiscard]] std::string table(const rlp_figure&);

@@ -44,10 +44,10 @@ template <class Steps>
 
 std::span<const rlp_table_row> rlp_table() { return published; }
 
-std::vector<rlp_run> run_rlp_table(const support::scenario& scenario, std::uint64_t seed, const run_context& how) {
+rlp_runs run_rlp_table(const support::scenario& scenario, std::uint64_t seed, const run_context& how) {
   const setting at{scenario, hidden_layers_of(scenario, seed)};
   workbench bench{how.data};
-  std::vector<rlp_run> runs;
+  rlp_runs runs{.scenario = scenario, .seed = seed, .data = text_of(how.data)};
   for (const std::string_view name : compared) {
     const named_policy policy = parse_policy(std::string{name});
     rlp_run run{.policy = policy.name, .whole = {}, .steps = {}, .spans = {}};
@@ -61,19 +61,20 @@ std::vector<rlp_run> run_rlp_table(const support::scenario& scenario, std::uint6
       run.spans.push_back({r.worker.index, since[r.worker.index], r.now});
     }};
     const auto whole = bench.watch(at, policy.policy, seed, watcher, how.stop);
-    if (!whole) break;
+    runs.interrupted = !whole;
+    if (runs.interrupted) break;
     run.whole = *whole;
-    runs.push_back(std::move(run));
+    runs.of.push_back(std::move(run));
   }
   return runs;
 }
 
-std::string table(std::span<const rlp_run> runs) {
+std::string table(const rlp_runs& runs) {
   std::vector<std::vector<std::string>> rows{{"policy"}};
-  const std::size_t workers = runs.empty() ? 0 : runs.front().steps.size();
+  const std::size_t workers = runs.scenario.cluster.workers;
   for (std::size_t w = 1; w <= workers; ++w) rows.front().push_back("W" + std::to_string(w));
   for (const char* column : {"steps", "idle", "deciding", "time"}) rows.front().emplace_back(column);
-  for (const rlp_run& run : runs) {
+  for (const rlp_run& run : runs.of) {
     rows.push_back(cells_of(run.policy, run.steps, run.whole.idle_share, run.whole.decision_share));
     rows.back().push_back(decimals(run.whole.time, 0) + (run.whole.reached ? "" : ", not reached"));
   }
@@ -81,30 +82,37 @@ std::string table(std::span<const rlp_run> runs) {
     for (const rlp_table_row& row : published)
       rows.push_back(
           cells_of(std::string{row.policy} + ", in the paper", row.steps, row.idle_share, row.decision_share));
-  return aligned_text(rows);
+  return runs.scenario.name + ": the run of seed " + std::to_string(runs.seed) + ", " + runs.data +
+         (runs.interrupted ? "; INTERRUPTED\n" : "\n") + aligned_text(rows);
 }
 
-json to_json(std::span<const rlp_run> runs) {
+json to_json(const rlp_runs& runs) {
   json all = json::array();
-  for (const rlp_run& run : runs) {
+  for (const rlp_run& run : runs.of) {
     json spans = json::array();
     for (const rlp_run::span& each : run.spans) spans.push_back({each.worker, each.begin, each.end});
     all.push_back(
         {{"policy", run.policy}, {"run", to_json(run.whole)}, {"steps", run.steps}, {"spans", std::move(spans)}});
   }
-  return {
-      {"format", "rubato.rlp_run"}, {"format_version", 1}, {"runs", std::move(all)}, {"version", library_version()}};
+  return {{"format", "rubato.rlp_runs"},
+          {"format_version", 1},
+          {"scenario", support::to_json(runs.scenario)},
+          {"seed", runs.seed},
+          {"data", runs.data},
+          {"runs", std::move(all)},
+          {"interrupted", runs.interrupted},
+          {"version", library_version()}};
 }
 
-std::string svg(std::span<const rlp_run> runs, double until) {
+std::string svg(const rlp_runs& runs, double until) {
   constexpr double left = 90, width = 900, lane = 10, title = 22;
   double height = 0;
-  for (const rlp_run& run : runs) height += title + lane * static_cast<double>(run.steps.size());
+  for (const rlp_run& run : runs.of) height += title + lane * static_cast<double>(run.steps.size());
   std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\"" + attribute("width", left + width + 10) +
                     attribute("height", height + title) + " font-family=\"sans-serif\" font-size=\"12\">\n" +
                     "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
   double top = 0;
-  for (const rlp_run& run : runs) {
+  for (const rlp_run& run : runs.of) {
     const double first = top + title, lanes = lane * static_cast<double>(run.steps.size());
     out += "<text" + attribute("x", 4) + attribute("y", first - 6) + ">" + run.policy + "</text>\n<rect" +
            attribute("x", left) + attribute("y", first) + attribute("width", width) + attribute("height", lanes) +

@@ -16,39 +16,49 @@ namespace rubato::lab {
 
 /// A row of Table 1 of the RLP paper: what each worker does in one run.
 struct rlp_table_row {
-  std::string_view policy;
-  std::array<std::uint32_t, 10> steps;
-  double idle_share;
-  double decision_share;
+  std::string_view policy;              ///< as the paper calls it
+  std::array<std::uint32_t, 10> steps;  ///< by worker
+  double idle_share;                    ///< of the time of all workers, waiting; 0 to 1
+  double decision_share;                ///< of the time, deciding
 };
 
 /// The four of them. The paper prints 569 as the sum of ASP's, which is 659.
 [[nodiscard]] std::span<const rlp_table_row> rlp_table();
 
-/// One run, as its workers saw it: Table 1 and Figure 4 of the paper.
+/// One run by one policy, as its workers saw it.
 struct rlp_run {
-  /// When somebody computed.
+  /// From a worker's release to its push: it computes, or waits for a core or the link. Units of time.
   struct span {
     std::uint32_t worker;
     double begin, end;
   };
   std::string policy;
-  measurement whole;
+  measurement whole;                 ///< what the lab says of the run
   std::vector<std::uint64_t> steps;  ///< that each worker pushed
-  std::vector<span> spans;           ///< in the order of their ends
+  std::vector<span> spans;           ///< of steps that were pushed, in the order of their ends
 };
 
-/// The runs of one seed by the rules of the table and by `rlp`, `learned`, `distilled` and `knee`; fewer if `stop` was
-/// raised. Errors  user_error: `rlp` needs its file
+/// Table 1 and Figure 4 of the paper: one run of each policy, all of one seed.
+struct rlp_runs {
+  support::scenario scenario;
+  std::uint64_t seed = 0;
+  std::string data;           ///< what was trained on
+  std::vector<rlp_run> of{};  ///< by the rules of the table and by `rlp`, `learned`, `distilled` and `knee`
+  bool interrupted = false;   ///< some are missing
+};
+
+/// Makes them. Errors  user_error: `rlp` needs its file
 /// Tests   tests/examples/rlp_run_test.cpp
-[[nodiscard]] std::vector<rlp_run> run_rlp_table(const support::scenario&, std::uint64_t seed, const run_context&);
+[[nodiscard]] rlp_runs run_rlp_table(const support::scenario&, std::uint64_t seed, const run_context&);
 
-/// For a terminal: the rows of the paper below those that were run.
-[[nodiscard]] std::string table(std::span<const rlp_run>);
-[[nodiscard]] nlohmann::json to_json(std::span<const rlp_run>);  ///< the same, with all spans
+/// For a terminal: the rows of the paper below those that were run, where there are as many workers.
+[[nodiscard]] std::string table(const rlp_runs&);
+/// The same, with each span as [worker, begin, end].
+[[nodiscard]] nlohmann::json to_json(const rlp_runs&);
 
-/// A picture: for each run a lane of each worker, dark where it computes, from the beginning until that time.
-[[nodiscard]] std::string svg(std::span<const rlp_run>, double until);
+/// A picture: for each run a lane of each worker, dark from its release to its push, from the beginning until that
+/// time.
+[[nodiscard]] std::string svg(const rlp_runs&, double until);
 
 }  // namespace rubato::lab
 

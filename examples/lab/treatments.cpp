@@ -94,7 +94,7 @@ const std::vector<treatment> all_treatments = with_those_of_batches({
     {"batch", "+batch:N", "batches of N samples, for whoever it runs", {"+batch:4"}, put_batch},
     {"gone",
      "+gone:TIME",
-     "from TIME on it answers nothing, as if whoever decides were gone: all wait but for whom the guard lets go",
+     "from TIME on it releases nobody, as if whoever decides were gone: all wait but for whom the guard lets go",
      {"+gone:20"},
      put_gone},
 });

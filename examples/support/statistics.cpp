@@ -89,6 +89,27 @@ estimate bootstrap_ratio(std::span<const double> numerator, std::span<const doub
   });
 }
 
+estimate bootstrap_least_ratio(std::span<const std::vector<double>> numerators, std::span<const double> denominator,
+                               const bootstrap_options& options) {
+  if (numerators.empty() || std::ranges::any_of(numerators, [&](const auto& each) {
+        return each.size() != denominator.size();
+      }))
+    throw std::invalid_argument{"bootstrap_least_ratio: expected one value for each seed, of one numerator at least"};
+  std::vector<double> above, below;
+  const auto ratio = [&](const std::vector<std::size_t>& chosen) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const std::vector<double>& each : numerators) {
+      gather(each, chosen, above);
+      least = std::min(least, trimmed_mean(above));
+    }
+    gather(denominator, chosen, below);
+    return least / trimmed_mean(below);
+  };
+  std::vector<std::size_t> all(denominator.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return percentile_interval(all.size(), ratio(all), options, ratio);
+}
+
 mean_with_error mean_and_standard_error(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
   if (values.empty()) return {not_a_number, not_a_number};

@@ -31,13 +31,23 @@ void run(online_search& search, int jobs, const job& cost) {
   }
 }
 
+// A sequence that no search draws from.
+rubato::random_sequence noise_of(std::uint64_t seed) { return rubato::random_sequence{seed, 7}; }
+
 // Least at 1 in each parameter, with noise from job to job.
 job bowl(double deviation, std::uint64_t seed) {
-  return [deviation, random = rubato::random_sequence{seed}](std::span<const float> at) mutable {
+  return [deviation, random = noise_of(seed)](std::span<const float> at) mutable {
     double cost = deviation * random.normal();
     for (const float x : at) cost += 0.4 * (x - 1.0) * (x - 1.0);
     return cost;
   };
+}
+
+// What the candidate's job of each pair costs more.
+void run_pairs(online_search& search, const std::vector<double>& differences) {
+  for (const double difference : differences)
+    for (int each = 0; each < 2; ++each)
+      ASSERT_EQ(search.report(search.tries_candidate() ? difference : 0).code, errc::ok);
 }
 
 std::size_t accepted(const online_search& search) {
@@ -75,59 +85,111 @@ TEST(OnlineSearch, PairsHaveBothInRandomOrder) {
   EXPECT_NEAR(candidate_first, 200, 40);
 }
 
-// Candidates that cost the same are taken in at most one of twenty.
-TEST(OnlineSearch, KeepsItsLevel) {
+TEST(OnlineSearch, AsManyPairsBeginWithEither) {
+  online_search search = search_from({0}, {.pairs = 100});
+  run_pairs(search, std::vector<double>(60, -0.001));
+  for (std::size_t i = 0; i + 1 < search.trials()[0].pairs.size(); i += 2)
+    EXPECT_NE(search.trials()[0].pairs[i].candidate_first, search.trials()[0].pairs[i + 1].candidate_first);
+}
+
+// Also where candidates fail.
+TEST(OnlineSearch, HalfOfTheJobsTryCandidates) {
+  online_search search = search_from({0});
+  int tries = 0;
+  for (int made = 0; made < 200; ++made) {
+    tries += search.tries_candidate() ? 1 : 0;
+    ASSERT_EQ(search.report(search.tries_candidate() ? infinite : 0).code, errc::ok);
+  }
+  EXPECT_EQ(tries, 100);
+}
+
+// The share of candidates that are taken though they cost the same, of so many that are not open any more.
+double taken_of_equals(const online_options& options, double deviation, double drift) {
   std::size_t tried = 0, taken = 0;
-  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
-    online_search search = search_from({0}, {.seed = seed});
-    rubato::random_sequence noise{seed, 7};
-    run(search, 200, [&](std::span<const float>) { return 0.2 * noise.normal(); });
-    tried += search.trials().size() - 1;
+  for (std::uint64_t seed = 1; tried < 4'000; ++seed) {
+    online_options own = options;
+    own.seed = seed;
+    online_search search = search_from({0}, own);
+    rubato::random_sequence noise = noise_of(seed);
+    for (double jobs = 0; search.trials().size() <= 10; ++jobs)
+      EXPECT_EQ(search.report(drift * jobs + deviation * noise.normal()).code, errc::ok);
+    tried += 10;
     taken += accepted(search);
   }
-  ASSERT_GT(tried, 5'000U);
-  EXPECT_LT(static_cast<double>(taken), 0.055 * static_cast<double>(tried));
-  EXPECT_GT(static_cast<double>(taken), 0.01 * static_cast<double>(tried)) << "a test that never rejects has no power";
+  return static_cast<double>(taken) / static_cast<double>(tried);
+}
+
+// With four standard errors of 4,000 candidates beside it.
+TEST(OnlineSearch, KeepsItsLevel) {
+  for (const auto& [pairs, level] :
+       {std::pair{8U, 0.05}, std::pair{8U, 0.4}, std::pair{20U, 0.05}, std::pair{20U, 0.01}}) {
+    const double share = taken_of_equals({.pairs = pairs, .level = level}, 0.2, 0);
+    EXPECT_LT(share, level + 4 * std::sqrt(level / 4'000)) << pairs << ' ' << level;
+    EXPECT_GT(share, level / 4) << pairs << ' ' << level << ": a test that never takes anything has no power";
+  }
+}
+
+// A second job of a pair that costs ten times the noise more, or less.
+TEST(OnlineSearch, KeepsItsLevelWhereTheClusterDrifts) {
+  for (const double drift : {-0.02, 0.02})
+    EXPECT_LT(taken_of_equals({}, 0.002, drift), 0.05 + 4 * std::sqrt(0.05 / 4'000)) << drift;
 }
 
 TEST(OnlineSearch, WhatIsMuchWorseIsNeverTaken) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     online_search search = search_from({0}, {.seed = seed, .recheck = 0});
-    rubato::random_sequence noise{seed, 7};
+    rubato::random_sequence noise = noise_of(seed);
     run(search, 50, [&](std::span<const float> at) { return (at[0] == 0 ? 0 : 0.4) + 0.1 * noise.normal(); });
-    EXPECT_EQ(accepted(search), 0U) << seed;
-  }
-}
-
-TEST(OnlineSearch, SlowDriftMovesNothing) {
-  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    online_search search = search_from({0}, {.seed = seed, .recheck = 0});
-    int jobs = 0;
-    run(search, 100, [&](std::span<const float> at) { return (at[0] == 0 ? 0 : 0.3) - 0.02 * ++jobs; });
     EXPECT_EQ(accepted(search), 0U) << seed;
   }
 }
 
 TEST(OnlineSearch, WhatIsHopelessIsGivenUpAfterItsFirstPair) {
   online_search search = search_from({0});
-  run(search, 20, [](std::span<const float> at) { return at[0] == 0 ? 0.0 : 0.71; });
+  run_pairs(search, std::vector<double>(10, 0.71));
   ASSERT_EQ(search.trials().size(), 11U);
-  for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(search.trials()[i].worse, std::vector{0.71});
+  for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(search.trials()[i].pairs.size(), 1U);
+  online_search just_not = search_from({0});
+  run_pairs(just_not, {0.7});
+  EXPECT_EQ(just_not.trials().size(), 1U);
 }
 
-TEST(OnlineSearch, WhatIsNoBetterIsGivenUpAfterThreePairs) {
-  online_search search = search_from({0});
-  run(search, 60, [](std::span<const float>) { return 5.0; });
-  ASSERT_EQ(search.trials().size(), 11U);
-  for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(search.trials()[i].worse.size(), 3U);
+TEST(OnlineSearch, WhatIsNoBetterIsGivenUpFromTheThirdPairOn) {
+  for (const auto& [differences, after] :
+       {std::pair{std::vector<double>{0, 0, 0}, 3U}, std::pair{std::vector{-0.1, -0.1, 0.0, 0.0, 0.3}, 5U}}) {
+    online_search search = search_from({0});
+    run_pairs(search, differences);
+    ASSERT_EQ(search.trials().size(), 2U);
+    EXPECT_EQ(search.trials()[0].pairs.size(), after);
+    EXPECT_FALSE(search.trials()[0].accepted);
+  }
 }
 
 TEST(OnlineSearch, WhatIsClearlyBetterIsTakenAfterHalfOfThePairs) {
-  online_search search = search_from({0}, {.pairs = 10});
-  run(search, 10, [](std::span<const float> at) { return at[0] == 0 ? 1.0 : 0.5; });
+  online_search search = search_from({0}, {.pairs = 12});
+  run_pairs(search, std::vector<double>(6, -0.5));
   ASSERT_EQ(search.trials().size(), 2U);
   EXPECT_TRUE(search.trials()[0].accepted);
   EXPECT_EQ(search.incumbent()[0], search.trials()[0].parameters[0]);
+}
+
+TEST(OnlineSearch, WhatIsBetterIsTakenAfterAllPairs) {
+  online_search search = search_from({0});
+  run_pairs(search, {-0.1, -0.3, -0.2, 0, -0.1, -0.2, -0.1, -0.2});
+  ASSERT_EQ(search.trials().size(), 2U);
+  EXPECT_TRUE(search.trials()[0].accepted);
+  EXPECT_EQ(search.trials()[0].pairs.size(), 8U);
+}
+
+TEST(OnlineSearch, WhatIsNotProvedAfterAllPairsIsGivenUp) {
+  online_search search = search_from({0});
+  run_pairs(search, {-0.6, 0.2, -0.6, 0.5, -0.3, 0.3, -0.4, 0.4});
+  ASSERT_EQ(search.trials().size(), 2U);
+  EXPECT_FALSE(search.trials()[0].accepted);
+  EXPECT_EQ(search.trials()[0].pairs.size(), 8U);
+  EXPECT_EQ(search.incumbent()[0], 0);
+  EXPECT_FLOAT_EQ(search.trials()[1].parameters[0], 1.1892071F * search.trials()[0].parameters[0])
+      << "a longer step in the same direction";
 }
 
 TEST(OnlineSearch, TheNextGoesOnInTheSameDirectionTwiceAsFar) {
@@ -159,7 +221,7 @@ TEST(OnlineSearch, StepsStayWithinTheirLimits) {
 // What was better at first is worse later: the search goes back to what it began with.
 TEST(OnlineSearch, WhatItBeganWithIsTriedAgain) {
   online_search search = search_from({0}, {.step = 0.5, .recheck = 2});
-  rubato::random_sequence noise{3};
+  rubato::random_sequence noise = noise_of(3);
   bool changed = false;
   const job cost = [&](std::span<const float> at) {
     return (at[0] == 0) == changed ? 0.0 : 0.6 + 0.05 * noise.uniform();
@@ -171,23 +233,34 @@ TEST(OnlineSearch, WhatItBeganWithIsTriedAgain) {
   EXPECT_EQ(search.incumbent()[0], 0);
 }
 
-TEST(OnlineSearch, AFailedJobEndsItsCandidate) {
+TEST(OnlineSearch, NeverTriesWhatItBeganWithIfNotAsked) {
+  online_search search = search_from({0}, {.recheck = 0});
+  run(search, 400, [](std::span<const float> at) { return -at[0]; });
+  for (const online_trial& each : search.trials()) EXPECT_FALSE(each.is_recheck);
+  EXPECT_GE(accepted(search), 4U);
+}
+
+TEST(OnlineSearch, ACandidateThatFailsIsGivenUp) {
   online_search search = search_from({0});
-  while (!search.tries_candidate()) ASSERT_EQ(search.report(1).code, errc::ok);
-  ASSERT_EQ(search.report(infinite).code, errc::ok);
+  for (int each = 0; each < 2; ++each) ASSERT_EQ(search.report(search.tries_candidate() ? infinite : 1).code, errc::ok);
   EXPECT_TRUE(search.trials()[0].failed);
   EXPECT_FALSE(search.trials()[0].accepted);
   EXPECT_EQ(search.trials().size(), 2U);
 }
 
-// It says nothing of the candidate.
-TEST(OnlineSearch, AFailedJobOfWhatIsInUseVoidsItsPair) {
+TEST(OnlineSearch, WhereBothFailNothingIsSaid) {
   online_search search = search_from({0});
-  for (int pair = 0; pair < 10; ++pair)
-    for (int each = 0; each < 2; ++each)
-      ASSERT_EQ(search.report(search.tries_candidate() ? 1 : infinite).code, errc::ok);
+  run(search, 20, [](std::span<const float>) { return infinite; });
   EXPECT_EQ(search.trials().size(), 1U);
-  EXPECT_TRUE(search.trials()[0].worse.empty());
+  EXPECT_FALSE(search.trials()[0].failed);
+  EXPECT_TRUE(search.trials()[0].pairs.empty());
+}
+
+TEST(OnlineSearch, ACandidateThatDoesNotFailReplacesWhatDoes) {
+  online_search search = search_from({0});
+  run(search, 8, [](std::span<const float> at) { return at[0] == 0 ? infinite : 1; });
+  EXPECT_EQ(accepted(search), 1U);
+  EXPECT_EQ(search.trials()[0].pairs[0].difference, -search.options().hopeless);
 }
 
 TEST(OnlineSearch, ReportsAgainResume) {
@@ -220,13 +293,17 @@ TEST(OnlineSearch, RefusesBadOptions) {
   };
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(refused({}, {}), "online_search: found no parameters, expected some");
-  EXPECT_EQ(refused({1, nan}, {}), "online_search: parameter 1 is nan, expected a finite number");
+  EXPECT_EQ(refused({1, nan}, {}), "online_search: parameter 1 is nan, expected a finite number that steps change");
+  EXPECT_EQ(refused({1e9F}, {}), "online_search: parameter 0 is 1e+09, expected a finite number that steps change");
   EXPECT_EQ(refused({1}, {.step = 0}), "online_search: step is 0, expected a number above 0, at most 1e6");
-  EXPECT_EQ(refused({1}, {.pairs = 4}), "online_search: pairs is 4, expected an even number from 6 to 1,000");
-  EXPECT_EQ(refused({1}, {.pairs = 7}), "online_search: pairs is 7, expected an even number from 6 to 1,000");
+  EXPECT_EQ(refused({0}, {.step = 1e-50}),
+            "online_search: parameter 0 is 0, expected a finite number that steps change");
+  for (const std::uint32_t pairs : {4U, 10U, 1'004U})
+    EXPECT_EQ(refused({1}, {.pairs = pairs}),
+              "online_search: pairs is " + std::to_string(pairs) + ", expected a multiple of 4 from 8 to 1,000");
   EXPECT_EQ(refused({1}, {.level = 0.6}), "online_search: level is 0.6, expected a probability above 0, at most 0.5");
-  EXPECT_EQ(refused({1}, {.hopeless = -1}),
-            "online_search: hopeless is -1, expected a number above 0, at most 1e100");
+  EXPECT_EQ(refused({1}, {.hopeless = -1}), "online_search: hopeless is -1, expected a number above 0, at most 1e+100");
+  EXPECT_EQ(refused({1}, {.recheck = 1}), "online_search: recheck is 1, expected 0, or 2 or more");
 }
 
 }  // namespace

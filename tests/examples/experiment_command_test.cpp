@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "lab_program.hpp"
+#include "source_directory.hpp"
 
 namespace {
 
@@ -67,11 +69,20 @@ TEST(Experiment, AnInterruptedDocumentIsNotPrinted) {
 
 TEST(Experiment, BadInputIsOneLineAndStatus2) {
   const lab_program lab;
+  std::filesystem::copy(rubato::test::source_directory / "examples/data", lab.folder.path() / "other",
+                        std::filesystem::copy_options::recursive);
   for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
            {"sync-swich", "experiment: found \"sync-swich\", expected one of sync-switch, fig2, fig3, fig4, table1"},
            {"fig2 --switch-time 3", "--switch-time: experiment fig2 has no use for it"},
            {"fig2 --other-data .", "--other-data: experiment fig2 has no use for it"},
            {"table1 --svg a.svg", "--svg: experiment table1 has no use for it"},
+           {"fig3 --part 3a-2 --other-data .", "--other-data: none of the parts has use for it"},
+           {"fig3 --part 3b-data", "--other-data: found none, expected the folder that part 3b-data needs"},
+           {"fig3 --other-data other --json other/train-images-idx3-ubyte.gz",
+            "--json: found \"other/train-images-idx3-ubyte.gz\", which --other-data needs"},
+           {"table1 --threads 2", "--threads: experiment table1 has no use for it"},
+           {"table1 --cache here", "--cache: experiment table1 has no use for it"},
+           {"table1 --no-cache", "--no-cache: experiment table1 has no use for it"},
            {"table1 --seeds 3", "--seeds: experiment table1 has no use for it"},
            {"fig4 --svg a.svg --part 2a", "--part: experiment fig4 has no use for it"},
            {"fig4", "--svg: found none, expected the file of fig4's picture"},

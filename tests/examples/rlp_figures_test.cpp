@@ -19,9 +19,10 @@ using namespace rubato;
 using namespace rubato::lab;
 using rubato::test::lab_program;
 
-rlp_figure_request asked(const std::string& experiment, std::vector<std::string> parts = {}) {
+rlp_figure_request asked(const std::string& experiment, std::vector<std::string> parts = {},
+                         std::vector<std::string> settings = {}) {
   rlp_figure_request request{.experiment = experiment, .parts = std::move(parts), .seeds = 2};
-  request.scenario = test::quick("bsp", 1).scenario;
+  request.scenario = test::quick("bsp", 1, std::move(settings)).scenario;
   return request;
 }
 
@@ -58,7 +59,7 @@ TEST(RlpFigures, EachCaseFitsTheScenarios) {
 
 TEST(RlpFigures, RatiosAreThoseOfThePolicy) {
   const comparison made = with_times({40, 60, 50, 30, 35, 45, 20});
-  const rlp_comparison with = compare_with_rules(made, rlp_rules);
+  const rlp_comparison with = compare_with_rules(made, summarise(made), rlp_rules);
   EXPECT_DOUBLE_EQ(with.bsp->value, 2);
   EXPECT_DOUBLE_EQ(with.asp->value, 3);
   EXPECT_DOUBLE_EQ(with.ssp->value, 1.5) << "of the best bound";
@@ -70,11 +71,11 @@ TEST(RlpFigures, RulesThatDoNotArriveAreNotCompared) {
   comparison made = with_times({40, 60, 50, 30, 35, 45, 20});
   for (std::size_t row : {std::size_t{0}, std::size_t{3}})
     for (std::size_t i = 0; i < 2; ++i) made.rows[row].runs[i] = run_of(9, false);  // eight of ten
-  const rlp_comparison with = compare_with_rules(made, rlp_rules);
+  const rlp_comparison with = compare_with_rules(made, summarise(made), rlp_rules);
   EXPECT_FALSE(with.bsp);
   EXPECT_DOUBLE_EQ(with.ssp->value, 1.75) << "of the best bound that arrives";
   for (auto& run : made.rows[rlp_rules].runs) run = run_of(9, false);
-  EXPECT_FALSE(compare_with_rules(made, rlp_rules).best);
+  EXPECT_FALSE(compare_with_rules(made, summarise(made), rlp_rules).best);
 }
 
 TEST(RlpFigures, PartsAreChosen) {
@@ -90,12 +91,30 @@ TEST(RlpFigures, PartsAreChosen) {
 
 TEST(RlpFigures, WithoutOtherDataItsCasesAreLeftOut) {
   test::lab_bench bench;
-  const rlp_figure made = run_rlp_figure(asked("fig3", {"3a-2", "3b-data"}), bench.runner(), nullptr);
-  ASSERT_EQ(made.cases.size(), 1U);
-  ASSERT_EQ(made.left_out.size(), 1U);
+  const rlp_figure made = run_rlp_figure(asked("fig3", {}, {"objective.max_time=1"}), bench.runner(), nullptr);
+  EXPECT_EQ(made.cases.size(), 4U);
+  ASSERT_EQ(made.left_out.size(), 4U);
   EXPECT_EQ(made.left_out[0]->part, "3b-data");
   EXPECT_NE(table(made).find("\n3b-data: left out, it needs other data: --other-data\n"), std::string::npos);
-  EXPECT_EQ(to_json(made)["left_out"], nlohmann::json{"3b-data"});
+  EXPECT_EQ(to_json(made)["left_out"], (nlohmann::json{"3b-data", "3c-2", "3c-5", "3c-8"}));
+}
+
+TEST(RlpFigures, ANamedPartIsNotLeftOut) {
+  test::lab_bench bench;
+  EXPECT_EQ(test::message_of<support::user_error>(
+                [&] { static_cast<void>(run_rlp_figure(asked("fig3", {"3b-data"}), bench.runner(), nullptr)); }),
+            "--other-data: found none, expected the folder that part 3b-data needs");
+}
+
+TEST(RlpFigures, OtherDataIsForItsCases) {
+  test::lab_bench usual, other;
+  other.data.description = "the other data";
+  const runner of_other = other.runner();
+  const rlp_figure made =
+      run_rlp_figure(asked("fig3", {"3a-2", "3b-data"}, {"objective.max_time=1"}), usual.runner(), &of_other);
+  ASSERT_EQ(made.cases.size(), 2U);
+  EXPECT_EQ(made.cases[0].made.data, usual.data.description);
+  EXPECT_EQ(made.cases[1].made.data, "the other data");
 }
 
 TEST(RlpFigures, SaysWhatThePaperSays) {

@@ -79,6 +79,22 @@ TEST(Statistics, RatioRefusesUnequalSizes) {
   EXPECT_THROW(static_cast<void>(bootstrap_ratio(std::array{1.0}, std::array{1.0, 2.0})), std::invalid_argument);
 }
 
+// Two that take turns: one of them is quicker in almost every resample, by chance alone.
+TEST(Statistics, TheLeastIsFoundInEachResample) {
+  const std::vector<std::vector<double>> both{{1, 3, 1, 3, 1, 3, 1, 3}, {3, 1, 3, 1, 3, 1, 3, 1}};
+  const std::vector<double> ones(8, 1.0);
+  const auto least = bootstrap_least_ratio(both, ones);
+  EXPECT_DOUBLE_EQ(least.value, 2);
+  EXPECT_LE(least.high, 2);
+  EXPECT_GT(bootstrap_ratio(both[0], ones).high, 2.5);
+  const std::vector<std::vector<double>> alone{both[0]};
+  const auto one = bootstrap_least_ratio(alone, ones), same = bootstrap_ratio(both[0], ones);
+  EXPECT_EQ(one.low, same.low);
+  EXPECT_EQ(one.high, same.high);
+  EXPECT_THROW(static_cast<void>(bootstrap_least_ratio({}, ones)), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(bootstrap_least_ratio(both, std::array{1.0})), std::invalid_argument);
+}
+
 // Of five values the quantile is 2.776, of two 12.706.
 TEST(Statistics, MeanWithStudentsInterval) {
   const auto five = mean_with_t_interval(std::array{1.0, 2.0, 3.0, 4.0, 5.0});

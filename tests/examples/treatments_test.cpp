@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <rubato/sync/asp.hpp>
+#include <rubato/sync/bsp.hpp>
 #include <rubato/sync/controller.hpp>
 #include <string>
 
@@ -47,7 +48,7 @@ TEST(Treatments, NamesMeanWhatTheySay) {
   EXPECT_EQ(described("asp+decay").at("loss_decay"), (std::vector{5.0, 0.35, 1.0, 0.1, 10.0}));
 }
 
-TEST(Treatments, FromThenOnNobodyAnswers) {
+TEST(Treatments, FromThenOnNobodyIsReleased) {
   EXPECT_EQ(described("asp+gone:0.5").at("gone"), "0.5");
   rubato::controller<gone<rubato::asp>, int> sync{{.capacity = 2}, {rubato::asp{}, 20}};
   int released = 0;
@@ -63,6 +64,23 @@ TEST(Treatments, FromThenOnNobodyAnswers) {
   EXPECT_EQ(released, 4);
   push(1, 21);
   EXPECT_EQ(released, 5) << "the guard lets one go";
+}
+
+TEST(Treatments, FromThenOnRoundsStayOpen) {
+  struct sink {
+    int released = 0, flushed = 0;
+    void release(int, rubato::worker_id, const rubato::grant&) { ++released; }
+    void flush(std::uint64_t, float, std::uint32_t) { ++flushed; }
+    void discard(std::uint64_t, std::uint32_t) {}
+  } host;
+  rubato::controller<gone<rubato::bsp>, int> sync{{.capacity = 2}, {rubato::bsp{}, 20}};
+  for (std::uint32_t w = 0; w < 2; ++w) EXPECT_EQ(sync.join({w, 0}, 0, 0, host), rubato::errc::ok);
+  for (const double now : {10.0, 30.0})
+    for (std::uint32_t w = 0; w < 2; ++w)
+      EXPECT_EQ(sync.push({.worker = {w, 0}, .now = now}, 0, host), rubato::errc::ok);
+  EXPECT_EQ(host.flushed, 1) << "the round before";
+  EXPECT_EQ(sync.pending(), 2U);
+  EXPECT_EQ(host.released, 5) << "the guard lets one go";
 }
 
 TEST(Treatments, SeveralFollowEachOther) {

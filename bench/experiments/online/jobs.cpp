@@ -59,20 +59,28 @@ class jobs {
         throw rubato::support::user_error{lacks};
     }
   }
-  // The logarithm of its time; infinity if it never arrives.
-  double cost(std::span<const float> biases, std::uint64_t seed) {
+  // The logarithm of its time, which is the scenario's limit if it does not arrive.
+  struct outcome {
+    double log_time;
+    bool arrived;
+    [[nodiscard]] double cost() const { return arrived ? log_time : std::numeric_limits<double>::infinity(); }
+  };
+  outcome make(std::span<const float> biases, std::uint64_t seed) {
     at_.hidden_layers = lab::hidden_layers_of(at_.scenario, 0);
     const std::atomic<bool> stop = false;
     const auto policy = policy_of(biases);
     const auto of = at_.host == lab::host_kind::threads ? lab::run_on_threads(at_, data_, policy, seed, stop)
                                                         : bench_.run(at_, policy, seed, stop);
-    return of && of->reached ? std::log(of->time) : std::numeric_limits<double>::infinity();
+    missed_ += of->reached ? 0 : 1;
+    return {std::log(of->time), of->reached};
   }
+  [[nodiscard]] std::uint32_t missed() const { return missed_; }  // that did not arrive
 
  private:
   lab::setting at_;
   lab::training_data data_;
   lab::workbench bench_;
+  std::uint32_t missed_ = 0;
 };
 
 int run(const arguments& given) {
@@ -80,6 +88,8 @@ int run(const arguments& given) {
   jobs each{given, scenario};
   const std::vector<float> none(given.biases);
   std::vector<double> gains, prices;
+  std::uint32_t changed = 0;
+  std::size_t candidates = 0;
   std::printf("%s on %s, %u jobs a search; logarithms of time over that of `learned` as it ships\n",
               scenario.name.c_str(), given.host.c_str(), given.jobs);
   for (std::uint32_t s = 0; s < given.searches; ++s) {
@@ -90,32 +100,35 @@ int run(const arguments& given) {
     const std::uint64_t seed = 2'000'000 + std::uint64_t{options.seed} * 1'000;
     // Twice each seed: in a search, and with what ships, to say what the search itself costs.
     double price = 0, gain = 0;
-    std::uint32_t priced = 0, gained = 0;
     for (std::uint32_t j = 0; j < given.jobs; ++j) {
       const bool is_none = std::ranges::equal(search->next(), none);
-      const double cost = each.cost(search->next(), seed + j);
-      const double shipped = is_none ? cost : each.cost(none, seed + j);
-      if (std::isfinite(cost) && std::isfinite(shipped)) price += cost - shipped, ++priced;
-      if (const auto refused = search->report(cost); refused.code != rubato::errc::ok)
+      const auto made = each.make(search->next(), seed + j);
+      price += made.log_time - (is_none ? made : each.make(none, seed + j)).log_time;
+      if (const auto refused = search->report(made.cost()); refused.code != rubato::errc::ok)
         throw rubato::support::user_error{refused.message};
     }
     const auto found = search->incumbent();
-    for (std::uint32_t j = 0; j < given.jobs && !std::ranges::equal(found, none); ++j) {
-      const double cost = each.cost(found, seed + 500 + j), shipped = each.cost(none, seed + 500 + j);
-      if (std::isfinite(cost) && std::isfinite(shipped)) gain += cost - shipped, ++gained;
-    }
-    prices.push_back(priced > 0 ? price / priced : 0);
-    gains.push_back(gained > 0 ? gain / gained : 0);
+    const bool has_changed = !std::ranges::equal(found, none);
+    for (std::uint32_t j = 0; j < given.jobs && has_changed; ++j)
+      gain += each.make(found, seed + 500 + j).log_time - each.make(none, seed + 500 + j).log_time;
+    changed += has_changed ? 1 : 0;
+    candidates += search->trials().size() - 1;
+    prices.push_back(price / given.jobs);
+    gains.push_back(gain / given.jobs);
     std::printf("search %llu: %zu candidates;", static_cast<unsigned long long>(options.seed), search->trials().size());
     for (const float bias : found) std::printf(" %+.2f", static_cast<double>(bias));
     std::printf(" in use; during the search %+.3f, afterwards %+.3f\n", prices.back(), gains.back());
     std::fflush(stdout);
   }
   for (const auto& [name, values] : {std::pair{"during the searches", &prices}, std::pair{"afterwards", &gains}}) {
-    const auto mean = rubato::support::mean_with_t_interval(*values);
-    std::printf("%s: mean %+.3f (95 %% interval %+.3f to %+.3f), from %+.3f to %+.3f\n", name, mean.value, mean.low,
-                mean.high, *std::ranges::min_element(*values), *std::ranges::max_element(*values));
+    const auto middle = rubato::support::bootstrap_interquartile_mean(*values);
+    std::printf("%s: interquartile mean %+.3f (95 %% interval %+.3f to %+.3f), from %+.3f to %+.3f\n", name,
+                middle.value, middle.low, middle.high, *std::ranges::min_element(*values),
+                *std::ranges::max_element(*values));
   }
+  std::printf("%u of %u searches changed something; of %zu candidates up to %.1f are taken by chance; %u jobs missed\n",
+              changed, given.searches, candidates, given.options.level * static_cast<double>(candidates),
+              each.missed());
   return 0;
 }
 
@@ -130,9 +143,9 @@ int main(int count, char** words) {
   app.add_option("--host", given.host, "where jobs run")
       ->check(CLI::IsMember({"simulator", "threads"}))
       ->capture_default_str();
-  app.add_option("--unit", given.unit, "seconds of a unit of time, on threads")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  auto* const unit = app.add_option("--unit", given.unit, "seconds of a unit of time, on threads")
+                         ->check(CLI::PositiveNumber)
+                         ->capture_default_str();
   app.add_option("--searches", given.searches, "one after another, each with its own seeds")
       ->check(CLI::Range(1, 1'000))
       ->capture_default_str();
@@ -146,6 +159,8 @@ int main(int count, char** words) {
   app.add_option("--level", given.options.level, "how likely one is taken that is no better")->capture_default_str();
   CLI11_PARSE(app, count, words);
   try {
+    if (given.host != "threads" && unit->count() > 0)
+      throw rubato::support::user_error{"--unit: found --host " + given.host + ", expected threads"};
     return run(given);
   } catch (const rubato::support::user_error& e) {
     std::fprintf(stderr, "online_jobs: %s\n", e.what());

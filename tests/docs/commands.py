@@ -59,7 +59,7 @@ NOT_RUN = {
     r"python3 bench/experiments/(fit_coverage|advise|advise_on_threads)\.py (build/|run |advise )": "takes hours",
     r"python3 bench/experiments/rule_tables\.py": "takes minutes; tests/bench/learned_results_test.py does it",
     r"torch_train |python3 bench/experiments/switch_pause\.py": "is timed, on hosts that a build may not have",
-    r"build/release/bin/(stigmergy|online_jobs)": "takes minutes to hours",
+    r"(for scenario in .* do )?build/release/bin/(stigmergy|online_jobs)": "takes minutes to hours",
     r"build/release/bin/classic_control|python bench/peers/|python3 bench/experiments/learning_curves\.py": "takes hours",
     r"python3 bench/experiments/digits_as_idx\.py|python3 -m venv|\S+/pip install|\S+/python tests/": "needs PyPI",
     r"for i in .*bench/bin/scale|bench/experiments/scale_best|build/bench/bin/(scale|gloo_scale) ": "takes minutes, is timed",

@@ -205,6 +205,7 @@ TEST(Policies, BadNamesAreRefusedWithWhatIsKnown) {
       "dssp:L-U, zipline[:R], aap[:L[:F[:S]]], adasync[:K0][:ksync|:kasync|:kbatch|:kbatchasync], "
       "syncswitch:SHARE[:greedy|:elastic]:STEPS, rlp[:PATH], "
       "file:PATH; after any of them +scale:1/tau|1/(tau+1)|dyn|poly:A|hinge:A:B +const:C +lr:R/M +decay +batch:N "
+      "+gone:TIME "
       "+static[:N] +lb-bsp[:N[:PERIOD]] +warm-up[:FROM:TO[:OVER]] +goodput[:N[:PERIOD]] "
       "+goodput-balanced[:N[:PERIOD]] +dynamix[:N[:FILE]] +random[:N[:PERIOD]]; from +static on also without the +";
   EXPECT_EQ(refusal_of_list("bps"), "--policies: found \"bps\", expected one of " + known + "; the nearest is bsp");

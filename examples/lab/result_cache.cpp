@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <new>
 #include <rubato/core/fnv1a.hpp>
 #include <rubato/sim/kernels/kernels.hpp>
@@ -59,8 +59,11 @@ void append(int descriptor, std::string_view text, const std::filesystem::path& 
 
 std::string code_version() {
   static const std::string version = [] {
-    std::ifstream self{"/proc/self/exe", std::ios::binary};
-    const std::string program{std::istreambuf_iterator<char>{self}, {}};
+    const std::filesystem::path self = "/proc/self/exe";
+    std::error_code none;  // elsewhere than on Linux
+    const std::uintmax_t size = std::filesystem::file_size(self, none);
+    std::string program(none ? 0 : static_cast<std::size_t>(size), '\0');
+    std::ifstream{self, std::ios::binary}.read(program.data(), static_cast<std::streamsize>(program.size()));
     return library_version() + "-" + hexadecimal(fnv1a(program)) + "-" + sim::kernels::native().arithmetic;
   }();
   return version;

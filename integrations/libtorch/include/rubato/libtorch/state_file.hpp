@@ -15,6 +15,7 @@
 #include <rubato/core/result.hpp>
 #include <rubato/io/atomic_file.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,13 @@ inline std::string saved(const c10::Dict<std::string, torch::Tensor>& state) {
   return file;
 }
 
+/// Whether these bytes end as an archive of torch does. Where they do not, torch's own reader looks beyond them.
+[[nodiscard]] inline bool ends_as_archive(std::string_view bytes) noexcept {
+  constexpr std::string_view mark{"PK\x05\x06"};
+  constexpr std::size_t last_record = 22;  // of a zip archive without a comment
+  return bytes.size() >= last_record && bytes.substr(bytes.size() - last_record, mark.size()) == mark;
+}
+
 /// The dictionary of tensors in a file, all of them, or what is wrong with it.
 inline result<std::map<std::string, torch::Tensor>> tensors_in(const std::string& path) {
   std::vector<char> bytes;
@@ -68,6 +76,8 @@ inline result<std::map<std::string, torch::Tensor>> tensors_in(const std::string
   } catch (const std::exception& e) {
     return error{errc::io, "cannot read " + path + ": " + sentence_of(e)};
   }
+  if (!ends_as_archive({bytes.data(), bytes.size()}))
+    return error{errc::corrupt, path + ": not a state that torch has saved: it does not end as one, or is cut off"};
   std::map<std::string, torch::Tensor> all;
   try {
     const torch::IValue value = torch::jit::pickle_load(bytes);

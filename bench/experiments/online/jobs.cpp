@@ -51,7 +51,7 @@ struct arguments {
 class jobs {
  public:
   jobs(const arguments& given, const rubato::support::scenario& scenario)
-      : at_{scenario, 0}, data_{lab::given_data(scenario, given.data)}, bench_{data_} {
+      : at_{scenario, lab::hidden_layers_of(scenario, 0)}, data_{lab::given_data(scenario, given.data)}, bench_{data_} {
     if (given.host == "threads") {
       at_.host = lab::host_kind::threads;
       at_.unit_seconds = given.unit;
@@ -66,7 +66,6 @@ class jobs {
     [[nodiscard]] double cost() const { return arrived ? log_time : std::numeric_limits<double>::infinity(); }
   };
   outcome make(std::span<const float> biases, std::uint64_t seed) {
-    at_.hidden_layers = lab::hidden_layers_of(at_.scenario, 0);
     const std::atomic<bool> stop = false;
     const auto policy = policy_of(biases);
     const auto of = at_.host == lab::host_kind::threads ? lab::run_on_threads(at_, data_, policy, seed, stop)

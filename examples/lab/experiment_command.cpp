@@ -10,7 +10,7 @@
 
 #include "commands.hpp"
 #include "given.hpp"
-#include "interrupt.hpp"
+#include "named_parts.hpp"
 #include "output_file.hpp"
 #include "result_output.hpp"
 #include "rlp_figures.hpp"
@@ -41,16 +41,11 @@ using support::user_error;
 }
 
 [[nodiscard]] std::vector<std::string> parts_of(const std::vector<std::string>& given) {
-  std::vector<std::string> chosen;
-  std::string known;
-  for (const switch_part& each : switch_parts()) {
-    known += (known.empty() ? "" : ", ") + std::string{each.name};
-    if (given.empty() || std::ranges::find(given, each.name) != given.end()) chosen.emplace_back(each.name);
-  }
-  for (const std::string& each : given)
-    if (std::ranges::find(switch_parts(), each, &switch_part::name) == switch_parts().end())
-      throw user_error{"--part: found \"" + each + "\", expected one of " + known};
-  return chosen;
+  std::vector<const switch_part*> all;
+  for (const switch_part& each : switch_parts()) all.push_back(&each);
+  std::vector<std::string> names;
+  for (const switch_part* each : named_parts(all, &switch_part::name, given)) names.emplace_back(each->name);
+  return names;
 }
 
 [[nodiscard]] int make_sync_switch(const experiment_arguments& given) {

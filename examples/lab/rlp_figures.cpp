@@ -5,6 +5,7 @@
 
 #include "aligned_text.hpp"
 #include "library_version.hpp"
+#include "named_parts.hpp"
 #include "number_text.hpp"
 #include "report.hpp"
 #include "summary.hpp"
@@ -123,17 +124,10 @@ template <class Ratios>
 std::span<const rlp_case> rlp_cases() { return all_cases; }
 
 std::vector<const rlp_case*> rlp_cases_of(std::string_view experiment, const std::vector<std::string>& parts) {
-  std::vector<const rlp_case*> chosen;
-  std::string known;
-  for (const rlp_case& each : all_cases) {
-    if (each.experiment != experiment) continue;
-    known += (known.empty() ? "" : ", ") + std::string{each.part};
-    if (parts.empty() || std::ranges::find(parts, each.part) != parts.end()) chosen.push_back(&each);
-  }
-  for (const std::string& part : parts)
-    if (std::ranges::none_of(chosen, [&](const rlp_case* each) { return each->part == part; }))
-      throw support::user_error{"--part: found \"" + part + "\", expected one of " + known};
-  return chosen;
+  std::vector<const rlp_case*> all;
+  for (const rlp_case& each : all_cases)
+    if (each.experiment == experiment) all.push_back(&each);
+  return named_parts(all, &rlp_case::part, parts);
 }
 
 rlp_figure run_rlp_figure(const rlp_figure_request& asked, const runner& usual, const runner* other) {
